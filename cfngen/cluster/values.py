@@ -1,0 +1,152 @@
+"""The scalar types of a cluster file: what a CIDR, an instance type or an AWS identifier may look like.
+
+Each is an annotated type for pydantic. A refused value raises `PydanticCustomError` with a sentence a user can act on;
+`cfngen.cluster.problems` adds file, line and key.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic_core import PydanticCustomError, core_schema
+
+
+def _refuse(message: str) -> PydanticCustomError:
+    # Braces are placeholders to pydantic's formatter; the text is final here.
+    return PydanticCustomError("cfngen", "{text}", {"text": message})
+
+
+def _network(value: object) -> IPv4Network:
+    if isinstance(value, IPv4Network):
+        return value
+    if not isinstance(value, str) or "/" not in value:
+        raise _refuse(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16")
+    try:
+        return IPv4Network(value)
+    except (AddressValueError, NetmaskValueError):
+        raise _refuse(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16") from None
+    except ValueError:
+        aligned = IPv4Network(value, strict=False)
+        raise _refuse(f"{value} is not aligned to its prefix; the network it lies in is {aligned}") from None
+
+
+def _address(value: object) -> IPv4Address:
+    if isinstance(value, IPv4Address):
+        return value
+    try:
+        if isinstance(value, str):
+            return IPv4Address(value)
+    except AddressValueError:
+        pass
+    raise _refuse(f"{value!r} is not an IPv4 address such as 172.20.0.9")
+
+
+@dataclass(frozen=True)
+class _Text:
+    """Annotation of a text that matches `pattern` whole.
+
+    Attributes:
+        pattern: regular expression, matched against the whole value.
+        what: what a valid value is, with an example; completes the sentence "… is not".
+        json_type: the JSON Schema type an editor should accept.
+    """
+
+    pattern: str
+    what: str
+    json_type: str | tuple[str, ...] = "string"
+
+    def check(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise _refuse(f"{value!r} is not {self.what}; write it as text")
+        if not re.fullmatch(self.pattern, value):
+            raise _refuse(f"{value!r} is not {self.what}")
+        return value
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.check)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        if isinstance(self.json_type, str):
+            return {"type": self.json_type, "pattern": f"^({self.pattern})$"}
+        return {"type": list(self.json_type)}
+
+
+_NAME = r"[a-z]([a-z0-9-]*[a-z0-9])?"
+_NAME_RULE = "lower-case letters, digits and hyphens, beginning with a letter and not ending in a hyphen"
+
+Cidr = Annotated[
+    IPv4Network,
+    BeforeValidator(_network),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$"}),
+]
+Address = Annotated[
+    IPv4Address,
+    BeforeValidator(_address),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "format": "ipv4"}),
+]
+
+# A version or a price may stand unquoted in YAML: the loader keeps 1.30 as written, an editor sees a number.
+_NUMBER_LIKE = ("string", "number")
+ClusterName = Annotated[str, _Text(_NAME, f"a cluster name: {_NAME_RULE}")]
+GroupName = Annotated[str, _Text(_NAME, f"a node group name: {_NAME_RULE}")]
+Region = Annotated[str, _Text(r"[a-z]{2}(-[a-z]+)+-[0-9]", "an AWS region such as us-west-2")]
+Zone = Annotated[
+    str, _Text(r"[a-z]{2}(-[a-z]+)+-[0-9](-[a-z]{3}-[0-9])?[a-z]", "an Availability Zone such as us-west-2a")
+]
+KubernetesVersion = Annotated[
+    str, _Text(r"v?1\.[0-9]+(\.[0-9]+)?", 'a Kubernetes version such as "1.36" or "1.36.3"', _NUMBER_LIKE)
+]
+InstanceType = Annotated[str, _Text(r"[a-z0-9-]+\.[a-z0-9-]+", "an EC2 instance type such as t3.medium")]
+Price = Annotated[str, _Text(r"[0-9]{1,4}(\.[0-9]{1,6})?", "a price in US dollars per hour such as 0.05", _NUMBER_LIKE)]
+PublicKey = Annotated[
+    str,
+    _Text(
+        r"(ssh-rsa|ssh-ed25519) [A-Za-z0-9+/=]+( .*)?",
+        "an OpenSSH public key (ssh-ed25519 or ssh-rsa, the two that EC2 imports)",
+    ),
+]
+KeyName = Annotated[str, _Text(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?", "the name of an EC2 key pair")]
+HttpUrl = Annotated[str, _Text(r"https?://[^\s/]+(/\S*)?", "an http(s) URL such as https://mirror.example.com/k8s")]
+HostName = Annotated[
+    str,
+    _Text(
+        r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*",
+        "a DNS name or IPv4 address such as api.example.com",
+    ),
+]
+DeviceName = Annotated[str, _Text(r"/dev/[a-z0-9]+", "a device name such as /dev/xvda")]
+SsmParameterName = Annotated[
+    str, _Text(r"/[A-Za-z0-9_.\-/]+", "the name of an SSM parameter such as /aws/service/…/ami-id")
+]
+VpcId = Annotated[str, _Text(r"vpc-[0-9a-f]{8,17}", "a VPC id such as vpc-0123456789abcdef0")]
+SubnetId = Annotated[str, _Text(r"subnet-[0-9a-f]{8,17}", "a subnet id such as subnet-0123456789abcdef0")]
+RouteTableId = Annotated[str, _Text(r"rtb-[0-9a-f]{8,17}", "a route table id such as rtb-0123456789abcdef0")]
+InternetGatewayId = Annotated[str, _Text(r"igw-[0-9a-f]{8,17}", "an internet gateway id such as igw-0123456789abcdef0")]
+DhcpOptionsId = Annotated[
+    str, _Text(r"(dopt-[0-9a-f]{8,17}|default)", 'a DHCP options id such as dopt-0123456789abcdef0, or "default"')
+]
+SecurityGroupId = Annotated[str, _Text(r"sg-[0-9a-f]{8,17}", "a security group id such as sg-0123456789abcdef0")]
+ImageId = Annotated[str, _Text(r"ami-[0-9a-f]{8,17}", "an AMI id such as ami-0123456789abcdef0")]
+AllocationId = Annotated[
+    str, _Text(r"eipalloc-[0-9a-f]{8,17}", "an Elastic IP allocation id such as eipalloc-0123456789abcdef0")
+]
+PolicyArn = Annotated[
+    str,
+    _Text(
+        r"arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[\w+=,.@/-]+",
+        "the ARN of an IAM managed policy such as arn:aws:iam::123456789012:policy/team",
+    ),
+]
+KeyArn = Annotated[
+    str,
+    _Text(
+        r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[0-9a-f-]+",
+        "the ARN of a KMS key such as arn:aws:kms:us-west-2:123456789012:key/1234abcd-…",
+    ),
+]

@@ -1,0 +1,135 @@
+"""The catalogue of what an instance installs: versions, addresses, SHA-256 digests and which go together.
+
+`catalogue.json` holds the published digests. Nothing here touches the network: a version that is not in the catalogue
+cannot be installed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from cfngen.errors import CfngenError
+
+# containerd 2.3.0 to 2.3.3 cannot pull a sandbox image pinned by digest (containerd#13529).
+CONTAINERD = "v2.3.4"
+RUNC = "v1.4.3"
+ECR_CREDENTIAL_PROVIDER = "v1.31.7"
+# The CNI plugins that kops pairs with each minor.
+CNI_PLUGINS = {"1.34": "v1.7.1", "1.35": "v1.8.0", "1.36": "v1.9.1"}
+# Route reconciliation is broken in v1.34.0-3, v1.35.0-2 and v1.36.0 (kubernetes/cloud-provider-aws#1351); v1.36.1 is
+# the first good one and serves every minor here.
+CLOUD_CONTROLLER_MANAGER = "registry.k8s.io/provider-aws/cloud-controller-manager:v1.36.1"
+PAUSE = "registry.k8s.io/pause:3.10.1"
+
+
+class UnknownReleaseError(CfngenError):
+    """A Kubernetes version that is not in the catalogue."""
+
+    def __init__(self, version: str) -> None:
+        known = ", ".join(f"{minor} ({', '.join(patches)})" for minor, patches in minors().items())
+        super().__init__(f"Kubernetes {version} is not in the catalogue; it holds {known}")
+        self.version = version
+
+
+@dataclass(frozen=True)
+class Asset:
+    """One file that an instance downloads.
+
+    Attributes:
+        name: what it is to the boot program, e.g. `kubelet` or `containerd`.
+        url: its address at its origin.
+        sha256: its published digest, 64 hexadecimal digits.
+    """
+
+    name: str
+    url: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Release:
+    """One Kubernetes version with everything an instance needs to run it.
+
+    Attributes:
+        version: exact version without a leading v, e.g. `1.36.3`.
+        assets: the files to download, for one architecture.
+    """
+
+    version: str
+    assets: tuple[Asset, ...]
+
+    @property
+    def minor(self) -> str:
+        """The minor version, e.g. `1.36`."""
+        return self.version.rpartition(".")[0]
+
+
+@cache
+def _components() -> dict[str, Any]:
+    text = resources.files(__name__).joinpath("catalogue.json").read_text(encoding="utf-8")
+    components: dict[str, Any] = json.loads(text)["components"]
+    return components
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.lstrip("v").split("."))
+
+
+@cache
+def minors() -> dict[str, tuple[str, ...]]:
+    """Return the patch versions of each minor, oldest first, e.g. `{"1.36": ("1.36.2", "1.36.3")}`."""
+    found: dict[str, list[str]] = {}
+    for version in sorted((key.lstrip("v") for key in _components()["kubernetes"]["versions"]), key=_order):
+        found.setdefault(version.rpartition(".")[0], []).append(version)
+    return {minor: tuple(patches) for minor, patches in found.items()}
+
+
+def exact_version(version: str) -> str:
+    """Return the exact version that `version` stands for: a minor means its newest patch.
+
+    Args:
+        version: `1.36`, `v1.36` or an exact version such as `1.36.3`.
+
+    Raises:
+        UnknownReleaseError: the catalogue does not hold it.
+    """
+    wanted = version.removeprefix("v")
+    if wanted in minors():
+        return minors()[wanted][-1]
+    if wanted in minors().get(wanted.rpartition(".")[0], ()):
+        return wanted
+    raise UnknownReleaseError(version)
+
+
+@cache
+def release(version: str, architecture: str) -> Release:
+    """Return what an instance needs to run a Kubernetes version.
+
+    Args:
+        version: a version that `exact_version` accepts.
+        architecture: `amd64` or `arm64`.
+
+    Raises:
+        UnknownReleaseError: the catalogue does not hold the version.
+    """
+    exact = exact_version(version)
+    minor = exact.rpartition(".")[0]
+    assets: list[Asset] = []
+    wanted = (
+        ("kubernetes", f"v{exact}", {f"/{name}": name for name in ("kubelet", "kubeadm", "kubectl")}),
+        ("containerd", CONTAINERD, {"containerd-": "containerd"}),
+        ("runc", RUNC, {"runc.": "runc"}),
+        ("cni-plugins", CNI_PLUGINS[minor], {"cni-plugins-": "cni-plugins"}),
+        ("ecr-credential-provider", ECR_CREDENTIAL_PROVIDER, {"ecr-credential-provider-": "ecr-credential-provider"}),
+    )
+    for component, component_version, names in wanted:
+        entry = _components()[component]
+        for path, sha256 in entry["versions"][component_version].items():
+            for part, name in names.items():
+                if architecture in path and part in path:
+                    assets.append(Asset(name, entry["base"] + path, sha256))
+    return Release(exact, tuple(assets))

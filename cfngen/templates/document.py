@@ -1,0 +1,23 @@
+"""What generation hands on to lint, output and deploy: one finished template."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Document:
+    """One CloudFormation template as plain data.
+
+    Attributes:
+        name: stack name within the cluster and file stem, e.g. `vpc`, `nodes-gpu`, `cluster`, `standalone`.
+        body: the template as JSON-ready data.
+        module: the module that made it, e.g. `cfngen.templates.vpc`; shown when a template is refused.
+        children: names of the documents it nests; only the root has any.
+    """
+
+    name: str
+    body: dict[str, Any]
+    module: str
+    children: tuple[str, ...] = ()

@@ -1,0 +1,42 @@
+"""The templates of a cluster: one module for each stack, a root that nests them, and one flat template.
+
+Pure: no network, clock or environment; the same cluster gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from cfngen.cluster.model import Cluster
+from cfngen.templates import iam, master, nodes, root, secrets, security_groups, standalone, vpc
+from cfngen.templates.document import Document
+from cfngen.templates.stack import Stack
+from cfngen.templates.wiring import wire
+
+__all__ = ["Document", "generate", "stacks"]
+
+
+def stacks(cluster: Cluster) -> tuple[Stack, ...]:
+    """Return the cluster's stacks in the order of their dependencies, without the root."""
+    network = vpc.build(cluster)
+    return (
+        *((network,) if network else ()),
+        security_groups.build(cluster),
+        secrets.build(cluster),
+        iam.build(cluster),
+        master.build(cluster),
+        *(nodes.build(cluster, group) for group in cluster.node_groups),
+    )
+
+
+def generate(cluster: Cluster) -> tuple[Document, ...]:
+    """Return the cluster's templates: the stacks in the order of their dependencies, `cluster` and `standalone`.
+
+    Raises:
+        cfngen.userdata.UserDataTooLargeError: what an instance must be told exceeds EC2's limit.
+    """
+    built = stacks(cluster)
+    wiring = wire(built)
+    return (
+        *(stack.document() for stack in built),
+        root.build(cluster, built, wiring),
+        standalone.build(cluster, built, wiring),
+    )

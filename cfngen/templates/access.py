@@ -1,0 +1,52 @@
+"""How a person gets at the cluster, as commands to type; the master stack shows them as outputs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cfngen.cluster.model import Cluster
+from cfngen.templates.images import login
+
+
+class Command(NamedTuple):
+    """A command to type.
+
+    Attributes:
+        output: name of the output that shows it.
+        text: the command; `${Host}` stands for the API server's address.
+        description: what it does.
+    """
+
+    output: str
+    text: str
+    description: str
+
+
+def commands(cluster: Cluster) -> list[Command]:
+    """Return the commands that open a shell on the first master and fetch a kubeconfig from it.
+
+    SSH where a key and a range are given, Session Manager otherwise; none where both are shut.
+    """
+    port = "" if cluster.api.port == 443 else f":{cluster.api.port}"
+    server = f"sed 's#server: .*#server: https://${{Host}}{port}#' > kubeconfig"
+    read = "sudo cat /etc/kubernetes/admin.conf"
+    if (cluster.ssh.key_name or cluster.ssh.public_key) and cluster.ssh.allowed_cidrs:
+        shell = f"ssh {login(cluster.control_plane.image)}@${{Host}}"
+        kubeconfig = f"{shell} {read} | {server}"
+    elif cluster.ssh.session_manager:
+        shell = (
+            f"aws ssm start-session --region {cluster.region} --target $(aws ec2 describe-instances "
+            f"--region {cluster.region} --query 'Reservations[0].Instances[0].InstanceId' --output text --filters "
+            f"Name=tag:Name,Values={cluster.name}-master-a Name=instance-state-name,Values=running)"
+        )
+        kubeconfig = (
+            f"{shell} --document-name AWS-StartInteractiveCommand --parameters 'command=\"{read}\"' "
+            # The session's own lines surround the file, and its terminal ends lines with carriage returns.
+            f"| tr -d '\\r' | sed -n '/^apiVersion:/,/^$/p' | {server}"
+        )
+    else:
+        return []
+    return [
+        Command("ShellCommand", shell, "Opens a shell on the first master"),
+        Command("KubeconfigCommand", kubeconfig, "Writes the administrator's kubeconfig to the file kubeconfig"),
+    ]

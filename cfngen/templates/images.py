@@ -1,0 +1,92 @@
+"""What the named distributions' images are called and how they differ, and the parameter that chooses an image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cfngen.cluster.model import Architecture, Image
+from cfngen.templates.stack import Stack
+
+
+@dataclass(frozen=True)
+class DistributionFacts:
+    """Facts about a distribution's official images.
+
+    Attributes:
+        ssm_parameter: public SSM parameter of the newest image, by architecture; see documentation.ubuntu.com,
+            wiki.debian.org/Cloud/AmazonEC2Image and docs.aws.amazon.com/linux/al2023.
+        root_device: name of the root device in the image's block device mapping.
+        user: login name of the image's default user.
+    """
+
+    ssm_parameter: dict[str, str]
+    root_device: str
+    user: str
+
+
+def _ubuntu(version: str, volume_type: str) -> DistributionFacts:
+    path = f"/aws/service/canonical/ubuntu/server/{version}/stable/current"
+    return DistributionFacts(
+        {each: f"{path}/{each}/hvm/ebs-{volume_type}/ami-id" for each in ("amd64", "arm64")}, "/dev/sda1", "ubuntu"
+    )
+
+
+def _debian(version: str) -> DistributionFacts:
+    path = f"/aws/service/debian/release/{version}/latest"
+    return DistributionFacts({each: f"{path}/{each}" for each in ("amd64", "arm64")}, "/dev/xvda", "admin")
+
+
+_AL2023 = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-6.1"
+DISTRIBUTIONS = {
+    # Canonical publishes 24.04 under ebs-gp3 and 22.04 under ebs-gp2.
+    "ubuntu-24.04": _ubuntu("24.04", "gp3"),
+    "ubuntu-22.04": _ubuntu("22.04", "gp2"),
+    "debian-12": _debian("12"),
+    "debian-13": _debian("13"),
+    "amazon-linux-2023": DistributionFacts(
+        {"amd64": f"{_AL2023}-x86_64", "arm64": f"{_AL2023}-arm64"}, "/dev/xvda", "ec2-user"
+    ),
+}
+
+
+def image_parameter(stack: Stack, name: str, image: Image, architecture: Architecture, *, group: str) -> Any:
+    """Add the parameter that holds the AMI and return the reference to the AMI id.
+
+    A named AMI stays what it is. Otherwise the parameter is the name of an SSM parameter, which CloudFormation looks up
+    at every create and update: an update may therefore bring a newer image, and new instances with it.
+
+    Args:
+        stack: the stack to add to.
+        name: name of the parameter.
+        image: the image asked for.
+        architecture: architecture of the instance type.
+        group: heading under which the console shows it.
+    """
+    if image.id:
+        return stack.ask(
+            name,
+            type="AWS::EC2::Image::Id",
+            label="Machine image",
+            group=group,
+            description=f"AMI of the instances ({image.distribution}, {architecture})",
+            default=image.id,
+        )
+    return stack.ask(
+        name,
+        type="AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>",
+        label="SSM parameter of the machine image",
+        group=group,
+        description=f"SSM parameter that names the AMI of the instances ({image.distribution}, {architecture})",
+        default=image.ssm_parameter or DISTRIBUTIONS[image.distribution].ssm_parameter[architecture],
+    )
+
+
+def root_device(image: Image) -> str:
+    """Return the name of the image's root device."""
+    return image.root_device or DISTRIBUTIONS[image.distribution].root_device
+
+
+def login(image: Image) -> str:
+    """Return the login name of the image's default user."""
+    return DISTRIBUTIONS[image.distribution].user

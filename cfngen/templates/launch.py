@@ -1,0 +1,149 @@
+"""What the launch templates of masters and nodes have in common, and how their Auto Scaling groups roll."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from troposphere import Base64, GetAtt, Ref, autoscaling, ec2, policies
+
+from cfngen.cluster.instance_types import architecture
+from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
+from cfngen.templates.iam import instance_profile
+from cfngen.templates.images import image_parameter, root_device
+from cfngen.templates.secrets import key_name
+from cfngen.templates.stack import Stack
+from cfngen.templates.tagging import tags
+
+# An Auto Scaling group that heals or rebalances during a rolling update counts instances twice (AWS CloudFormation
+# User Guide, AutoScalingRollingUpdate, SuspendProcesses). Launch and Terminate stay: the update itself needs them.
+SUSPENDED = ["AlarmNotification", "AZRebalance", "HealthCheck", "ReplaceUnhealthy", "ScheduledActions"]
+
+# Types that may be chosen in the console: of the image's architecture, and not nano or micro.
+_TYPES: dict[Architecture, str] = {
+    "amd64": r"^(?!a1\.|[a-z]+[0-9]+g|mac)[a-z][a-z0-9-]*\.(?!nano|micro)[a-z0-9-]+$",
+    "arm64": r"^(a1|[a-z]+[0-9]+g[a-z0-9-]*)\.(?!nano|micro)[a-z0-9-]+$",
+}
+VOLUME_TYPES = ["gp3", "gp2", "io1", "io2"]
+
+
+def instance_type_parameter(stack: Stack, prefix: str, instances: Instances, group: str) -> Any:
+    """Add the parameter for the instance type and return the reference to it."""
+    processor = architecture(instances.instance_type)
+    return stack.ask(
+        f"{prefix}InstanceType",
+        label="Instance type",
+        group=group,
+        description=f"EC2 instance type ({processor}, at least 2 vCPU and 2 GiB of memory)",
+        default=instances.instance_type,
+        AllowedPattern=_TYPES[processor],
+        ConstraintDescription=f"must be an {processor} instance type with at least 2 vCPU and 2 GiB, e.g. t3.medium",
+    )
+
+
+def launch_template(
+    stack: Stack,
+    cluster: Cluster,
+    prefix: str,
+    instances: Instances,
+    *,
+    name: str,
+    parameters: str,
+    group: str,
+    profile: str,
+    interface: ec2.NetworkInterfaces,
+    user_data: Base64,
+    **more: Any,
+) -> ec2.LaunchTemplate:
+    """Add a launch template and return it.
+
+    Args:
+        stack: the stack to add to.
+        cluster: the cluster.
+        prefix: prefix of logical ids, e.g. `MasterA` or `NodeGroupGpu`.
+        instances: what the cluster file says of these instances.
+        name: value of the Name tag.
+        parameters: prefix of the parameters; the masters' slots share theirs.
+        group: heading under which the console shows the parameters.
+        profile: whose instance profile: see `cfngen.templates.iam.instance_profile`.
+        interface: the primary network interface.
+        user_data: the UserData.
+        more: further properties of the launch template's data.
+    """
+    processor = architecture(instances.instance_type)
+    size = stack.ask(
+        f"{parameters}RootVolumeSize",
+        type="Number",
+        label="Size of the root volume (GiB)",
+        group=group,
+        description="Size of each instance's root volume in GiB",
+        default=instances.root_volume.size,
+        MinValue=8,
+        MaxValue=65536,
+    )
+    root = ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=size, **volume_properties(instances.root_volume))
+    on_launch = [
+        ec2.TagSpecifications(ResourceType=kind, Tags=tags(cluster, name))
+        for kind in ("volume", *(() if "NetworkInterfaceId" in interface.properties else ("network-interface",)))
+    ]
+    return stack.add(
+        ec2.LaunchTemplate(
+            f"{prefix}LaunchTemplate",
+            TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name))],
+            LaunchTemplateData=ec2.LaunchTemplateData(
+                ImageId=image_parameter(stack, f"{parameters}ImageId", instances.image, processor, group=group),
+                InstanceType=instance_type_parameter(stack, parameters, instances, group),
+                IamInstanceProfile=ec2.IamInstanceProfile(Arn=instance_profile(stack, profile)),
+                BlockDeviceMappings=[
+                    ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root)
+                ],
+                # One hop: pods that are not on the host's network do not reach the instance's credentials.
+                MetadataOptions=ec2.MetadataOptions(
+                    HttpEndpoint="enabled", HttpTokens="required", HttpPutResponseHopLimit=1
+                ),
+                NetworkInterfaces=[interface],
+                TagSpecifications=on_launch,
+                UserData=user_data,
+                **key_name(stack, cluster),
+                **more,
+            ),
+        )
+    )
+
+
+def volume_properties(volume: Volume, **more: Any) -> dict[str, Any]:
+    """Return the properties of an encrypted EBS volume, except its size."""
+    optional = {"Iops": volume.iops, "Throughput": volume.throughput, "KmsKeyId": volume.kms_key}
+    given = {key: value for key, value in optional.items() if value is not None}
+    return {"Encrypted": True, "VolumeType": volume.type, **given, **more}
+
+
+def latest(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSpecification:
+    """Return the reference of an Auto Scaling group to a launch template; a new version rolls the group."""
+    return autoscaling.LaunchTemplateSpecification(
+        LaunchTemplateId=Ref(template), Version=GetAtt(template, "LatestVersionNumber")
+    )
+
+
+def wait_for_signals(instances: Instances, count: Any) -> policies.CreationPolicy:
+    """Return the creation policy: so many instances must report success in time."""
+    return policies.CreationPolicy(
+        ResourceSignal=policies.ResourceSignal(Count=count, Timeout=f"PT{instances.creation_timeout}M")
+    )
+
+
+def roll_one_at_a_time(instances: Instances) -> policies.UpdatePolicy:
+    """Return the update policy: one instance at a time, the next only after the new one reported success.
+
+    What an autoscaler changed meanwhile stays: CloudFormation leaves group sizes alone that the template did not change
+    (kubernetes-retired/kube-aws#972).
+    """
+    return policies.UpdatePolicy(
+        AutoScalingRollingUpdate=policies.AutoScalingRollingUpdate(
+            MaxBatchSize=1,
+            MinInstancesInService=0,
+            PauseTime=f"PT{instances.creation_timeout}M",
+            SuspendProcesses=SUSPENDED,
+            WaitOnResourceSignals=True,
+        ),
+        AutoScalingScheduledAction=policies.AutoScalingScheduledAction(IgnoreUnmodifiedGroupSizeProperties=True),
+    )

@@ -1,0 +1,48 @@
+"""How the other stacks come by the VPC and its subnets: wired from the VPC stack, or asked for where they exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cfngen.cluster.model import Cluster
+from cfngen.templates.naming import zone_id
+from cfngen.templates.stack import NETWORK, Stack
+from cfngen.templates.vpc import vpc_parameter
+
+
+def vpc_id(stack: Stack, cluster: Cluster) -> Any:
+    """Return the reference to the VPC's id."""
+    if cluster.network.vpc.id:
+        return vpc_parameter(stack, cluster)
+    return stack.wire("VpcId", type="AWS::EC2::VPC::Id", description="VPC of the cluster")
+
+
+def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
+    """Return the reference to the id of the subnet in a zone."""
+    subnet = next(each for each in cluster.network.subnets if each.zone == zone)
+    name = f"Subnet{zone_id(zone)}Id"
+    if not subnet.id:
+        return stack.wire(name, type="AWS::EC2::Subnet::Id", description=f"Subnet in zone {zone_id(zone)}")
+    return stack.ask(
+        name,
+        type="AWS::EC2::Subnet::Id",
+        label=f"Subnet in zone {zone_id(zone)}",
+        group=NETWORK,
+        description=f"Existing subnet in {zone}",
+        default=subnet.id,
+    )
+
+
+def route_table_id(stack: Stack, cluster: Cluster) -> Any:
+    """Return the reference to the id of the route table that holds the pods' routes."""
+    if not cluster.network.subnets[0].id:
+        return stack.wire("RouteTableId", description="Route table that holds the pods' routes")
+    return stack.ask(
+        "RouteTableId",
+        label="Route table",
+        group=NETWORK,
+        description="Route table of the subnets; the cloud controller manager writes one route for each node into it",
+        default=cluster.network.route_table,
+        AllowedPattern="^rtb-[0-9a-f]{8,17}$",
+        ConstraintDescription="must be the id of a route table, rtb-…",
+    )

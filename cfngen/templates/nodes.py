@@ -1,0 +1,116 @@
+"""A node group's stack: a launch template and an Auto Scaling group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from troposphere import Ref, autoscaling, ec2
+
+from cfngen import userdata
+from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.templates.launch import latest, launch_template, roll_one_at_a_time, wait_for_signals
+from cfngen.templates.naming import group_id
+from cfngen.templates.network import subnet_id
+from cfngen.templates.stack import Stack
+from cfngen.templates.tagging import group_tags
+from cfngen.templates.vpc import internet_access
+
+
+def build(cluster: Cluster, group: NodeGroup) -> Stack:
+    """Return the stack of one node group."""
+    prefix = group_id(group.name)
+    heading = f"Node group {group.name}"
+    stack = Stack(
+        cluster,
+        f"nodes-{group.name}",
+        f"{prefix}Stack",
+        __name__,
+        f"Node group {group.name} of the Kubernetes cluster {cluster.name}",
+    )
+    title = f"{prefix}AutoScalingGroup"
+    name = f"{cluster.name}-nodes-{group.name}"
+    references = {
+        "stack": Ref("AWS::StackName"),
+        "resource": title,
+        "joinSecretArn": stack.wire("JoinSecretArn", description="Secret that holds what nodes need to join"),
+    }
+    template = launch_template(
+        stack,
+        cluster,
+        prefix,
+        group,
+        name=name,
+        parameters=prefix,
+        group=heading,
+        profile=prefix if group.additional_policies else "Node",
+        interface=ec2.NetworkInterfaces(
+            DeviceIndex=0,
+            AssociatePublicIpAddress=group.public_ip,
+            DeleteOnTermination=True,
+            Groups=[
+                stack.wire("NodeSecurityGroupId", description="Security group of the nodes"),
+                *group.additional_security_groups,
+            ],
+        ),
+        user_data=userdata.node(cluster, group, references).value,
+        **_market(stack, group, heading),
+    )
+    least, greatest = (_size_parameter(stack, group, heading, bound) for bound in ("min", "max"))
+    desired = {}
+    if group.desired_size is not None:
+        desired["DesiredCapacity"] = _size_parameter(stack, group, heading, "desired")
+    stack.add(
+        autoscaling.AutoScalingGroup(
+            title,
+            MinSize=least,
+            MaxSize=greatest,
+            VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in group.zones],
+            LaunchTemplate=latest(template),
+            Tags=group_tags(cluster, name, discoverable=True),
+            CreationPolicy=wait_for_signals(group, desired.get("DesiredCapacity", least)),
+            UpdatePolicy=roll_one_at_a_time(group),
+            **desired,
+        ),
+        after=internet_access(group.zones),
+    )
+    stack.output(title, Ref(title), f"Auto Scaling group of node group {group.name}")
+    return stack
+
+
+def _size_parameter(stack: Stack, group: NodeGroup, heading: str, bound: str) -> Any:
+    words, value = {
+        "min": ("Least number of nodes", group.min_size),
+        "max": ("Greatest number of nodes", group.max_size),
+        "desired": ("Number of nodes to start with", group.desired_size),
+    }[bound]
+    return stack.ask(
+        f"{group_id(group.name)}{bound.capitalize()}Size",
+        type="Number",
+        label=words,
+        group=heading,
+        description=f"{words} of group {group.name}",
+        default=value,
+        MinValue=0,
+        MaxValue=5000,
+    )
+
+
+def _market(stack: Stack, group: NodeGroup, heading: str) -> dict[str, Any]:
+    """Return the launch template's market options for spot instances, or nothing for on-demand ones."""
+    if group.spot_price is None:
+        return {}
+    price = stack.ask(
+        f"{group_id(group.name)}SpotPrice",
+        label="Spot price (US dollars per hour)",
+        group=heading,
+        description="Highest price per instance hour in US dollars",
+        default=group.spot_price,
+        AllowedPattern=r"^[0-9]+(\.[0-9]+)?$",
+        ConstraintDescription="must be a number such as 0.05",
+    )
+    # An Auto Scaling group replaces interrupted instances itself and accepts one-time requests only.
+    return {
+        "InstanceMarketOptions": ec2.InstanceMarketOptions(
+            MarketType="spot", SpotOptions=ec2.SpotOptions(MaxPrice=price, SpotInstanceType="one-time")
+        )
+    }

@@ -1,0 +1,93 @@
+"""The root stack, derived from the stacks it nests: their parameters, their order and the outputs a person needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import troposphere
+from troposphere import GetAtt, Join, Ref, Sub, cloudformation
+
+from cfngen.cluster.model import Cluster
+from cfngen.templates.document import Document
+from cfngen.templates.stack import TEMPLATES, WITH_THE_STACK, Parameter, Stack, add_parameter, finish
+from cfngen.templates.tagging import tags
+from cfngen.templates.wiring import ROOT_VALUES, Wiring
+
+_WHERE = (
+    Parameter(
+        "TemplateBucket",
+        "String",
+        "Bucket of the templates",
+        TEMPLATES,
+        "S3 bucket, in this region, that holds the templates of the nested stacks",
+        constraints={
+            "AllowedPattern": r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$",
+            "ConstraintDescription": "must be the name of an S3 bucket",
+        },
+    ),
+    Parameter(
+        "TemplatePrefix",
+        "String",
+        "Folder of the templates",
+        TEMPLATES,
+        "Folder in the bucket, ending in a slash; empty if the templates lie at the top",
+        default="",
+        constraints={
+            "AllowedPattern": r"^([A-Za-z0-9!_.*'()-]+/)*$",
+            "ConstraintDescription": "must be empty or end in a slash",
+        },
+    ),
+)
+
+
+def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document:
+    """Return the root template.
+
+    Args:
+        cluster: the cluster.
+        stacks: the stacks to nest, in the order of their dependencies.
+        wiring: who supplies what.
+    """
+    template = troposphere.Template()
+    template.set_version()
+    template.set_description(f"Kubernetes cluster {cluster.name}: root of its nested stacks")
+    parameters = [*wiring.asked.values(), *_WHERE]
+    for parameter in parameters:
+        add_parameter(template, parameter, type=_root_type(parameter))
+    for stack in stacks:
+        template.add_resource(_nested(cluster, stack, wiring))
+        for output in stack.outputs.values():
+            if output.shown:
+                value = GetAtt(stack.logical_id, f"Outputs.{output.name}")
+                template.add_output(troposphere.Output(output.name, Description=output.description, Value=value))
+    body = finish(template, cluster, "cluster", parameters)
+    return Document("cluster", body, __name__, tuple(stack.name for stack in stacks))
+
+
+def _root_type(parameter: Parameter) -> str:
+    # The name of an SSM parameter goes on as text: looked up here, the nested stack would be handed its value.
+    return "String" if parameter.type.startswith("AWS::SSM::Parameter::Value") else parameter.type
+
+
+def _nested(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
+    values = {parameter.name: _value(parameter, wiring) for parameter in stack.parameters.values()}
+    return cloudformation.Stack(
+        stack.logical_id,
+        TemplateURL=Sub(
+            f"https://${{TemplateBucket}}.s3.${{AWS::Region}}.${{AWS::URLSuffix}}/${{TemplatePrefix}}{stack.name}.json"
+        ),
+        Tags=tags(cluster, f"{cluster.name}-{stack.name}"),
+        **WITH_THE_STACK,
+        **({"Parameters": values} if values else {}),
+    )
+
+
+def _value(parameter: Parameter, wiring: Wiring) -> Any:
+    if not parameter.wired:
+        reference = Ref(parameter.name)
+        return Join(",", reference) if parameter.type.startswith(("List<", "CommaDelimitedList")) else reference
+    if parameter.name in wiring.suppliers:
+        stack, output = wiring.suppliers[parameter.name]
+        return GetAtt(stack.logical_id, f"Outputs.{output.name}")
+    return ROOT_VALUES[parameter.name]

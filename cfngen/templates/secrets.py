@@ -1,0 +1,106 @@
+"""The secrets stack: the key that encrypts the cluster's secrets, the secrets themselves, and the SSH key pair.
+
+The secrets are made empty: the first master writes the certificate authorities and the join information, so no secret
+passes through a template, a parameter or UserData.
+"""
+
+from __future__ import annotations
+
+from awacs.aws import Action, Allow, PolicyDocument, Statement
+from awacs.aws import Principal as AwsPrincipal
+from troposphere import GetAtt, Ref, Sub, ec2, kms, secretsmanager
+
+from cfngen.cluster.model import Cluster
+from cfngen.templates.stack import ACCESS, WITH_THE_STACK, Stack
+from cfngen.templates.tagging import tags
+
+
+def build(cluster: Cluster) -> Stack:
+    """Return the stack."""
+    stack = Stack(
+        cluster,
+        "secrets",
+        "SecretsStack",
+        __name__,
+        f"Secrets of the Kubernetes cluster {cluster.name}: encryption key, certificate authorities, join information",
+    )
+    key = stack.add(
+        kms.Key(
+            "SecretsKey",
+            Description=f"Encrypts the secrets of the Kubernetes cluster {cluster.name}",
+            EnableKeyRotation=True,
+            PendingWindowInDays=30,
+            KeyPolicy=_key_policy(),
+            Tags=tags(cluster, f"{cluster.name}-secrets"),
+            **WITH_THE_STACK,
+        )
+    )
+    authorities = stack.add(
+        secretsmanager.Secret(
+            "CaSecret",
+            Description=f"Certificate authorities of the Kubernetes cluster {cluster.name}, made by its first master",
+            KmsKeyId=GetAtt(key, "Arn"),
+            Tags=tags(cluster, f"{cluster.name}-ca"),
+            **WITH_THE_STACK,
+        )
+    )
+    join = stack.add(
+        secretsmanager.Secret(
+            "JoinSecret",
+            Description=f"What nodes need to join the Kubernetes cluster {cluster.name}, renewed by its masters",
+            KmsKeyId=GetAtt(key, "Arn"),
+            Tags=tags(cluster, f"{cluster.name}-join"),
+            **WITH_THE_STACK,
+        )
+    )
+    stack.output("SecretsKeyArn", GetAtt(key, "Arn"), "KMS key that encrypts the cluster's secrets")
+    stack.output("CaSecretArn", Ref(authorities), "Secret that holds the certificate authorities", shown=True)
+    stack.output("JoinSecretArn", Ref(join), "Secret that holds what nodes need to join")
+    if cluster.ssh.public_key:
+        pair = stack.add(
+            ec2.KeyPair(
+                "SshKeyPair",
+                KeyName=f"{cluster.name}-ssh",
+                PublicKeyMaterial=cluster.ssh.public_key,
+                Tags=tags(cluster, f"{cluster.name}-ssh"),
+            )
+        )
+        stack.output("KeyName", Ref(pair), "EC2 key pair of the instances")
+    return stack
+
+
+def key_name(stack: Stack, cluster: Cluster) -> dict[str, object]:
+    """Return the KeyName property of a launch template, or nothing when instances take no SSH key."""
+    if cluster.ssh.public_key:
+        return {"KeyName": stack.wire("KeyName", description="EC2 key pair of the instances")}
+    if cluster.ssh.key_name:
+        name = stack.ask(
+            "KeyName",
+            type="AWS::EC2::KeyPair::KeyName",
+            label="SSH key pair",
+            group=ACCESS,
+            description="EC2 key pair of the instances",
+            default=cluster.ssh.key_name,
+        )
+        return {"KeyName": name}
+    return {}
+
+
+def _key_policy() -> PolicyDocument:
+    """Leave access to IAM policies of the account; without this statement a key cannot be managed by anybody.
+
+    Source: "Allows access to the AWS account and enables IAM policies", AWS KMS Developer Guide, default key policy.
+    """
+    root = Sub("arn:${AWS::Partition}:iam::${AWS::AccountId}:root")
+    return PolicyDocument(
+        Version="2012-10-17",
+        Statement=[
+            Statement(
+                Sid="AccountByIamPolicies",
+                Effect=Allow,
+                Principal=AwsPrincipal("AWS", root),
+                Action=[Action("kms", "*")],
+                Resource=["*"],
+            )
+        ],
+    )

@@ -1,0 +1,128 @@
+"""The security group stack: one group for masters, one for nodes, and the rules between them.
+
+Rules that refer to the other group are resources of their own, since two groups cannot name each other inline. Exactly
+one group of each instance carries the cluster tag: the cloud controller manager opens load balancer ports on that one
+and fails when it finds two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from troposphere import GetAtt, ec2
+
+from cfngen.cluster.model import Cluster
+from cfngen.templates.naming import cidr_id
+from cfngen.templates.network import vpc_id
+from cfngen.templates.stack import ACCESS, Stack
+from cfngen.templates.tagging import tags
+from cfngen.templates.vpc import CIDR_PATTERN
+
+KUBELET_PORT = 10250
+
+
+def build(cluster: Cluster) -> Stack:
+    """Return the stack."""
+    stack = Stack(
+        cluster,
+        "security-groups",
+        "SecurityGroupsStack",
+        __name__,
+        f"Security groups of the Kubernetes cluster {cluster.name}: masters, nodes and the rules between them",
+    )
+    vpc = vpc_id(stack, cluster)
+    master = GetAtt(_group(stack, cluster, vpc, "Master", "masters"), "GroupId")
+    node = GetAtt(_group(stack, cluster, vpc, "Node", "nodes"), "GroupId")
+
+    _from_group(stack, "NodeFromNodes", node, node, "Nodes and pods to nodes and pods")
+    _from_group(stack, "NodeFromMasters", node, master, "API server to kubelets, webhooks and pods")
+    _from_group(stack, "MasterFromMasters", master, master, "Masters to each other: etcd, API server, kubelet")
+    # kube-up let nodes reach every port of the master, etcd's too. What remains is what kubeadm documents, and DNS:
+    # the cluster's DNS pods tolerate masters and start there while no node has joined.
+    for name, protocol, port, purpose in (
+        ("Api", "tcp", cluster.api.port, "Nodes and pods to the API server"),
+        ("Kubelet", "tcp", KUBELET_PORT, "Metrics collection from the kubelet"),
+        ("DnsTcp", "tcp", 53, "Pods to cluster DNS pods on masters"),
+        ("DnsUdp", "udp", 53, "Pods to cluster DNS pods on masters"),
+    ):
+        _from_group(stack, f"Master{name}FromNodes", master, node, purpose, protocol=protocol, ports=(port, port))
+    _from_group(
+        stack,
+        "MasterPathMtuFromNodes",
+        master,
+        node,
+        "Path MTU discovery (fragmentation needed)",
+        protocol="icmp",
+        ports=(3, 4),
+    )
+    _api_access(stack, cluster, master)
+    for cidr in cluster.ssh.allowed_cidrs:
+        for role, group in (("Master", master), ("Node", node)):
+            _from_cidr(stack, f"{role}SshFrom{cidr_id(cidr)}", group, str(cidr), 22, f"SSH from {cidr}")
+
+    stack.output("MasterSecurityGroupId", master, "Security group of the masters")
+    stack.output("NodeSecurityGroupId", node, "Security group of the nodes")
+    return stack
+
+
+def _group(stack: Stack, cluster: Cluster, vpc: Any, role: str, plural: str) -> ec2.SecurityGroup:
+    return stack.add(
+        ec2.SecurityGroup(
+            f"{role}SecurityGroup",
+            GroupDescription=f"Kubernetes cluster {cluster.name}: {plural}",
+            VpcId=vpc,
+            SecurityGroupEgress=[
+                ec2.SecurityGroupRule(
+                    CidrIp="0.0.0.0/0",
+                    IpProtocol="-1",
+                    Description="Images, packages, AWS APIs and whatever pods call",
+                )
+            ],
+            Tags=tags(cluster, f"{cluster.name}-{plural}"),
+        )
+    )
+
+
+def _from_group(
+    stack: Stack,
+    name: str,
+    group: Any,
+    source: Any,
+    description: str,
+    *,
+    protocol: str = "-1",
+    ports: tuple[int, int] | None = None,
+) -> None:
+    span = {"FromPort": ports[0], "ToPort": ports[1]} if ports else {}
+    stack.add(
+        ec2.SecurityGroupIngress(
+            name, GroupId=group, SourceSecurityGroupId=source, IpProtocol=protocol, Description=description, **span
+        )
+    )
+
+
+def _from_cidr(stack: Stack, name: str, group: Any, cidr: Any, port: int, description: str) -> None:
+    stack.add(
+        ec2.SecurityGroupIngress(
+            name, GroupId=group, CidrIp=cidr, IpProtocol="tcp", FromPort=port, ToPort=port, Description=description
+        )
+    )
+
+
+def _api_access(stack: Stack, cluster: Cluster, master: Any) -> None:
+    """Open the API server to the cluster file's CIDRs or, where it names none, to one that must be given."""
+    if not cluster.api.allowed_cidrs:
+        cidr = stack.ask(
+            "ApiAllowedCidr",
+            label="Who may reach the Kubernetes API",
+            group=ACCESS,
+            description="IPv4 address range that may reach the Kubernetes API server, e.g. 203.0.113.7/32",
+            AllowedPattern=CIDR_PATTERN,
+            ConstraintDescription="must be an IPv4 CIDR such as 203.0.113.7/32",
+        )
+        _from_cidr(
+            stack, "MasterApiFromAllowedCidr", master, cidr, cluster.api.port, "Kubernetes API from the given range"
+        )
+    for cidr in cluster.api.allowed_cidrs:
+        name = f"MasterApiFrom{cidr_id(cidr)}"
+        _from_cidr(stack, name, master, str(cidr), cluster.api.port, f"Kubernetes API from {cidr}")

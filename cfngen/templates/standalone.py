@@ -1,0 +1,108 @@
+"""The same cluster as one flat template, for the console's upload button: no bucket, no nested stacks.
+
+Each wired parameter is replaced by the expression behind the output that supplies it, so the wiring is not written
+twice. What the order of nested stacks saw to becomes DependsOn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import troposphere
+
+from cfngen.cluster.model import Cluster
+from cfngen.templates.document import Document
+from cfngen.templates.stack import Stack, add_parameter, finish
+from cfngen.templates.wiring import ROOT_VALUES, Wiring, WiringError
+
+_PLACEHOLDER = re.compile(r"\$\{([A-Za-z0-9]+)\}")
+
+
+def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document:
+    """Return the flat template.
+
+    Args:
+        cluster: the cluster.
+        stacks: all stacks, in the order of their dependencies.
+        wiring: who supplies what.
+
+    Raises:
+        WiringError: two stacks use the same logical id.
+    """
+    template = troposphere.Template()
+    template.set_version()
+    template.set_description(f"Kubernetes cluster {cluster.name}: all of it in one template")
+    for parameter in wiring.asked.values():
+        add_parameter(template, parameter)
+    body = finish(template, cluster, "standalone", wiring.asked.values())
+    resources: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
+    known: dict[str, Any] = dict(ROOT_VALUES)
+    for stack in stacks:
+        own = stack.document().body
+        for logical_id, resource in own["Resources"].items():
+            if logical_id in resources or logical_id in wiring.asked:
+                raise WiringError(f"{stack.name} uses the logical id {logical_id} a second time")
+            resources[logical_id] = substitute(resource, known)
+            _wait(resources, logical_id, stack.after.get(logical_id, ()))
+        known.update({output.name: substitute(output.value, known) for output in stack.outputs.values()})
+        outputs.update(
+            {
+                output.name: {"Description": output.description, "Value": known[output.name]}
+                for output in stack.outputs.values()
+                if output.shown
+            }
+        )
+    body["Resources"], body["Outputs"] = resources, outputs
+    return Document("standalone", body, __name__)
+
+
+def _wait(resources: dict[str, Any], logical_id: str, after: Sequence[str]) -> None:
+    present = [each for each in after if each in resources]
+    if present:
+        resource = resources[logical_id]
+        own = resource.get("DependsOn", [])
+        resource["DependsOn"] = sorted({*([own] if isinstance(own, str) else own), *present})
+
+
+def substitute(value: Any, known: Mapping[str, Any]) -> Any:
+    """Return `value` with every reference to a name in `known` replaced by the expression it stands for.
+
+    Args:
+        value: JSON-ready data.
+        known: expressions by the name of the parameter they replace.
+    """
+    if isinstance(value, list):
+        return [substitute(item, known) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"Ref"} and value["Ref"] in known:
+        return known[value["Ref"]]
+    if set(value) == {"Fn::Sub"}:
+        text, variables = value["Fn::Sub"] if isinstance(value["Fn::Sub"], list) else (value["Fn::Sub"], {})
+        return _substitute_sub(text, substitute(variables, known), known)
+    return {key: substitute(item, known) for key, item in value.items()}
+
+
+def _substitute_sub(text: str, variables: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an Fn::Sub whose placeholders are written as references where the expression allows it."""
+    values = {**{name: known[name] for name in _PLACEHOLDER.findall(text) if name in known}, **variables}
+    kept: dict[str, Any] = {}
+
+    def placeholder(match: re.Match[str]) -> str:
+        name = match.group(1)
+        expression = values.get(name)
+        if isinstance(expression, str) and "${" not in expression:
+            return expression
+        if isinstance(expression, dict) and set(expression) == {"Ref"}:
+            return f"${{{expression['Ref']}}}"
+        if isinstance(expression, dict) and set(expression) == {"Fn::GetAtt"}:
+            return f"${{{'.'.join(expression['Fn::GetAtt'])}}}"
+        if expression is not None:
+            kept[name] = expression
+        return match.group(0)
+
+    text = _PLACEHOLDER.sub(placeholder, text)
+    return {"Fn::Sub": [text, kept] if kept else text}

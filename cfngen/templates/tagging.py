@@ -1,0 +1,54 @@
+"""The tags that every resource of a cluster bears."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from troposphere import Tags, autoscaling
+
+from cfngen.cluster.model import Cluster
+
+
+def tag_map(cluster: Cluster, name: str, **more: str) -> dict[str, str]:
+    """Return the tags of a resource by key.
+
+    Both forms of the cluster tag are there: the cloud controller manager and IAM conditions go by `KubernetesCluster`
+    (a condition key cannot hold the cluster's name), everything newer by `kubernetes.io/cluster/<name>`.
+
+    Args:
+        cluster: the cluster.
+        name: value of the Name tag.
+        more: further tags; keys that are no identifiers are passed by `**`.
+    """
+    return {
+        **cluster.tags,
+        **cluster_tags(cluster),
+        "Name": name,
+        **more,
+    }
+
+
+def cluster_tags(cluster: Cluster) -> dict[str, str]:
+    """Return the two tags that mark a resource as the cluster's own."""
+    return {"KubernetesCluster": cluster.name, f"kubernetes.io/cluster/{cluster.name}": "owned"}
+
+
+def tags(cluster: Cluster, name: str, **more: str) -> Any:
+    """Return the tags of a resource as troposphere's `Tags`."""
+    return Tags(tag_map(cluster, name, **more))
+
+
+def group_tags(cluster: Cluster, name: str, *, discoverable: bool, **more: str) -> list[autoscaling.Tag]:
+    """Return the tags of an Auto Scaling group, which its instances get at launch.
+
+    Args:
+        cluster: the cluster.
+        name: value of the Name tag.
+        discoverable: whether cluster-autoscaler may find and scale the group; those tags stay with the group.
+        more: further tags.
+    """
+    found = [autoscaling.Tag(key, value, True) for key, value in sorted(tag_map(cluster, name, **more).items())]
+    if discoverable:
+        found.append(autoscaling.Tag("k8s.io/cluster-autoscaler/enabled", "true", False))
+        found.append(autoscaling.Tag(f"k8s.io/cluster-autoscaler/{cluster.name}", "owned", False))
+    return found

@@ -1,0 +1,179 @@
+"""The VPC stack: network, DHCP options, internet gateway, route table and one public subnet for each zone.
+
+In an existing VPC only what is missing is made: a route table and subnets. With existing subnets there is no stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from troposphere import GetAtt, Ref, ec2
+
+from cfngen.cluster.model import Cluster, Subnet
+from cfngen.templates.naming import zone_id
+from cfngen.templates.stack import NETWORK, Stack
+from cfngen.templates.tagging import tags
+
+CIDR_PATTERN = r"^([0-9]{1,3}\.){3}[0-9]{1,3}/[0-9]{1,2}$"
+
+
+def build(cluster: Cluster) -> Stack | None:
+    """Return the stack, or None when the VPC and its subnets exist."""
+    network = cluster.network
+    if network.subnets[0].id:
+        return None
+    stack = Stack(
+        cluster,
+        "vpc",
+        "VpcStack",
+        __name__,
+        f"Network of the Kubernetes cluster {cluster.name}: "
+        + (
+            "route table and subnets in an existing VPC"
+            if network.vpc.id
+            else "VPC, internet gateway, route table and subnets"
+        ),
+    )
+    if network.vpc.id:
+        vpc: Any = vpc_parameter(stack, cluster)
+        gateway: Any = stack.ask(
+            "InternetGatewayId",
+            label="Internet gateway",
+            group=NETWORK,
+            description="Internet gateway that is attached to the VPC",
+            default=network.internet_gateway,
+            AllowedPattern="^igw-[0-9a-f]{8,17}$",
+            ConstraintDescription="must be the id of an internet gateway, igw-…",
+        )
+        attachment = None
+    else:
+        vpc = Ref(_vpc(stack, cluster))
+        _dhcp_options(stack, cluster, vpc)
+        gateway, attachment = _internet_gateway(stack, cluster, vpc)
+
+    route_table = stack.add(ec2.RouteTable("RouteTable", VpcId=vpc, Tags=tags(cluster, f"{cluster.name}-public")))
+    # The route names the gateway, not its attachment: without DependsOn EC2 may refuse it.
+    wait = {"DependsOn": [attachment]} if attachment else {}
+    stack.add(
+        ec2.Route(
+            "InternetRoute",
+            RouteTableId=Ref(route_table),
+            DestinationCidrBlock="0.0.0.0/0",
+            GatewayId=gateway,
+            **wait,
+        )
+    )
+    for subnet in network.subnets:
+        _subnet(stack, cluster, vpc, route_table, subnet)
+    stack.output("VpcId", vpc, "VPC of the cluster", shown=True)
+    stack.output("RouteTableId", Ref(route_table), "Route table that holds the pods' routes")
+    return stack
+
+
+def vpc_parameter(stack: Stack, cluster: Cluster) -> Any:
+    """Add the parameter for an existing VPC and return the reference to it."""
+    return stack.ask(
+        "VpcId",
+        type="AWS::EC2::VPC::Id",
+        label="VPC",
+        group=NETWORK,
+        description="Existing VPC to run the cluster in",
+        default=cluster.network.vpc.id,
+    )
+
+
+def zone_parameter(stack: Stack, zone: str) -> Any:
+    """Add the parameter for an Availability Zone and return the reference to it."""
+    letter = zone_id(zone)
+    return stack.ask(
+        f"Zone{letter}",
+        type="AWS::EC2::AvailabilityZone::Name",
+        label=f"Availability Zone {letter}",
+        group=NETWORK,
+        description=f"Availability Zone of what is named {letter} in this cluster",
+        default=zone,
+    )
+
+
+def internet_access(zones: Iterable[str]) -> tuple[str, ...]:
+    """Return the logical ids of what instances in `zones` need before they reach the internet, if it is created."""
+    return ("InternetRoute", *(f"Subnet{zone_id(zone)}RouteTableAssociation" for zone in zones))
+
+
+def _vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
+    cidr = stack.ask(
+        "VpcCidr",
+        label="Address range of the VPC",
+        group=NETWORK,
+        description="IPv4 address range of the VPC; the subnets and the masters' addresses lie in it",
+        default=str(cluster.network.vpc.cidr),
+        AllowedPattern=CIDR_PATTERN,
+        ConstraintDescription="must be an IPv4 CIDR from /16 to /28",
+    )
+    return stack.add(
+        ec2.VPC(
+            "Vpc",
+            CidrBlock=cidr,
+            EnableDnsSupport=True,
+            EnableDnsHostnames=True,
+            Tags=tags(cluster, cluster.network.vpc.name),
+        )
+    )
+
+
+def _dhcp_options(stack: Stack, cluster: Cluster, vpc: Any) -> None:
+    """Give the VPC a DHCP option set with the region's own domain, as kube-up did, or the one that was asked for."""
+    options: Any = cluster.network.dhcp_options
+    if options == "default":
+        return
+    if options is None:
+        domain = "ec2.internal" if cluster.region == "us-east-1" else f"{cluster.region}.compute.internal"
+        options = Ref(
+            stack.add(
+                ec2.DHCPOptions(
+                    "DhcpOptions",
+                    DomainName=domain,
+                    DomainNameServers=["AmazonProvidedDNS"],
+                    Tags=tags(cluster, f"{cluster.name}-dhcp-options"),
+                )
+            )
+        )
+    stack.add(ec2.VPCDHCPOptionsAssociation("DhcpOptionsAssociation", VpcId=vpc, DhcpOptionsId=options))
+
+
+def _internet_gateway(stack: Stack, cluster: Cluster, vpc: Any) -> tuple[Any, ec2.VPCGatewayAttachment]:
+    gateway = stack.add(ec2.InternetGateway("InternetGateway", Tags=tags(cluster, cluster.name)))
+    attachment = stack.add(
+        ec2.VPCGatewayAttachment("InternetGatewayAttachment", VpcId=vpc, InternetGatewayId=Ref(gateway))
+    )
+    return Ref(gateway), attachment
+
+
+def _subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.RouteTable, subnet: Subnet) -> None:
+    letter = zone_id(subnet.zone)
+    cidr = stack.ask(
+        f"Subnet{letter}Cidr",
+        label=f"Address range of subnet {letter}",
+        group=NETWORK,
+        description=f"IPv4 address range of the subnet in zone {letter}",
+        default=str(subnet.cidr),
+        AllowedPattern=CIDR_PATTERN,
+        ConstraintDescription="must be an IPv4 CIDR from /16 to /28 inside the VPC's",
+    )
+    resource = stack.add(
+        ec2.Subnet(
+            f"Subnet{letter}",
+            VpcId=vpc,
+            CidrBlock=cidr,
+            AvailabilityZone=zone_parameter(stack, subnet.zone),
+            # The cloud controller manager puts internet-facing load balancers into subnets with this role.
+            Tags=tags(cluster, f"{cluster.name}-public-{letter.lower()}", **{"kubernetes.io/role/elb": "1"}),
+        )
+    )
+    stack.add(
+        ec2.SubnetRouteTableAssociation(
+            f"Subnet{letter}RouteTableAssociation", SubnetId=Ref(resource), RouteTableId=Ref(route_table)
+        )
+    )
+    stack.output(f"Subnet{letter}Id", GetAtt(resource, "SubnetId"), f"Subnet in zone {letter}")

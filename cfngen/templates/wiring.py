@@ -1,0 +1,56 @@
+"""Which stack supplies which parameter: the one place that decides it, for the root and for the flat template alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cfngen.errors import CfngenError
+from cfngen.templates.stack import Output, Parameter, Stack
+
+# What only the root knows and its stacks ask for.
+ROOT_VALUES: Mapping[str, Any] = {"ClusterStackName": {"Ref": "AWS::StackName"}}
+
+
+class WiringError(CfngenError):
+    """Stacks that do not fit together; a fault of cfngen, not of the cluster file."""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """The decision for one cluster.
+
+    Attributes:
+        asked: the parameters that a person is asked for, by name.
+        suppliers: the stack and output that supply each wired parameter, by the parameter's name.
+    """
+
+    asked: Mapping[str, Parameter]
+    suppliers: Mapping[str, tuple[Stack, Output]]
+
+
+def wire(stacks: Sequence[Stack]) -> Wiring:
+    """Return the wiring of stacks.
+
+    Args:
+        stacks: the stacks in the order of their dependencies.
+
+    Raises:
+        WiringError: nobody supplies a wired parameter, an output or logical id is there twice, or two stacks ask for
+            the same parameter in different words.
+    """
+    asked: dict[str, Parameter] = {}
+    suppliers: dict[str, tuple[Stack, Output]] = {}
+    for stack in stacks:
+        for parameter in stack.parameters.values():
+            if parameter.wired:
+                if parameter.name not in suppliers and parameter.name not in ROOT_VALUES:
+                    raise WiringError(f"{stack.name} needs {parameter.name}, which no earlier stack puts out")
+            elif asked.setdefault(parameter.name, parameter) != parameter:
+                raise WiringError(f"{stack.name} asks for {parameter.name} otherwise than an earlier stack")
+        for output in stack.outputs.values():
+            if output.name in suppliers:
+                raise WiringError(f"{stack.name} and {suppliers[output.name][0].name} both put out {output.name}")
+            suppliers[output.name] = (stack, output)
+    return Wiring(asked, suppliers)

@@ -30,13 +30,16 @@ def stacks(cluster: Cluster) -> tuple[Stack, ...]:
 def generate(cluster: Cluster) -> tuple[Document, ...]:
     """Return the cluster's templates: the stacks in the order of their dependencies, `cluster` and `standalone`.
 
+    `standalone` is missing where a cluster is too large for one template.
+
     Raises:
         cfngen.userdata.UserDataTooLargeError: what an instance must be told exceeds EC2's limit.
     """
     built = stacks(cluster)
     wiring = wire(built)
+    flat = standalone.build(cluster, built, wiring)
     return (
         *(stack.document() for stack in built),
         root.build(cluster, built, wiring),
-        standalone.build(cluster, built, wiring),
+        *((flat,) if flat else ()),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfngen.cluster.model import Architecture, Image
+from cfngen.templates.naming import pascal
 from cfngen.templates.stack import Stack
 
 
@@ -50,34 +51,38 @@ DISTRIBUTIONS = {
 }
 
 
-def image_parameter(stack: Stack, name: str, image: Image, architecture: Architecture, *, group: str) -> Any:
+def image_parameter(stack: Stack, prefix: str, image: Image, architecture: Architecture, *, group: str) -> Any:
     """Add the parameter that holds the AMI and return the reference to the AMI id.
 
     A named AMI stays what it is. Otherwise the parameter is the name of an SSM parameter, which CloudFormation looks up
     at every create and update: an update may therefore bring a newer image, and new instances with it.
 
+    The parameter is named after the image, so groups with the same image share it; CloudFormation keeps a parameter's
+    old value when a template only changes its default, which would hide a change of image in the cluster file.
+
     Args:
         stack: the stack to add to.
-        name: name of the parameter.
+        prefix: `Master` or `Node`.
         image: the image asked for.
         architecture: architecture of the instance type.
         group: heading under which the console shows it.
     """
+    described = f"{image.distribution}, {architecture}"
     if image.id:
         return stack.ask(
-            name,
+            f"{prefix}Image{pascal(image.id)}",
             type="AWS::EC2::Image::Id",
-            label="Machine image",
+            label=f"Machine image ({prefix.lower()}s, {described})",
             group=group,
-            description=f"AMI of the instances ({image.distribution}, {architecture})",
+            description=f"AMI of the instances ({described})",
             default=image.id,
         )
     return stack.ask(
-        name,
+        f"{prefix}Image{pascal(image.ssm_parameter or image.distribution)}{architecture.capitalize()}",
         type="AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>",
-        label="SSM parameter of the machine image",
+        label=f"SSM parameter of the machine image ({prefix.lower()}s, {described})",
         group=group,
-        description=f"SSM parameter that names the AMI of the instances ({image.distribution}, {architecture})",
+        description=f"SSM parameter that names the AMI of the instances ({described})",
         default=image.ssm_parameter or DISTRIBUTIONS[image.distribution].ssm_parameter[architecture],
     )
 

@@ -9,7 +9,7 @@ from troposphere import Base64, GetAtt, Ref, autoscaling, ec2, policies
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
 from cfngen.templates.iam import instance_profile
-from cfngen.templates.images import image_parameter, root_device
+from cfngen.templates.images import root_device
 from cfngen.templates.secrets import key_name
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
@@ -35,6 +35,7 @@ def instance_type_parameter(stack: Stack, prefix: str, instances: Instances, gro
         group=group,
         description=f"EC2 instance type ({processor}, at least 2 vCPU and 2 GiB of memory)",
         default=instances.instance_type,
+        own=True,
         AllowedPattern=_TYPES[processor],
         ConstraintDescription=f"must be an {processor} instance type with at least 2 vCPU and 2 GiB, e.g. t3.medium",
     )
@@ -49,6 +50,7 @@ def launch_template(
     name: str,
     parameters: str,
     group: str,
+    image: Any,
     profile: str,
     interface: ec2.NetworkInterfaces,
     user_data: Base64,
@@ -64,12 +66,12 @@ def launch_template(
         name: value of the Name tag.
         parameters: prefix of the parameters; the masters' slots share theirs.
         group: heading under which the console shows the parameters.
+        image: the AMI id.
         profile: whose instance profile: see `cfngen.templates.iam.instance_profile`.
         interface: the primary network interface.
         user_data: the UserData.
         more: further properties of the launch template's data.
     """
-    processor = architecture(instances.instance_type)
     size = stack.ask(
         f"{parameters}RootVolumeSize",
         type="Number",
@@ -77,6 +79,7 @@ def launch_template(
         group=group,
         description="Size of each instance's root volume in GiB",
         default=instances.root_volume.size,
+        own=True,
         MinValue=8,
         MaxValue=65536,
     )
@@ -90,7 +93,7 @@ def launch_template(
             f"{prefix}LaunchTemplate",
             TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name))],
             LaunchTemplateData=ec2.LaunchTemplateData(
-                ImageId=image_parameter(stack, f"{parameters}ImageId", instances.image, processor, group=group),
+                ImageId=image,
                 InstanceType=instance_type_parameter(stack, parameters, instances, group),
                 IamInstanceProfile=ec2.IamInstanceProfile(Arn=instance_profile(stack, profile)),
                 BlockDeviceMappings=[

@@ -12,8 +12,10 @@ from typing import Any
 from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
 
 from cfngen import userdata
+from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.templates import access
+from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import (
     VOLUME_TYPES,
     latest,
@@ -183,6 +185,13 @@ def _slot(
         name=name,
         parameters="Master",
         group=MASTERS,
+        image=image_parameter(
+            stack,
+            "Master",
+            cluster.control_plane.image,
+            architecture(cluster.control_plane.instance_type),
+            group=MASTERS,
+        ),
         profile="Master",
         interface=ec2.NetworkInterfaces(DeviceIndex=0, NetworkInterfaceId=Ref(interface)),
         user_data=userdata.master(cluster, slot, references).value,

@@ -7,13 +7,19 @@ from typing import Any
 from troposphere import Ref, autoscaling, ec2
 
 from cfngen import userdata
+from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import latest, launch_template, roll_one_at_a_time, wait_for_signals
 from cfngen.templates.naming import group_id
 from cfngen.templates.network import subnet_id
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import group_tags
 from cfngen.templates.vpc import internet_access
+
+# A template takes 200 parameters at most and a group asks for up to six; a larger cluster's groups are settled by its
+# cluster file alone.
+ASKED_GROUPS = 20
 
 
 def build(cluster: Cluster, group: NodeGroup) -> Stack:
@@ -26,6 +32,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
         f"{prefix}Stack",
         __name__,
         f"Node group {group.name} of the Kubernetes cluster {cluster.name}",
+        settled=len(cluster.node_groups) > ASKED_GROUPS,
     )
     title = f"{prefix}AutoScalingGroup"
     name = f"{cluster.name}-nodes-{group.name}"
@@ -42,6 +49,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
         name=name,
         parameters=prefix,
         group=heading,
+        image=image_parameter(stack, "Node", group.image, architecture(group.instance_type), group=NODES),
         profile=prefix if group.additional_policies else "Node",
         interface=ec2.NetworkInterfaces(
             DeviceIndex=0,
@@ -90,6 +98,7 @@ def _size_parameter(stack: Stack, group: NodeGroup, heading: str, bound: str) ->
         group=heading,
         description=f"{words} of group {group.name}",
         default=value,
+        own=True,
         MinValue=0,
         MaxValue=5000,
     )
@@ -105,6 +114,7 @@ def _market(stack: Stack, group: NodeGroup, heading: str) -> dict[str, Any]:
         group=heading,
         description="Highest price per instance hour in US dollars",
         default=group.spot_price,
+        own=True,
         AllowedPattern=r"^[0-9]+(\.[0-9]+)?$",
         ConstraintDescription="must be a number such as 0.05",
     )

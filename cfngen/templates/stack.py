@@ -20,7 +20,7 @@ from cfngen.templates.document import Document
 Resource = TypeVar("Resource")
 
 # Groups of parameters in the order in which the console shows them; a node group's own follow.
-NETWORK, ACCESS, MASTERS, TEMPLATES = "Network", "Access", "Masters", "Where the templates are"
+NETWORK, ACCESS, MASTERS, NODES, TEMPLATES = "Network", "Access", "Masters", "All nodes", "Where the templates are"
 
 # Said aloud on what holds state and yet goes with its stack; masters' data volumes leave a snapshot instead.
 WITH_THE_STACK = {"DeletionPolicy": "Delete", "UpdateReplacePolicy": "Delete"}
@@ -77,14 +77,18 @@ class Stack:
         module: the module that builds it.
         parameters: its parameters by name.
         outputs: its outputs by name.
+        settled: whether values that only this stack asks for are written into the template instead.
         after: logical ids of other stacks' resources that a resource must wait for once all stacks are flattened into
             one template. Nested, the order of the stacks already sees to it.
     """
 
-    def __init__(self, cluster: Cluster, name: str, logical_id: str, module: str, description: str) -> None:
+    def __init__(
+        self, cluster: Cluster, name: str, logical_id: str, module: str, description: str, *, settled: bool = False
+    ) -> None:
         self.name = name
         self.logical_id = logical_id
         self.module = module
+        self.settled = settled
         self.parameters: dict[str, Parameter] = {}
         self.outputs: dict[str, Output] = {}
         self.after: dict[str, tuple[str, ...]] = {}
@@ -102,9 +106,23 @@ class Stack:
         description: str,
         type: str = "String",  # noqa: A002 - CloudFormation's own word
         default: str | int | None = None,
+        own: bool = False,
         **constraints: Any,
     ) -> Any:
-        """Add a parameter whose value the person who deploys may choose; return the reference to it."""
+        """Add a parameter whose value the person who deploys may choose; return the reference to it.
+
+        Args:
+            name: see `Parameter`, as for the others.
+            label: what the console shows in place of the name.
+            group: heading under which the console shows it.
+            description: what it means.
+            type: CloudFormation type.
+            default: default value.
+            own: whether no other stack asks for it; a settled stack then takes the default for good and returns it.
+            constraints: further keys of the definition.
+        """
+        if own and self.settled and default is not None:
+            return default
         return self._add(Parameter(name, type, label, group, description, default, constraints))
 
     def wire(self, name: str, *, description: str, type: str = "String") -> Any:  # noqa: A002
@@ -162,7 +180,7 @@ def finish(template: Any, cluster: Cluster, name: str, parameters: Any) -> dict[
     for parameter in parameters:
         groups.setdefault(parameter.group, []).append(parameter.name)
         labels[parameter.name] = {"default": parameter.label}
-    rank = {NETWORK: 0, ACCESS: 1, MASTERS: 2, TEMPLATES: 9}
+    rank = {NETWORK: 0, ACCESS: 1, MASTERS: 2, NODES: 3, TEMPLATES: 9}
     metadata: dict[str, Any] = {
         "cfngen": {"cluster": cluster.name, "stack": name},
         # Whoever lints the template by itself should have it judged for its own region.

@@ -6,6 +6,7 @@ twice. What the order of nested stacks saw to becomes DependsOn.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,8 +21,12 @@ from cfngen.templates.wiring import ROOT_VALUES, Wiring, WiringError
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z0-9]+)\}")
 
 
-def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document:
-    """Return the flat template.
+# The size of a template in S3 (1 MB) and its resources (AWS CloudFormation quotas).
+MAX_BYTES, MAX_RESOURCES = 1_000_000, 500
+
+
+def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document | None:
+    """Return the flat template, or None where it would be over CloudFormation's limits and only nesting will do.
 
     Args:
         cluster: the cluster.
@@ -56,6 +61,8 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
             }
         )
     body["Resources"], body["Outputs"] = resources, outputs
+    if len(resources) > MAX_RESOURCES or len(json.dumps(body, indent=2)) > MAX_BYTES:
+        return None
     return Document("standalone", body, __name__)
 
 

@@ -1,0 +1,65 @@
+"""A cluster with everything in it stays within CloudFormation's limits."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+POLICY = "arn:aws:iam::123456789012:policy/organisation/unit/" + "p" * 60
+ALLOWED = [f"203.0.113.{index}/32" for index in range(10)]
+
+
+def group(index: int) -> dict[str, Any]:
+    return {
+        "name": f"group-{index:03d}",
+        "minSize": 0,
+        "maxSize": 2,
+        "desiredSize": 0,
+        "spotPrice": "0.05",
+        "additionalPolicies": [POLICY],
+        "additionalSecurityGroups": ["sg-0123456789abcdef0"],
+        "rootVolume": {"size": 100, "iops": 4000, "throughput": 250},
+    }
+
+
+def maximal(groups: int) -> dict[str, Any]:
+    return {
+        "name": "a-cluster-of-28-letters-long",
+        "region": "eu-central-1",
+        "network": {"subnets": [{"zone": f"eu-central-1{letter}"} for letter in "abc"]},
+        "api": {"allowedCidrs": ALLOWED, "additionalNames": [f"api-{index}.example.com" for index in range(20)]},
+        "ssh": {"publicKey": "ssh-ed25519 AAAA", "allowedCidrs": ALLOWED},
+        "iam": {"permissionsBoundary": POLICY},
+        "assets": {"mirror": "https://mirror.example.com/a/rather/long/path"},
+        "tags": {f"tag-{index}": "v" * 50 for index in range(20)},
+        "nodeGroups": [group(index) for index in range(groups)],
+    }
+
+
+def test_nested_stacks_of_a_maximal_cluster_fit(templates: Any) -> None:
+    bodies = templates(maximal(100)).bodies
+    assert "standalone" not in bodies, "a hundred groups do not fit into one template"
+    for name, body in bodies.items():
+        assert len(body["Resources"]) <= 500, name
+        assert len(body["Parameters"]) <= 200, name
+        assert len(json.dumps(body, indent=2)) < 1_000_000, name
+
+
+def test_groups_beyond_what_a_template_can_ask_for_are_settled_by_the_cluster_file(templates: Any) -> None:
+    few, many = templates(maximal(20)), templates(maximal(21))
+    assert "NodeGroupGroup000MinSize" in few["cluster"]["Parameters"]
+    assert "NodeGroupGroup000MinSize" not in many["cluster"]["Parameters"]
+    group = many["nodes-group-000"]["Resources"]["NodeGroupGroup000AutoScalingGroup"]["Properties"]
+    assert (group["MinSize"], group["MaxSize"]) == ("0", "2")
+
+
+def test_the_flat_template_of_a_dozen_groups_fits_an_upload(templates: Any) -> None:
+    body = templates(maximal(12))["standalone"]
+    assert len(json.dumps(body, indent=2)) < 1_000_000
+    assert len(body["Resources"]) <= 500
+    assert len(body["Parameters"]) <= 200
+
+
+def test_every_tag_set_fits_the_limit_of_fifty(templates: Any) -> None:
+    body = templates({**maximal(1), "tags": {f"tag-{index}": "v" for index in range(40)}})["standalone"]
+    assert all(len(each["Properties"].get("Tags", [])) <= 50 for each in body["Resources"].values())

@@ -1,0 +1,135 @@
+"""IAM: least privilege, and policies that IAM would accept."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from parliament import analyze_policy_string
+
+# Findings that are right and wanted.
+ACCEPTED = {
+    # Reads that neither EC2 nor Elastic Load Balancing scopes to a resource, and writes bound to the cluster's tag.
+    "RESOURCE_STAR",
+}
+
+
+def resolved(value: Any) -> Any:
+    """A policy with example values in place of intrinsic functions."""
+    if isinstance(value, list):
+        return [resolved(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "Fn::Sub" in value:
+        text = value["Fn::Sub"] if isinstance(value["Fn::Sub"], str) else value["Fn::Sub"][0]
+        for name, example in (
+            ("AWS::Partition", "aws"),
+            ("AWS::Region", "us-west-2"),
+            ("AWS::AccountId", "123456789012"),
+            ("AWS::StackName", "kubernetes"),
+            ("RouteTable", "rtb-0123456789abcdef0"),
+        ):
+            text = text.replace(f"${{{name}}}", example)
+        return text
+    if "Ref" in value or "Fn::GetAtt" in value:
+        name = value.get("Ref") or value["Fn::GetAtt"][0]
+        if "Key" in name:
+            return "arn:aws:kms:us-west-2:123456789012:key/11111111-2222-3333-4444-555555555555"
+        return f"arn:aws:secretsmanager:us-west-2:123456789012:secret:{name}-AbCdEf"
+    return {key: resolved(item) for key, item in value.items()}
+
+
+def policies(templates: Any, configuration: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    roles = templates(configuration).of_type("AWS::IAM::Role")
+    return {name: role["Properties"]["Policies"][0]["PolicyDocument"] for name, role in roles.items()}
+
+
+CONFIGURATIONS: list[dict[str, Any]] = [
+    {},
+    {"nodeGroups": [{"name": "batch", "additionalPolicies": ["arn:aws:iam::aws:policy/ReadOnlyAccess"]}]},
+    {
+        "controlPlane": {
+            "volume": {"kmsKey": "arn:aws:kms:us-west-2:123456789012:key/11111111-2222-3333-4444-555555555555"}
+        }
+    },
+]
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+def test_policies_are_sound(templates: Any, configuration: dict[str, Any]) -> None:
+    for role, policy in policies(templates, configuration).items():
+        found = analyze_policy_string(json.dumps(resolved(policy))).findings
+        assert [str(each) for each in found if each.issue not in ACCEPTED] == [], role
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+def test_no_action_is_a_wildcard(templates: Any, configuration: dict[str, Any]) -> None:
+    for role, policy in policies(templates, configuration).items():
+        actions = [action for statement in policy["Statement"] for action in statement["Action"]]
+        assert actions
+        assert not [action for action in actions if "*" in action], role
+
+
+READS = ("Describe", "Get", "List")
+# What cannot be bound to a resource or tag: EC2 and the agents' own channels name no resource.
+UNBOUND = {"ssm:UpdateInstanceInformation", "ecr:GetAuthorizationToken"}
+
+
+def test_writes_on_everything_are_bound_to_the_clusters_tag(templates: Any) -> None:
+    for role, policy in policies(templates, {}).items():
+        for statement in policy["Statement"]:
+            writes = [
+                action
+                for action in statement["Action"]
+                if not action.split(":")[1].startswith(READS)
+                and action not in UNBOUND
+                and not action.startswith("ssmmessages:")
+            ]
+            if writes and statement["Resource"] == ["*"]:
+                assert "KubernetesCluster" in json.dumps(statement.get("Condition")), (role, writes)
+
+
+def test_nodes_read_the_join_secret_and_no_other(templates: Any) -> None:
+    node = policies(templates, {})["NodeRole"]
+    secrets = [each for each in node["Statement"] if any("secretsmanager" in action for action in each["Action"])]
+    assert [each["Resource"] for each in secrets] == [[{"Ref": "JoinSecret"}]]
+    assert all("Put" not in action for each in secrets for action in each["Action"])
+
+
+def test_only_masters_may_write_routes_and_only_to_the_clusters_table(templates: Any) -> None:
+    found = policies(templates, {})
+    assert "ec2:CreateRoute" not in json.dumps(found["NodeRole"])
+    routes = next(each for each in found["MasterRole"]["Statement"] if "ec2:CreateRoute" in each["Action"])
+    assert [each["Fn::Sub"].rpartition("/")[2] for each in routes["Resource"]] == ["${RouteTable}"]
+
+
+def test_inline_policies_fit_iams_limit(templates: Any) -> None:
+    # 10,240 characters for all inline policies of a role, white space not counted (IAM quotas).
+    for configuration in CONFIGURATIONS:
+        for policy in policies(templates, configuration).values():
+            assert len(json.dumps(resolved(policy), separators=(",", ":"))) < 10_240
+
+
+def test_a_permissions_boundary_bounds_every_role(templates: Any) -> None:
+    boundary = "arn:aws:iam::123456789012:policy/boundary"
+    roles = templates({"iam": {"permissionsBoundary": boundary}}).of_type("AWS::IAM::Role").values()
+    assert [role["Properties"]["PermissionsBoundary"] for role in roles] == [boundary, boundary]
+
+
+def test_a_group_with_policies_of_its_own_gets_a_role_of_its_own(templates: Any) -> None:
+    policy = "arn:aws:iam::123456789012:policy/batch"
+    found = templates({"nodeGroups": [{"name": "plain"}, {"name": "batch", "additionalPolicies": [policy]}]})
+    assert found.properties("NodeGroupBatchRole")["ManagedPolicyArns"] == [policy]
+    assert "ManagedPolicyArns" not in found.properties("NodeRole")
+    profiles = {
+        name: template["Properties"]["LaunchTemplateData"]["IamInstanceProfile"]["Arn"]["Fn::GetAtt"][0]
+        for name, template in found.of_type("AWS::EC2::LaunchTemplate").items()
+    }
+    assert profiles["NodeGroupPlainLaunchTemplate"] == "NodeInstanceProfile"
+    assert profiles["NodeGroupBatchLaunchTemplate"] == "NodeGroupBatchInstanceProfile"
+
+
+def test_session_manager_can_be_shut(templates: Any) -> None:
+    assert "ssmmessages" in json.dumps(policies(templates, {}))
+    assert "ssmmessages" not in json.dumps(policies(templates, {"ssh": {"sessionManager": False}}))

@@ -1,0 +1,264 @@
+"""What kube-up made is there, wired, tagged and closed, in every shape of the network."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "private api": {"api": {"public": False}},
+    "three zones": {"network": {"subnets": [{"zone": f"us-west-2{letter}"} for letter in "abc"]}},
+    "existing": {
+        "network": {
+            "vpc": {"id": "vpc-0123456789abcdef0"},
+            "subnets": [{"zone": "us-west-2a", "id": "subnet-0123456789abcdef0", "cidr": "172.20.0.0/24"}],
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_flat_template_holds_exactly_the_resources_of_the_stacks(templates: Any, shape: str) -> None:
+    found = templates(SHAPES[shape])
+    children = [body for name, body in found.bodies.items() if name not in ("cluster", "standalone")]
+    types = [resource["Type"] for body in children for resource in body["Resources"].values()]
+    assert sorted(types) == sorted(each["Type"] for each in found["standalone"]["Resources"].values())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_reference_of_the_flat_template_has_a_target(templates: Any, shape: str) -> None:
+    body = templates(SHAPES[shape])["standalone"]
+    known = {*body["Resources"], *body["Parameters"]}
+    text = json.dumps({"Resources": body["Resources"], "Outputs": body["Outputs"]})
+    references = {
+        *re.findall(r'"Ref": "([A-Za-z0-9]+)"', text),
+        *re.findall(r'"Fn::GetAtt": \["([A-Za-z0-9]+)"', text),
+    }
+    assert references <= known
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_root_passes_every_child_exactly_its_parameters(templates: Any, shape: str) -> None:
+    found = templates(SHAPES[shape])
+    for resource in found["cluster"]["Resources"].values():
+        name = resource["Properties"]["TemplateURL"]["Fn::Sub"].rpartition("}")[2].removesuffix(".json")
+        assert set(resource["Properties"].get("Parameters", {})) == set(found[name]["Parameters"]), name
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_root_and_flat_template_ask_for_the_same(templates: Any, shape: str) -> None:
+    found = templates(SHAPES[shape])
+    where = {"TemplateBucket", "TemplatePrefix"}
+    assert set(found["cluster"]["Parameters"]) - where == set(found["standalone"]["Parameters"])
+
+
+def test_the_default_network_is_kube_ups(templates: Any) -> None:
+    parameters = templates({})["standalone"]["Parameters"]
+    assert parameters["VpcCidr"]["Default"] == "172.20.0.0/16"
+    assert parameters["SubnetACidr"]["Default"] == "172.20.0.0/24"
+    assert parameters["MasterAAddress"]["Default"] == "172.20.0.9"
+    assert parameters["ZoneA"]["Default"] == "us-west-2a"
+    assert (parameters["NodeGroupNodesMinSize"]["Default"], parameters["NodeGroupNodesMaxSize"]["Default"]) == (4, 4)
+
+
+def test_the_vpc_resolves_names(templates: Any) -> None:
+    vpc = templates({}).properties("Vpc")
+    assert vpc["EnableDnsSupport"] is True
+    assert vpc["EnableDnsHostnames"] is True
+
+
+@pytest.mark.parametrize(
+    ("region", "domain"), [("us-west-2", "us-west-2.compute.internal"), ("us-east-1", "ec2.internal")]
+)
+def test_dhcp_hands_out_the_regions_domain(templates: Any, region: str, domain: str) -> None:
+    assert templates({"region": region}).properties("DhcpOptions")["DomainName"] == domain
+
+
+def test_a_given_dhcp_option_set_is_associated_and_none_is_made(templates: Any) -> None:
+    found = templates({"network": {"dhcpOptions": "dopt-0123456789abcdef0"}})
+    assert found.properties("DhcpOptionsAssociation")["DhcpOptionsId"] == "dopt-0123456789abcdef0"
+    assert not found.of_type("AWS::EC2::DHCPOptions")
+    assert not templates({"network": {"dhcpOptions": "default"}}).of_type("AWS::EC2::VPCDHCPOptionsAssociation")
+
+
+def test_an_existing_network_makes_no_vpc_stack(templates: Any) -> None:
+    found = templates(SHAPES["existing"])
+    assert "vpc" not in found.bodies
+    assert found["cluster"]["Parameters"]["SubnetAId"]["Default"] == "subnet-0123456789abcdef0"
+    assert "Default" not in found["cluster"]["Parameters"]["RouteTableId"], "the console must ask for the route table"
+
+
+def test_subnets_in_an_existing_vpc_ask_for_the_internet_gateway(templates: Any) -> None:
+    found = templates({"network": {"vpc": {"id": "vpc-0123456789abcdef0"}}})
+    assert "Default" not in found["standalone"]["Parameters"]["InternetGatewayId"]
+    assert not found.of_type("AWS::EC2::VPC")
+    assert found.of_type("AWS::EC2::Subnet")
+
+
+def test_a_master_keeps_address_and_volume_when_its_instance_goes(templates: Any) -> None:
+    found = templates({})
+    group = found.properties("MasterAAutoScalingGroup")
+    assert (group["MinSize"], group["MaxSize"]) == ("1", "1")
+    assert group["AvailabilityZones"] == [{"Ref": "ZoneA"}]
+    data = found.properties("MasterALaunchTemplate")["LaunchTemplateData"]
+    assert data["NetworkInterfaces"] == [{"DeviceIndex": 0, "NetworkInterfaceId": {"Ref": "MasterANetworkInterface"}}]
+    volume = found.of_type("AWS::EC2::Volume")["MasterAVolume"]
+    assert volume["DeletionPolicy"] == volume["UpdateReplacePolicy"] == "Snapshot"
+    assert volume["Properties"]["Encrypted"] is True
+
+
+def test_groups_wait_for_signals_on_creation_and_roll_one_at_a_time(templates: Any) -> None:
+    for logical_id, group in templates({}).of_type("AWS::AutoScaling::AutoScalingGroup").items():
+        assert group["CreationPolicy"]["ResourceSignal"]["Timeout"] == "PT20M", logical_id
+        rolling = group["UpdatePolicy"]["AutoScalingRollingUpdate"]
+        assert rolling["WaitOnResourceSignals"] is True
+        assert rolling["MaxBatchSize"] == 1
+        # What an autoscaler raised stays (kubernetes-retired/kube-aws#972).
+        assert group["UpdatePolicy"]["AutoScalingScheduledAction"] == {"IgnoreUnmodifiedGroupSizeProperties": True}
+
+
+def test_desired_capacity_is_set_only_when_asked_for(templates: Any) -> None:
+    assert "DesiredCapacity" not in templates({}).properties("NodeGroupNodesAutoScalingGroup")
+    found = templates({"nodeGroups": [{"name": "nodes", "minSize": 1, "maxSize": 5, "desiredSize": 3}]})
+    assert found["standalone"]["Parameters"]["NodeGroupNodesDesiredSize"]["Default"] == 3
+    group = found.of_type("AWS::AutoScaling::AutoScalingGroup")["NodeGroupNodesAutoScalingGroup"]
+    assert group["Properties"]["DesiredCapacity"] == {"Ref": "NodeGroupNodesDesiredSize"}
+    assert group["CreationPolicy"]["ResourceSignal"]["Count"] == {"Ref": "NodeGroupNodesDesiredSize"}
+
+
+def test_nodes_do_not_wait_for_the_master(templates: Any) -> None:
+    nodes = templates({})["cluster"]["Resources"]["NodeGroupNodesStack"]
+    assert "MasterStack" not in json.dumps(nodes)
+
+
+def test_spot_instances_are_one_time_requests(templates: Any) -> None:
+    found = templates({"nodeGroups": [{"name": "spot", "spotPrice": "0.05"}]})
+    options = found.properties("NodeGroupSpotLaunchTemplate")["LaunchTemplateData"]["InstanceMarketOptions"]
+    assert options["SpotOptions"] == {"MaxPrice": {"Ref": "NodeGroupSpotSpotPrice"}, "SpotInstanceType": "one-time"}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_instances_require_imdsv2_and_encrypt_their_disks(templates: Any, shape: str) -> None:
+    for logical_id, template in templates(SHAPES[shape]).of_type("AWS::EC2::LaunchTemplate").items():
+        data = template["Properties"]["LaunchTemplateData"]
+        assert data["MetadataOptions"]["HttpTokens"] == "required", logical_id
+        assert data["MetadataOptions"]["HttpPutResponseHopLimit"] == 1
+        assert all(mapping["Ebs"]["Encrypted"] is True for mapping in data["BlockDeviceMappings"])
+
+
+def test_an_ssh_key_is_named_imported_or_absent(templates: Any) -> None:
+    def key(configuration: dict[str, Any]) -> Any:
+        found = templates({"ssh": configuration})
+        return found.properties("MasterALaunchTemplate")["LaunchTemplateData"].get("KeyName")
+
+    assert key({}) is None
+    assert key({"keyName": "any name at all"}) == {"Ref": "KeyName"}
+    assert key({"publicKey": "ssh-ed25519 AAAA"}) == {"Ref": "SshKeyPair"}
+
+
+def test_the_api_is_open_to_nobody_until_somebody_says_who(templates: Any) -> None:
+    parameters = templates({})["standalone"]["Parameters"]
+    assert "Default" not in parameters["ApiAllowedCidr"]
+    given = templates({"api": {"allowedCidrs": ["203.0.113.0/24", "198.51.100.7/32"]}})
+    assert "ApiAllowedCidr" not in given["standalone"]["Parameters"]
+    open_to = [
+        rule["Properties"]["CidrIp"]
+        for rule in given.of_type("AWS::EC2::SecurityGroupIngress").values()
+        if "CidrIp" in rule["Properties"]
+    ]
+    assert sorted(open_to) == ["198.51.100.7/32", "203.0.113.0/24"]
+
+
+def test_ssh_is_closed_unless_ranges_are_given(templates: Any) -> None:
+    def ports(configuration: dict[str, Any]) -> list[int]:
+        rules = templates(configuration).of_type("AWS::EC2::SecurityGroupIngress").values()
+        return [rule["Properties"].get("FromPort") for rule in rules]
+
+    assert 22 not in ports({})
+    assert ports({"ssh": {"keyName": "k", "allowedCidrs": ["203.0.113.0/24"]}}).count(22) == 2
+
+
+def test_nodes_do_not_reach_etcd(templates: Any) -> None:
+    for logical_id, rule in templates({}).of_type("AWS::EC2::SecurityGroupIngress").items():
+        properties = rule["Properties"]
+        to_master = properties["GroupId"] == {"Fn::GetAtt": ["MasterSecurityGroup", "GroupId"]}
+        if to_master and properties.get("SourceSecurityGroupId") == {"Fn::GetAtt": ["NodeSecurityGroup", "GroupId"]}:
+            assert properties["IpProtocol"] != "-1", logical_id
+            assert not properties["FromPort"] <= 2379 <= properties["ToPort"], logical_id
+
+
+def test_every_rule_says_what_it_is_for(templates: Any) -> None:
+    found = templates({"ssh": {"keyName": "k", "allowedCidrs": ["203.0.113.0/24"]}})
+    rules = [rule["Properties"] for rule in found.of_type("AWS::EC2::SecurityGroupIngress").values()]
+    for group in found.of_type("AWS::EC2::SecurityGroup").values():
+        rules += group["Properties"]["SecurityGroupEgress"]
+    assert rules
+    assert all(rule["Description"] for rule in rules)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_exactly_one_security_group_of_an_instance_carries_the_clusters_tag(templates: Any, shape: str) -> None:
+    # The cloud controller manager fails when an instance has two.
+    found = templates(SHAPES[shape])
+    assert set(found.of_type("AWS::EC2::SecurityGroup")) == {"MasterSecurityGroup", "NodeSecurityGroup"}
+    assert len(found.properties("MasterANetworkInterface")["GroupSet"]) == 1
+    assert len(found.of_type("AWS::EC2::RouteTable")) <= 1
+
+
+def test_every_taggable_resource_bears_both_cluster_tags(templates: Any) -> None:
+    found = templates({"name": "prod", "tags": {"team": "platform"}})
+    for logical_id, resource in found["standalone"]["Resources"].items():
+        tags = resource["Properties"].get("Tags")
+        if tags:
+            pairs = {tag["Key"]: tag["Value"] for tag in tags}
+            assert pairs["KubernetesCluster"] == "prod", logical_id
+            assert pairs["kubernetes.io/cluster/prod"] == "owned"
+            assert pairs["team"] == "platform"
+
+
+def test_stacks_are_bound_to_their_region(templates: Any) -> None:
+    for name, body in templates({"region": "eu-west-1"}).bodies.items():
+        rule = body["Rules"]["Region"]["Assertions"][0]
+        assert rule["Assert"] == {"Fn::Equals": [{"Ref": "AWS::Region"}, "eu-west-1"]}, name
+        assert "eu-west-1" in rule["AssertDescription"]
+
+
+@pytest.mark.parametrize("name", ["cluster", "standalone"])
+def test_every_parameter_is_described_labelled_and_grouped(templates: Any, name: str) -> None:
+    body = templates(SHAPES["three zones"])[name]
+    interface = body["Metadata"]["AWS::CloudFormation::Interface"]
+    grouped = [each for group in interface["ParameterGroups"] for each in group["Parameters"]]
+    assert sorted(grouped) == sorted(body["Parameters"]) == sorted(interface["ParameterLabels"])
+    assert all(parameter["Description"] for parameter in body["Parameters"].values())
+
+
+def test_a_person_is_told_endpoint_kubeconfig_shell_and_vpc(templates: Any) -> None:
+    for name in ("cluster", "standalone"):
+        assert {"ApiEndpoint", "KubeconfigCommand", "ShellCommand", "VpcId"} <= set(templates({})[name]["Outputs"])
+
+
+def test_the_shell_command_follows_the_way_in_that_is_open(templates: Any) -> None:
+    def shell(ssh: dict[str, Any]) -> str:
+        return json.dumps(templates({"ssh": ssh})["standalone"]["Outputs"].get("ShellCommand", ""))
+
+    assert "aws ssm start-session" in shell({})
+    assert "ssh ubuntu@" in shell({"keyName": "k", "allowedCidrs": ["203.0.113.0/24"]})
+    assert "ssm" in shell({"keyName": "k"}), "a key without an open port is no way in"
+    assert shell({"sessionManager": False}) == '""'
+
+
+def test_the_types_that_the_console_offers_fit_the_image(templates: Any) -> None:
+    amd64 = templates({})["standalone"]["Parameters"]["MasterInstanceType"]["AllowedPattern"]
+    arm64 = templates({"controlPlane": {"instanceType": "t4g.medium"}})["standalone"]["Parameters"]
+    graviton = arm64["MasterInstanceType"]["AllowedPattern"]
+    for fits, pattern in (
+        (("t3.medium", "m7i.metal-24xl", "g4dn.xlarge"), amd64),
+        (("t4g.small", "a1.large"), graviton),
+    ):
+        assert all(re.match(pattern, each) for each in fits)
+    assert not any(re.match(amd64, each) for each in ("t3.micro", "t2.nano", "m7g.large", "a1.large", "mac1.metal"))
+    assert not any(re.match(graviton, each) for each in ("t4g.nano", "t4g.micro", "m5.large", "g5.xlarge"))

@@ -8,7 +8,6 @@ from troposphere import Base64, GetAtt, Ref, autoscaling, ec2, policies
 
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
-from cfngen.templates.iam import instance_profile
 from cfngen.templates.images import root_device
 from cfngen.templates.secrets import key_name
 from cfngen.templates.stack import Stack
@@ -51,7 +50,7 @@ def launch_template(
     parameters: str,
     group: str,
     image: Any,
-    profile: str,
+    profile: Any,
     interface: ec2.NetworkInterfaces,
     user_data: Base64,
     **more: Any,
@@ -67,7 +66,7 @@ def launch_template(
         parameters: prefix of the parameters; the masters' slots share theirs.
         group: heading under which the console shows the parameters.
         image: the AMI id.
-        profile: whose instance profile: see `cfngen.templates.iam.instance_profile`.
+        profile: ARN of the instance profile.
         interface: the primary network interface.
         user_data: the UserData.
         more: further properties of the launch template's data.
@@ -95,7 +94,7 @@ def launch_template(
             LaunchTemplateData=ec2.LaunchTemplateData(
                 ImageId=image,
                 InstanceType=instance_type_parameter(stack, parameters, instances, group),
-                IamInstanceProfile=ec2.IamInstanceProfile(Arn=instance_profile(stack, profile)),
+                IamInstanceProfile=ec2.IamInstanceProfile(Arn=profile),
                 BlockDeviceMappings=[
                     ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root)
                 ],

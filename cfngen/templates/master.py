@@ -15,6 +15,7 @@ from cfngen import userdata
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.templates import access
+from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import (
     VOLUME_TYPES,
@@ -192,7 +193,7 @@ def _slot(
             architecture(cluster.control_plane.instance_type),
             group=MASTERS,
         ),
-        profile="Master",
+        profile=master_profile(stack),
         interface=ec2.NetworkInterfaces(DeviceIndex=0, NetworkInterfaceId=Ref(interface)),
         user_data=userdata.master(cluster, slot, references).value,
     )

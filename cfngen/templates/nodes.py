@@ -9,6 +9,7 @@ from troposphere import Ref, autoscaling, ec2
 from cfngen import userdata
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import latest, launch_template, roll_one_at_a_time, wait_for_signals
 from cfngen.templates.naming import group_id
@@ -50,7 +51,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
         parameters=prefix,
         group=heading,
         image=image_parameter(stack, "Node", group.image, architecture(group.instance_type), group=NODES),
-        profile=prefix if group.additional_policies else "Node",
+        profile=node_profile(stack, cluster, group),
         interface=ec2.NetworkInterfaces(
             DeviceIndex=0,
             AssociatePublicIpAddress=group.public_ip,
@@ -64,9 +65,10 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
         **_market(stack, group, heading),
     )
     least, greatest = (_size_parameter(stack, group, heading, bound) for bound in ("min", "max"))
-    desired = {}
+    desired: dict[str, Any] = {}
     if group.desired_size is not None:
-        desired["DesiredCapacity"] = _size_parameter(stack, group, heading, "desired")
+        size = _size_parameter(stack, group, heading, "desired")
+        desired["DesiredCapacity"] = str(size) if isinstance(size, int) else size
     stack.add(
         autoscaling.AutoScalingGroup(
             title,

@@ -41,7 +41,7 @@ def test_nested_stacks_of_a_maximal_cluster_fit(templates: Any) -> None:
     assert "standalone" not in bodies, "a hundred groups do not fit into one template"
     for name, body in bodies.items():
         assert len(body["Resources"]) <= 500, name
-        assert len(body["Parameters"]) <= 200, name
+        assert len(body.get("Parameters", {})) <= 200, name
         assert len(json.dumps(body, indent=2)) < 1_000_000, name
 
 

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from parliament import analyze_policy_string
 
-# Findings that are right and wanted.
-ACCEPTED = {
-    # Reads that neither EC2 nor Elastic Load Balancing scopes to a resource, and writes bound to the cluster's tag.
-    "RESOURCE_STAR",
-}
+
+def accepted(finding: Any) -> bool:
+    """Whether a finding is known and wanted."""
+    if finding.issue == "RESOURCE_STAR":
+        # Reads that neither EC2 nor Elastic Load Balancing scopes to a resource, and writes bound to the cluster's tag.
+        return True
+    # EC2 checks the VPC as well when a security group is made; parliament's table of actions does not know.
+    return finding.issue == "RESOURCE_MISMATCH" and "ec2:CreateSecurityGroup" in str(finding.detail)
 
 
 def resolved(value: Any) -> Any:
@@ -60,7 +63,7 @@ CONFIGURATIONS: list[dict[str, Any]] = [
 def test_policies_are_sound(templates: Any, configuration: dict[str, Any]) -> None:
     for role, policy in policies(templates, configuration).items():
         found = analyze_policy_string(json.dumps(resolved(policy))).findings
-        assert [str(each) for each in found if each.issue not in ACCEPTED] == [], role
+        assert [str(each) for each in found if not accepted(each)] == [], role
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)

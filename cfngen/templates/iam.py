@@ -1,7 +1,7 @@
 """The IAM stack: a role and an instance profile for masters, one for nodes.
 
 A node group with policies of its own gets its role in its own stack, so that it comes and goes with the group. No
-name is fixed: CAPABILITY_IAM suffices and two clusters never collide, where kube-up's fixed names failed on a second run.
+name is fixed: CAPABILITY_IAM suffices and two clusters never collide, while kube-up failed on a second run.
 """
 
 from __future__ import annotations

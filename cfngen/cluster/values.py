@@ -46,7 +46,7 @@ def _address(value: object) -> IPv4Address:
 
 
 @dataclass(frozen=True)
-class _Text:
+class Text:
     """Annotation of a text that matches `pattern` whole.
 
     Attributes:
@@ -60,6 +60,9 @@ class _Text:
     json_type: str | tuple[str, ...] = "string"
 
     def check(self, value: object) -> str:
+        """Return the text, or refuse what is none of its kind."""
+        if "number" in self.json_type and type(value) is int:
+            value = str(value)
         if not isinstance(value, str):
             raise _refuse(f"{value!r} is not {self.what}; write it as text")
         if not re.fullmatch(self.pattern, value):
@@ -93,59 +96,59 @@ Address = Annotated[
 
 # A version or a price may stand unquoted in YAML: the loader keeps 1.30 as written, an editor sees a number.
 _NUMBER_LIKE = ("string", "number")
-ClusterName = Annotated[str, _Text(_NAME, f"a cluster name: {_NAME_RULE}")]
-GroupName = Annotated[str, _Text(_NAME, f"a node group name: {_NAME_RULE}")]
-Region = Annotated[str, _Text(r"[a-z]{2}(-[a-z]+)+-[0-9]", "an AWS region such as us-west-2")]
+ClusterName = Annotated[str, Text(_NAME, f"a cluster name: {_NAME_RULE}")]
+GroupName = Annotated[str, Text(_NAME, f"a node group name: {_NAME_RULE}")]
+Region = Annotated[str, Text(r"[a-z]{2}(-[a-z]+)+-[0-9]", "an AWS region such as us-west-2")]
 Zone = Annotated[
-    str, _Text(r"[a-z]{2}(-[a-z]+)+-[0-9](-[a-z]{3}-[0-9])?[a-z]", "an Availability Zone such as us-west-2a")
+    str, Text(r"[a-z]{2}(-[a-z]+)+-[0-9](-[a-z]{3}-[0-9])?[a-z]", "an Availability Zone such as us-west-2a")
 ]
 KubernetesVersion = Annotated[
-    str, _Text(r"v?1\.[0-9]+(\.[0-9]+)?", 'a Kubernetes version such as "1.36" or "1.36.3"', _NUMBER_LIKE)
+    str, Text(r"v?1\.[0-9]+(\.[0-9]+)?", 'a Kubernetes version such as "1.36" or "1.36.3"', _NUMBER_LIKE)
 ]
-InstanceType = Annotated[str, _Text(r"[a-z0-9-]+\.[a-z0-9-]+", "an EC2 instance type such as t3.medium")]
-Price = Annotated[str, _Text(r"[0-9]{1,4}(\.[0-9]{1,6})?", "a price in US dollars per hour such as 0.05", _NUMBER_LIKE)]
+InstanceType = Annotated[str, Text(r"[a-z0-9-]+\.[a-z0-9-]+", "an EC2 instance type such as t3.medium")]
+Price = Annotated[str, Text(r"[0-9]{1,4}(\.[0-9]{1,6})?", "a price in US dollars per hour such as 0.05", _NUMBER_LIKE)]
 PublicKey = Annotated[
     str,
-    _Text(
+    Text(
         r"(ssh-rsa|ssh-ed25519) [A-Za-z0-9+/=]+( .*)?",
         "an OpenSSH public key (ssh-ed25519 or ssh-rsa, the two that EC2 imports)",
     ),
 ]
-KeyName = Annotated[str, _Text(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?", "the name of an EC2 key pair")]
-HttpUrl = Annotated[str, _Text(r"https?://[^\s/]+(/\S*)?", "an http(s) URL such as https://mirror.example.com/k8s")]
+KeyName = Annotated[str, Text(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?", "the name of an EC2 key pair")]
+HttpUrl = Annotated[str, Text(r"https?://[^\s/]+(/\S*)?", "an http(s) URL such as https://mirror.example.com/k8s")]
 HostName = Annotated[
     str,
-    _Text(
+    Text(
         r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*",
         "a DNS name or IPv4 address such as api.example.com",
     ),
 ]
-DeviceName = Annotated[str, _Text(r"/dev/[a-z0-9]+", "a device name such as /dev/xvda")]
+DeviceName = Annotated[str, Text(r"/dev/[a-z0-9]+", "a device name such as /dev/xvda")]
 SsmParameterName = Annotated[
-    str, _Text(r"/[A-Za-z0-9_.\-/]+", "the name of an SSM parameter such as /aws/service/…/ami-id")
+    str, Text(r"/[A-Za-z0-9_.\-/]+", "the name of an SSM parameter such as /aws/service/…/ami-id")
 ]
-VpcId = Annotated[str, _Text(r"vpc-[0-9a-f]{8,17}", "a VPC id such as vpc-0123456789abcdef0")]
-SubnetId = Annotated[str, _Text(r"subnet-[0-9a-f]{8,17}", "a subnet id such as subnet-0123456789abcdef0")]
-RouteTableId = Annotated[str, _Text(r"rtb-[0-9a-f]{8,17}", "a route table id such as rtb-0123456789abcdef0")]
-InternetGatewayId = Annotated[str, _Text(r"igw-[0-9a-f]{8,17}", "an internet gateway id such as igw-0123456789abcdef0")]
+VpcId = Annotated[str, Text(r"vpc-[0-9a-f]{8,17}", "a VPC id such as vpc-0123456789abcdef0")]
+SubnetId = Annotated[str, Text(r"subnet-[0-9a-f]{8,17}", "a subnet id such as subnet-0123456789abcdef0")]
+RouteTableId = Annotated[str, Text(r"rtb-[0-9a-f]{8,17}", "a route table id such as rtb-0123456789abcdef0")]
+InternetGatewayId = Annotated[str, Text(r"igw-[0-9a-f]{8,17}", "an internet gateway id such as igw-0123456789abcdef0")]
 DhcpOptionsId = Annotated[
-    str, _Text(r"(dopt-[0-9a-f]{8,17}|default)", 'a DHCP options id such as dopt-0123456789abcdef0, or "default"')
+    str, Text(r"(dopt-[0-9a-f]{8,17}|default)", 'a DHCP options id such as dopt-0123456789abcdef0, or "default"')
 ]
-SecurityGroupId = Annotated[str, _Text(r"sg-[0-9a-f]{8,17}", "a security group id such as sg-0123456789abcdef0")]
-ImageId = Annotated[str, _Text(r"ami-[0-9a-f]{8,17}", "an AMI id such as ami-0123456789abcdef0")]
+SecurityGroupId = Annotated[str, Text(r"sg-[0-9a-f]{8,17}", "a security group id such as sg-0123456789abcdef0")]
+ImageId = Annotated[str, Text(r"ami-[0-9a-f]{8,17}", "an AMI id such as ami-0123456789abcdef0")]
 AllocationId = Annotated[
-    str, _Text(r"eipalloc-[0-9a-f]{8,17}", "an Elastic IP allocation id such as eipalloc-0123456789abcdef0")
+    str, Text(r"eipalloc-[0-9a-f]{8,17}", "an Elastic IP allocation id such as eipalloc-0123456789abcdef0")
 ]
 PolicyArn = Annotated[
     str,
-    _Text(
+    Text(
         r"arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[\w+=,.@/-]+",
         "the ARN of an IAM managed policy such as arn:aws:iam::123456789012:policy/team",
     ),
 ]
 KeyArn = Annotated[
     str,
-    _Text(
+    Text(
         r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[0-9a-f-]+",
         "the ARN of a KMS key such as arn:aws:kms:us-west-2:123456789012:key/1234abcd-…",
     ),

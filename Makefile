@@ -1,0 +1,49 @@
+# Every target that runs Python makes its virtual environment first, once: see .ci/venv.
+#
+#   make templates CLUSTER=examples/production.yaml OUTPUT=/tmp/production
+#   make test TESTS=tests/cli
+#   make PYTHON=python3.12 test
+
+PYTHON ?= python3
+CLUSTER ?=
+OUTPUT ?= output
+TESTS ?= tests
+
+export PYTHON
+run := .venv/bin/python -m
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help templates test lint docs golden bench clean runtime development
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+templates: runtime  ## Generate and lint the templates into output/ (CLUSTER=file, OUTPUT=directory)
+	@$(run) cfngen templates $(if $(CLUSTER),--cluster '$(CLUSTER)') --output-dir '$(OUTPUT)'
+
+test: development  ## Run the tests (TESTS=path)
+	@$(run) pytest --numprocesses auto $(TESTS)
+
+lint: development  ## Check style and types, and that output/ is up to date
+	@$(run) ruff check .
+	@$(run) ruff format --check .
+	@$(run) mypy
+	@$(run) cfngen templates --defaults --check
+
+docs: development  ## Write the generated pages of docs/ again
+	@$(run) cfngen.cluster.reference docs
+
+golden: development  ## Write the golden cases of tests/golden again; look at the difference before committing
+	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/golden
+
+bench: development  ## Run the benchmarks; they print, nothing is asserted
+	@.venv/bin/python benchmarks/commands.py
+	@.venv/bin/python benchmarks/growth.py
+
+clean:  ## Remove the virtual environment and every cache; output/ stays
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
+	find cfngen tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+runtime development:
+	@sh .ci/venv $@

@@ -1,0 +1,83 @@
+"""`cfngen` itself: global options, and commands that are imported only when they are used."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from os import environ
+from typing import Any, NoReturn
+
+import click
+
+from cfngen import __version__
+from cfngen.cli.failures import EXIT_CODES, USAGE, Settings, exit_code
+
+COMMANDS = ("init", "templates", "lint", "userdata", "config", "schema", "completion")
+FIRST_USE = """\b
+A first use:
+  cfngen init                write a commented cluster.yaml
+  cfngen templates           generate, lint and write output/
+  cfngen userdata master     read what the master will run
+"""
+CODES = "\n".join(["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())])
+
+
+class Application(click.Group):
+    """A group that imports a command's module when the command is asked for, and ends the process in one place."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, in the order of a first use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"cfngen.cli.commands.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, but an unknown command names the nearest known one."""
+        name = args[0]
+        if not name.startswith("-") and name not in COMMANDS:
+            near = get_close_matches(name, COMMANDS, n=1)
+            advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}."
+            ctx.fail(f"no such command {name!r}; {advice}")
+        return super().resolve_command(ctx, args)
+
+    def main(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Run a command line, as click's own `main` takes it, and leave with its exit code."""
+        settings = Settings(color=False if environ.get("NO_COLOR") else None)
+        options.update(standalone_mode=False, obj=settings)
+        sys.exit(exit_code(lambda: super(Application, self).main(*arguments, **options), settings))
+
+
+@click.command(
+    cls=Application,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=f"{FIRST_USE}\n{CODES}",
+    invoke_without_command=True,
+)
+@click.version_option(__version__, "--version", "-V", prog_name="cfngen", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show the Python traceback of a failure.")
+@click.option("--color/--no-color", default=None, help="Use colours. Default: on a terminal, unless NO_COLOR is set.")
+@click.pass_context
+def application(context: click.Context, debug: bool, color: bool | None) -> None:
+    """Self-managed Kubernetes on EC2 as CloudFormation templates that you can read.
+
+    A short cluster.yaml goes in; linted templates come out, one for each stack, and one that holds everything for the
+    upload button of the CloudFormation console. Without a cluster.yaml you get kube-up's default cluster.
+
+    `cfngen COMMAND --help` says what a command is for and shows examples.
+    """
+    settings = context.ensure_object(Settings)
+    settings.debug = debug
+    if color is not None:
+        settings.color = color
+    context.color = settings.color
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(USAGE)

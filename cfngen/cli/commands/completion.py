@@ -1,0 +1,30 @@
+"""`cfngen completion`: the script that teaches a shell cfngen's commands and options."""
+
+from __future__ import annotations
+
+import click
+
+from cfngen.cli.terminal import examples
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command(
+    "completion",
+    short_help="Print a shell completion script.",
+    epilog=examples(
+        """echo 'eval "$(cfngen completion bash)"' >> ~/.bashrc""",
+        """echo 'eval "$(cfngen completion zsh)"' >> ~/.zshrc""",
+        "cfngen completion fish > ~/.config/fish/completions/cfngen.fish",
+    ),
+)
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def command(context: click.Context, shell: str) -> None:
+    """Print the completion script of SHELL, so that the Tab key knows cfngen's commands and options."""
+    from click.shell_completion import get_completion_class
+
+    generator = get_completion_class(shell)
+    if generator is None:
+        raise click.UsageError(f"this version of click knows no completion for {shell}")
+    click.echo(generator(context.find_root().command, {}, "cfngen", "_CFNGEN_COMPLETE").source())

@@ -1,0 +1,87 @@
+"""`cfngen config`: every value in effect, and where it came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cfngen.cli.source import Source, source_options
+from cfngen.cli.terminal import columns, examples
+from cfngen.cluster.paths import dotted, leaves
+
+if TYPE_CHECKING:
+    from cfngen.cluster.load import Origin
+    from cfngen.cluster.paths import Path
+
+
+@click.command(
+    "config",
+    short_help="Show every value in effect and where it came from.",
+    epilog=examples(
+        "cfngen config",
+        "cfngen config | grep -v ' default$'        what you set, and what follows from it",
+        "NUM_NODES=6 cfngen config -f prod.yaml",
+        "cfngen config --output yaml > complete.yaml",
+    ),
+)
+@source_options
+@click.option(
+    "--output",
+    "-o",
+    "style",
+    type=click.Choice(("text", "yaml", "json")),
+    default="text",
+    show_default=True,
+    help="text: one line for each value. yaml: a complete cluster file. json: for programs.",
+)
+def command(source: Source, style: str) -> None:
+    """Show the complete configuration: every value in effect, and where each came from.
+
+    A value is kube-up's default, derived from another value, or set in the cluster file, by an environment variable, or
+    by --set; the later of these wins. The YAML form is a cluster file itself, with the origins as comments.
+    """
+    loaded = source.load()
+    data = loaded.cluster.model_dump(mode="json", by_alias=True)
+    if style == "json":
+        origins = {key: {"kind": origin.kind, "where": origin.where} for key, origin in loaded.origins.items()}
+        answer = {"cluster": data, "origins": origins, "warnings": loaded.warnings}
+        click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+        return
+    click.echo(f"# {source.description}")
+    origin = {key: _described(origin) for key, origin in loaded.origins.items()}
+    if style == "yaml":
+        click.echo("\n".join(_yaml(data, origin, ())))
+    else:
+        rows = [(dotted(path), _inline(value), origin[dotted(path)]) for path, value in leaves(data)]
+        click.echo("\n".join(columns(rows, indent="")))
+
+
+def _described(origin: Origin) -> str:
+    """Where a value came from: `default`, `derived: …`, `cluster.yaml:12`, `environment NUM_NODES`, `--set …`."""
+    if origin.kind == "derived":
+        return f"derived: {origin.where}"
+    return f"environment {origin.where}" if origin.kind == "environment" else origin.where or origin.kind
+
+
+def _inline(value: Any) -> str:
+    """A scalar, or an empty list or mapping, as YAML on one line."""
+    import yaml
+
+    text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1_000_000)
+    return text.removesuffix("...\n").strip()
+
+
+def _yaml(data: Any, origin: Mapping[str, str], path: Path) -> Iterator[str]:
+    """Lines of YAML in block style; behind each value stands its origin as a comment."""
+    indent = "  " * len(path)
+    for key, value in enumerate(data) if isinstance(data, list) else data.items():
+        inner = (*path, key)
+        head = indent + ("-" if isinstance(data, list) else f"{_inline(key)}:")
+        if isinstance(value, (dict, list)) and value:
+            yield head
+            yield from _yaml(value, origin, inner)
+        else:
+            yield f"{head} {_inline(value)}  # {origin[dotted(inner)]}"

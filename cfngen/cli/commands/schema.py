@@ -1,0 +1,25 @@
+"""`cfngen schema`: the JSON Schema of the cluster file."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from cfngen.cli.terminal import examples
+
+
+@click.command(
+    "schema",
+    short_help="Print the JSON Schema of the cluster file.",
+    epilog=examples(
+        "cfngen schema > cluster.schema.json",
+        "and in the first line of cluster.yaml, for editors with the YAML language server:",
+        "# yaml-language-server: $schema=cluster.schema.json",
+    ),
+)
+def command() -> None:
+    """Print the JSON Schema of the cluster file, for editors and for checks in your own pipeline."""
+    from cfngen.cluster.schema import json_schema
+
+    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))

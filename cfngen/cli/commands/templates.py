@@ -1,0 +1,128 @@
+"""`cfngen templates`: generate, lint, write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from cfngen.cli.commands.userdata import sizes
+from cfngen.cli.failures import DONE, STALE
+from cfngen.cli.pipeline import Generated, generate, judge
+from cfngen.cli.source import Source, source_options
+from cfngen.cli.terminal import columns, counted, examples
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cfngen.output import Difference, WriteReport
+
+
+@click.command(
+    "templates",
+    short_help="Generate the templates, lint them, write them.",
+    epilog=examples(
+        "cfngen templates",
+        "cfngen templates -f prod.yaml --output-dir prod/",
+        "cfngen templates --set kubernetesVersion=1.35 --set 'nodeGroups[0].maxSize=6'",
+        "cfngen templates --only standalone --format yaml",
+        "cfngen templates --check        in a pipeline: is output/ what cluster.yaml gives?",
+    ),
+)
+@source_options
+@click.option(
+    "--output-dir",
+    "-o",
+    "directory",
+    type=click.Path(path_type=Path),
+    default=Path("output"),
+    show_default=True,
+    help="Directory to write into; made if it does not exist.",
+)
+@click.option("--only", "names", metavar="STACK", multiple=True, help="Write only this stack's template. Repeatable.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(("json", "yaml")),
+    default="json",
+    show_default=True,
+    help="Form of the templates.",
+)
+@click.option("--check", is_flag=True, help="Write nothing; exit with 3 if the directory is not up to date.")
+@click.option("--no-cache", is_flag=True, help="Lint anew, without the results of earlier runs.")
+@click.pass_context
+def command(
+    context: click.Context,
+    source: Source,
+    directory: Path,
+    names: tuple[str, ...],
+    style: Literal["json", "yaml"],
+    check: bool,
+    no_cache: bool,
+) -> None:
+    """Generate the cluster's CloudFormation templates, lint them, and write them.
+
+    One template for each stack, `cluster` that nests them, `standalone` that holds everything in one file, and under
+    userdata/ what the instances run. Nothing is written unless every template passes lint. Files of an earlier run that
+    the cluster no longer gives are removed; files that cfngen did not write are never touched.
+    """
+    from cfngen import output
+
+    made = generate(source)
+    stacks = [document.name for document in made.documents]
+    for name in names:
+        if name not in stacks:
+            raise click.UsageError(f"no stack {name!r} in this cluster; there are {', '.join(stacks)}.")
+    judge(made.documents, region=made.cluster.region, cache=not no_cache)
+
+    files: Mapping[str, bytes] = output.render(made.documents, made.userdata, style)
+    if names:
+        files = {path: files[path] for path in (f"{name}.{style}" for name in names)}
+    if check:
+        differences = output.stale(directory, files)
+        _report_check(differences, files, directory)
+        context.exit(STALE if differences else DONE)
+    report = output.write(directory, files)
+    _report(source, made, files, report, directory, style)
+
+
+def _report_check(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
+    """Say whether the directory is up to date, and if not, which files differ and how."""
+    if not differences:
+        click.echo(f"{directory} is up to date: {counted(len(files), 'file')}.")
+        return
+    for difference in differences:
+        click.echo(str(difference))
+    click.echo()
+    click.echo(f"{directory} is stale: {counted(len(differences), 'file')} would change. Nothing was written.")
+
+
+def _report(
+    source: Source, made: Generated, files: Mapping[str, bytes], report: WriteReport, directory: Path, style: str
+) -> None:
+    """Say what was made, how large it is, and what to do next."""
+    cluster = made.cluster
+    click.echo(f"Cluster {cluster.name} in {cluster.region}, Kubernetes {cluster.kubernetes_version}")
+    click.echo(f"from {source.description}")
+    if made.variables:
+        click.echo(f"with {', '.join(made.variables)} from the environment")
+    click.echo()
+    rows = [("template", "resources", "bytes", "")]
+    for document in made.documents:
+        path = f"{document.name}.{style}"
+        if path in files:
+            fate = "written" if path in report.written else "unchanged"
+            rows.append((path, str(len(document.body["Resources"])), f"{len(files[path]):,}", fate))
+    click.echo("\n".join(columns(rows, right=(1, 2))))
+    click.echo()
+    click.echo("\n".join(f"  UserData of {line}" for line in sizes(made.userdata)))
+    click.echo()
+    click.echo(f"{counted(len(made.documents), 'template')} linted, nothing found.")
+    changes = f"{counted(len(report.written), 'file')} written, {len(report.unchanged)} unchanged"
+    click.echo(f"{directory}: {changes}, {len(report.removed)} removed.")
+    if f"standalone.{style}" in files:
+        click.echo()
+        click.echo(f"Next: to deploy, upload {directory / f'standalone.{style}'} in the CloudFormation console.")
+        if "README.md" in files:
+            click.echo(f"{directory / 'README.md'} says what each file is.")

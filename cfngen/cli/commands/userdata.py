@@ -1,0 +1,75 @@
+"""`cfngen userdata`: what an instance will run, unpacked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cfngen.cli.source import Source, source_options
+from cfngen.cli.terminal import columns, examples
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cfngen.userdata import UserData
+
+
+@click.command(
+    "userdata",
+    short_help="Show what an instance will run, unpacked and readable.",
+    epilog=examples(
+        "cfngen userdata",
+        "cfngen userdata master | less",
+        "cfngen userdata master --file config.json",
+        "cfngen userdata --size",
+    ),
+)
+@click.argument("role", required=False)
+@source_options
+@click.option("--size", is_flag=True, help="Only the size in bytes, EC2's limit and the room that is left.")
+@click.option("--file", "name", metavar="NAME", help="Only this file, without headings, e.g. config.json.")
+def command(role: str | None, source: Source, size: bool, name: str | None) -> None:
+    """Show what instances of ROLE will run at boot: the loader, its configuration, and every module of the program.
+
+    ROLE is `master` or `nodes-<group>`; without ROLE the roles are listed. In a template the same files stand packed in
+    the launch template's UserData; what reads ${Name} is filled in by CloudFormation.
+    """
+    if name is not None and (role is None or size):
+        raise click.UsageError("--file shows a file of a ROLE, and excludes --size.")
+    from cfngen.userdata import roles
+
+    found = roles(source.load().cluster)
+    chosen = [each for each in found if role in (None, each.role)]
+    if not chosen:
+        raise click.UsageError(f"no role {role!r} in this cluster; there are {', '.join(each.role for each in found)}.")
+    if size:
+        click.echo("\n".join(sizes(chosen)))
+    elif role is None:
+        click.echo("\n".join(each.role for each in chosen))
+    else:
+        _show(chosen[0], name)
+
+
+def _show(userdata: UserData, name: str | None) -> None:
+    """Print one file, or all of them under headings."""
+    if name is None:
+        for path, text in userdata.files.items():
+            click.secho(f"==> {path} <==", bold=True)
+            click.echo(text.rstrip("\n") + "\n")
+    elif name in userdata.files:
+        click.echo(userdata.files[name], nl=not userdata.files[name].endswith("\n"))
+    else:
+        there = ", ".join(userdata.files)
+        raise click.UsageError(f"no file {name!r} in the UserData of {userdata.role}; there are {there}.")
+
+
+def sizes(userdata: Sequence[UserData]) -> list[str]:
+    """A line for each role: size, limit and room in bytes."""
+    numbers = columns(
+        [(f"{each.size:,}", f"{each.limit - each.size:,}") for each in userdata],
+        right=(0, 1),
+        indent="",
+        between=f" of {userdata[0].limit:,} bytes, ",
+    )
+    return columns([(each.role, f"{text} left") for each, text in zip(userdata, numbers, strict=True)], indent="")

@@ -1,0 +1,66 @@
+"""What the commands share on the way from a cluster to files: generate, judge."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cfngen.cli.terminal import counted, progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cfngen.cli.source import Source
+    from cfngen.cluster.model import Cluster
+    from cfngen.templates.document import Document
+    from cfngen.userdata import UserData
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Everything that one cluster gives.
+
+    Attributes:
+        cluster: the complete cluster.
+        documents: its templates; children first, then the root, then standalone.
+        userdata: what each role runs.
+        variables: names of the environment variables that had a part in it.
+    """
+
+    cluster: Cluster
+    documents: tuple[Document, ...]
+    userdata: tuple[UserData, ...]
+    variables: tuple[str, ...]
+
+
+def generate(source: Source) -> Generated:
+    """Load the cluster and make its templates and UserData.
+
+    Raises:
+        CfngenError: the cluster file is wrong, or what it asks for does not fit.
+    """
+    loaded = source.load()
+    from cfngen.templates import generate as templates_of
+    from cfngen.userdata import roles
+
+    return Generated(
+        cluster=loaded.cluster,
+        documents=templates_of(loaded.cluster),
+        userdata=roles(loaded.cluster),
+        variables=tuple(sorted({each.where for each in loaded.origins.values() if each.kind == "environment"})),
+    )
+
+
+def judge(documents: Sequence[Document], *, region: str, cache: bool) -> None:
+    """Lint the templates; shows that it is at work, since it may take seconds.
+
+    Raises:
+        LintError: with everything found.
+    """
+    from cfngen.lint import LintError, cache_directory, lint
+
+    with progress(f"linting {counted(len(documents), 'template')}…"):
+        findings = lint(documents, region=region, cache=cache_directory(os.environ) if cache else None)
+    if findings:
+        raise LintError(findings)

@@ -1,0 +1,99 @@
+"""The cluster that a command works on: from a file or built in, with the environment and flags laid over it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cfngen.cli.terminal import warning
+
+if TYPE_CHECKING:
+    from cfngen.cluster.load import Loaded
+
+DEFAULT_FILE = Path("cluster.yaml")
+STDIN = Path("-")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a cluster comes from.
+
+    Attributes:
+        path: its file; None is the built-in default cluster.
+        environ: the environment in which kube-up's variables are looked for.
+        overrides: `key=value` texts of --set, the strongest.
+        asked: whether the user chose this source, by name or by --defaults.
+    """
+
+    path: Path | None
+    environ: Mapping[str, str]
+    overrides: tuple[str, ...]
+    asked: bool
+
+    @property
+    def description(self) -> str:
+        """The source as a reader of the output knows it."""
+        if self.path is not None:
+            return str(self.path)
+        missing = "" if self.asked else f"; there is no {DEFAULT_FILE} here"
+        return f"the built-in default cluster{missing}"
+
+    def load(self) -> Loaded:
+        """Read, complete and check the cluster.
+
+        Raises:
+            ClusterFileError: with everything that is wrong.
+        """
+        from cfngen.cluster.load import load
+
+        path = Path("/dev/stdin") if self.path == STDIN else self.path
+        loaded = load(path, environ=self.environ, overrides=self.overrides)
+        for text in loaded.warnings:
+            warning(text)
+        return loaded
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that choose its cluster; it receives a `Source` as the argument `source`."""
+
+    @click.option(
+        "--cluster",
+        "-f",
+        "file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help=f"Cluster file; - is standard input. Default: ./{DEFAULT_FILE} if there is one, else kube-up's cluster.",
+    )
+    @click.option(
+        "--set",
+        "overrides",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="Set one value over the file and the environment, e.g. --set 'nodeGroups[0].maxSize=6'. Repeatable.",
+    )
+    @click.option("--no-env", is_flag=True, help="Ignore kube-up's environment variables (NUM_NODES, …).")
+    @click.option(
+        "--defaults",
+        is_flag=True,
+        help=f"The default cluster: read neither ./{DEFAULT_FILE} nor the environment.",
+    )
+    @wraps(command)
+    def chosen(
+        *args: Any, file: Path | None, overrides: tuple[str, ...], no_env: bool, defaults: bool, **options: Any
+    ) -> Any:
+        if defaults and file is not None:
+            raise click.UsageError("--defaults and --cluster exclude each other: which cluster is meant?")
+        path = file
+        if path is None and not defaults and os.path.lexists(DEFAULT_FILE):
+            path = DEFAULT_FILE
+        environ = {} if no_env or defaults else dict(os.environ)
+        source = Source(path=path, environ=environ, overrides=overrides, asked=defaults or file is not None)
+        return command(*args, source=source, **options)
+
+    return chosen

@@ -1,0 +1,64 @@
+"""How text is shown: columns, byte counts, and a line of progress for what takes longer than a moment."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+
+@contextmanager
+def progress(text: str) -> Iterator[None]:
+    """Show a line on standard error while the body runs; nothing at all where that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    click.echo(text, err=True, nl=False)
+    try:
+        yield
+    finally:
+        click.echo(f"\r{' ' * len(text)}\r", err=True, nl=False)
+
+
+def warning(text: str) -> None:
+    """Show something the user should know though nothing failed."""
+    click.echo(click.style("warning: ", fg="yellow", bold=True) + text, err=True)
+
+
+def columns(
+    rows: Sequence[Sequence[str]], *, right: Iterable[int] = (), indent: str = "  ", between: str = "  "
+) -> list[str]:
+    """Lines of text with aligned columns.
+
+    Args:
+        rows: cells, the same number in each row.
+        right: indexes of the columns that are aligned to the right, such as numbers.
+        indent: what every line starts with.
+        between: what stands between two cells.
+    """
+    if not rows:
+        return []
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    to_the_right = frozenset(right)
+    return [
+        (
+            indent
+            + between.join(
+                cell.rjust(width) if index in to_the_right else cell.ljust(width)
+                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: examples, each on a line of its own, that click shall not wrap."""
+    return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `3 files`; thousands are separated."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,34 @@
+"""Cross-checks: what no single value shows. Each check is a function of the cluster that yields problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from cfngen.cluster.checks import access, addresses, existing, instances, kubernetes, naming, placement, sizes, volumes
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.problems import Problem
+
+Check = Callable[[Cluster], Iterator[Problem]]
+
+PROBLEMS: tuple[Check, ...] = (
+    *naming.PROBLEMS,
+    *placement.PROBLEMS,
+    *existing.PROBLEMS,
+    *addresses.PROBLEMS,
+    *access.PROBLEMS,
+    *instances.PROBLEMS,
+    *volumes.PROBLEMS,
+    *sizes.PROBLEMS,
+    *kubernetes.PROBLEMS,
+)
+WARNINGS: tuple[Check, ...] = (*addresses.WARNINGS, *access.WARNINGS, *instances.WARNINGS, *sizes.WARNINGS)
+
+
+def problems(cluster: Cluster) -> tuple[Problem, ...]:
+    """Return everything about a cluster that cannot work."""
+    return tuple(problem for check in PROBLEMS for problem in check(cluster))
+
+
+def warnings(cluster: Cluster) -> tuple[Problem, ...]:
+    """Return what works but deserves a thought."""
+    return tuple(problem for check in WARNINGS for problem in check(cluster))

@@ -1,0 +1,134 @@
+"""Ways in: the API endpoint, SSH, Session Manager; and ARNs that belong to another region or partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cfngen.cluster.model import Cluster, Instances
+from cfngen.cluster.paths import Path
+from cfngen.cluster.problems import Problem
+
+# https://kubernetes.io/docs/reference/networking/ports-and-protocols/ ; 10258 is the cloud controller manager's.
+_TAKEN = {
+    22: "SSH",
+    2379: "etcd",
+    2380: "etcd",
+    2381: "etcd's metrics",
+    10248: "the kubelet's health check",
+    10249: "kube-proxy's metrics",
+    10250: "the kubelet",
+    10256: "kube-proxy's health check",
+    10257: "kube-controller-manager",
+    10258: "the cloud controller manager",
+    10259: "kube-scheduler",
+}
+_NODE_PORTS = range(30000, 32768)
+
+
+def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
+    """Return the masters' and every node group's instances with their paths."""
+    yield ("controlPlane",), cluster.control_plane
+    for index, group in enumerate(cluster.node_groups):
+        yield ("nodeGroups", index), group
+
+
+def _api_port(cluster: Cluster) -> Iterator[Problem]:
+    port = cluster.api.port
+    taken = _TAKEN.get(port) or ("the ports of services (30000 to 32767)" if port in _NODE_PORTS else None)
+    if taken:
+        yield Problem(("api", "port"), f"{port} is taken by {taken}; use 443 or 6443")
+
+
+def _elastic_ip(cluster: Cluster) -> Iterator[Problem]:
+    if cluster.api.elastic_ip and not cluster.api.public:
+        message = "an API server without a public address has no Elastic IP; remove the key or set api.public to true"
+        yield Problem(("api", "elasticIp"), message, (("api", "public"),))
+    elif cluster.api.elastic_ip and cluster.api.elastic_ip.address.is_private:
+        address = cluster.api.elastic_ip.address
+        yield Problem(("api", "elasticIp", "address"), f"{address} is a private address; give the Elastic IP itself")
+
+
+def _one_key(cluster: Cluster) -> Iterator[Problem]:
+    if cluster.ssh.key_name and cluster.ssh.public_key:
+        message = "an instance has one key; keep ssh.keyName (a key pair that exists) or ssh.publicKey (one to import)"
+        yield Problem(("ssh", "publicKey"), message, (("ssh", "keyName"),))
+
+
+def _repeated(cluster: Cluster) -> Iterator[Problem]:
+    lists: list[tuple[Path, tuple[object, ...]]] = [
+        (("api", "allowedCidrs"), cluster.api.allowed_cidrs),
+        (("api", "additionalNames"), cluster.api.additional_names),
+        (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs),
+    ]
+    for path, instances in all_instances(cluster):
+        lists.append(((*path, "additionalSecurityGroups"), instances.additional_security_groups))
+        lists.append(((*path, "additionalPolicies"), instances.additional_policies))
+    for path, items in lists:
+        for position, item in enumerate(items):
+            if item in items[:position]:
+                yield Problem((*path, position), f"{item} stands twice; remove one")
+
+
+def _partition(region: str) -> str:
+    return "aws-cn" if region.startswith("cn-") else "aws-us-gov" if region.startswith("us-gov-") else "aws"
+
+
+def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    if cluster.iam.permissions_boundary:
+        yield ("iam", "permissionsBoundary"), cluster.iam.permissions_boundary
+    for path, instances in all_instances(cluster):
+        for position, arn in enumerate(instances.additional_policies):
+            yield (*path, "additionalPolicies", position), arn
+        if instances.root_volume.kms_key:
+            yield (*path, "rootVolume", "kmsKey"), instances.root_volume.kms_key
+    if cluster.control_plane.volume.kms_key:
+        yield ("controlPlane", "volume", "kmsKey"), cluster.control_plane.volume.kms_key
+
+
+def _arn_partitions(cluster: Cluster) -> Iterator[Problem]:
+    wanted = _partition(cluster.region)
+    iso = any(part.startswith("iso") for part in cluster.region.split("-")) or cluster.region.startswith("eusc-")
+    for path, arn in _arns(cluster):
+        _, partition, service, region, *_ = arn.split(":")
+        if partition != wanted and not iso:
+            message = (
+                f"the ARN is of the partition {partition}, but {cluster.region} is in {wanted}; name one of {wanted}"
+            )
+            yield Problem(path, message, (("region",),))
+        elif service == "kms" and region != cluster.region:
+            message = f"the key is in {region}, but the volumes are in {cluster.region}; name a key of {cluster.region}"
+            yield Problem(path, message, (("region",),))
+
+
+def _ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
+    ssh = cluster.ssh
+    if ssh.allowed_cidrs and not (ssh.key_name or ssh.public_key):
+        message = "port 22 is open, but no key is given; add ssh.keyName or ssh.publicKey, or nobody can log in"
+        yield Problem(("ssh", "allowedCidrs"), message)
+
+
+def _no_way_in(cluster: Cluster) -> Iterator[Problem]:
+    ssh = cluster.ssh
+    if ssh.session_manager or (ssh.allowed_cidrs and (ssh.key_name or ssh.public_key)):
+        return
+    yield Problem(
+        ("ssh", "sessionManager"), "neither Session Manager nor SSH is open: nobody can enter an instance to look at it"
+    )
+
+
+def _no_agent(cluster: Cluster) -> Iterator[Problem]:
+    ssh = cluster.ssh
+    if not ssh.session_manager or (ssh.allowed_cidrs and (ssh.key_name or ssh.public_key)):
+        return
+    for path, instances in all_instances(cluster):
+        if instances.image.distribution.startswith("debian") and not instances.image.id:
+            message = (
+                "Debian's images carry no Session Manager agent, and SSH is closed; "
+                "add a key and ssh.allowedCidrs if you want to enter instances"
+            )
+            yield Problem((*path, "image", "distribution"), message)
+            return
+
+
+PROBLEMS = (_api_port, _elastic_ip, _one_key, _repeated, _arn_partitions)
+WARNINGS = (_ssh_without_key, _no_way_in, _no_agent)

@@ -1,0 +1,98 @@
+"""Kubernetes' own configuration: the version is in the catalogue, and nobody sets what cfngen sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.paths import Path, lookup
+from cfngen.cluster.problems import Problem
+from cfngen.releases import UnknownReleaseError, exact_version
+
+_CLUSTER: Path = ("kubernetes", "clusterConfiguration")
+_KUBELET: Path = ("kubernetes", "kubeletConfiguration")
+_NOBODY = "remove it"
+OWNED: Mapping[Path, str] = {
+    (*_CLUSTER, "apiVersion"): _NOBODY,
+    (*_CLUSTER, "kind"): _NOBODY,
+    (*_CLUSTER, "kubernetesVersion"): "use kubernetesVersion",
+    (*_CLUSTER, "clusterName"): "use name",
+    (*_CLUSTER, "controlPlaneEndpoint"): "use api",
+    (*_CLUSTER, "certificatesDir"): _NOBODY,
+    (*_CLUSTER, "networking", "podSubnet"): "use network.podCidr",
+    (*_CLUSTER, "networking", "serviceSubnet"): "use network.serviceCidr",
+    (*_CLUSTER, "networking", "dnsDomain"): "use network.dnsDomain",
+    (*_CLUSTER, "etcd", "local", "dataDir"): "remove it, etcd's data is on the master's volume (controlPlane.volume)",
+    (*_CLUSTER, "etcd", "external"): "remove it, etcd runs on the masters",
+    (*_CLUSTER, "apiServer", "certSANs"): "use api.additionalNames",
+    (*_KUBELET, "apiVersion"): _NOBODY,
+    (*_KUBELET, "kind"): _NOBODY,
+    (*_KUBELET, "clusterDNS"): "use network.dnsServiceIp",
+    (*_KUBELET, "clusterDomain"): "use network.dnsDomain",
+    (*_KUBELET, "providerID"): _NOBODY,
+}
+"""Keys that cfngen sets itself, and what a user does instead."""
+
+_OWNED_ARGUMENTS = {
+    ("controllerManager", "cluster-cidr"): "use network.podCidr",
+    ("controllerManager", "allocate-node-cidrs"): _NOBODY,
+    ("controllerManager", "node-cidr-mask-size"): "remove it, each node takes a /24",
+    ("controllerManager", "cloud-provider"): _NOBODY,
+    ("apiServer", "service-cluster-ip-range"): "use network.serviceCidr",
+    ("apiServer", "secure-port"): "use api.port",
+    ("apiServer", "cloud-provider"): "remove it, Kubernetes has no such flag any more",
+}
+_COMPONENTS: tuple[Path, ...] = (("apiServer",), ("controllerManager",), ("scheduler",), ("etcd", "local"))
+
+
+def _version(cluster: Cluster) -> Iterator[Problem]:
+    try:
+        exact_version(cluster.kubernetes_version)
+    except UnknownReleaseError as error:
+        yield Problem(("kubernetesVersion",), f"{error}; choose one of them")
+
+
+def _configuration(cluster: Cluster) -> Mapping[str, Any]:
+    kubernetes = cluster.kubernetes
+    configurations = {
+        "clusterConfiguration": kubernetes.cluster_configuration,
+        "kubeletConfiguration": kubernetes.kubelet_configuration,
+    }
+    return {"kubernetes": configurations}
+
+
+def _owned_keys(cluster: Cluster) -> Iterator[Problem]:
+    given = _configuration(cluster)
+    for path, instead in OWNED.items():
+        parent = lookup(given, path[:-1])
+        if isinstance(parent, Mapping) and path[-1] in parent:
+            yield Problem(path, f"cfngen sets this key itself; {instead}")
+
+
+def _arguments(cluster: Cluster) -> Iterator[Problem]:
+    given = _configuration(cluster)
+    for component in _COMPONENTS:
+        path = (*_CLUSTER, *component, "extraArgs")
+        arguments = lookup(given, path)
+        if arguments is None:
+            continue
+        if not isinstance(arguments, list):
+            yield Problem(path, "kubeadm.k8s.io/v1beta4 wants a list here; write each flag as `- {name: …, value: …}`")
+            continue
+        for index, argument in enumerate(arguments):
+            yield from _argument((*path, index), component, argument)
+
+
+def _argument(path: Path, component: Path, argument: Any) -> Iterator[Problem]:
+    if not isinstance(argument, Mapping) or set(argument) != {"name", "value"}:
+        yield Problem(path, "a flag is a name and a value; write it as `{name: …, value: …}`")
+        return
+    if not isinstance(argument["value"], str):
+        yield Problem((*path, "value"), "the value of a flag is text; put it in quotes")
+    instead = _OWNED_ARGUMENTS.get((str(component[0]), str(argument["name"])))
+    if instead:
+        yield Problem((*path, "name"), f"cfngen sets --{argument['name']} itself; {instead}")
+
+
+PROBLEMS = (_version, _owned_keys, _arguments)

@@ -1,0 +1,93 @@
+"""Names and tags: unique, and short enough for every name that is made from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from cfngen.cluster import names
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.problems import Problem
+
+# 50 for a resource, of which cfngen, CloudFormation and Kubernetes use some:
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html
+_MOST_TAGS = 40
+_KEY_LENGTH, _VALUE_LENGTH = 128, 256
+_TAG_TEXT = re.compile(r"[\w\s.:/=+\-@]*")
+
+
+def _cluster_name(cluster: Cluster) -> Iterator[Problem]:
+    found = names.too_long(cluster.name)
+    if found:
+        derived, name = found
+        most = len(cluster.name) - (len(name) - derived.limit)
+        message = (
+            f"has {len(cluster.name)} characters; the {derived.what} is named after it and may have {derived.limit}, "
+            f"so use at most {most}"
+        )
+        yield Problem(("name",), message)
+
+
+def _group_names(cluster: Cluster) -> Iterator[Problem]:
+    for index, group in enumerate(cluster.node_groups):
+        found = names.group_too_long(cluster, group.name)
+        if found:
+            derived, name = found
+            most = len(group.name) - (len(name) - derived.limit)
+            message = (
+                f"has {len(group.name)} characters; the {derived.what} is named after it and may have {derived.limit}, "
+                f"so use at most {most}"
+            )
+            yield Problem(("nodeGroups", index, "name"), message, (("name",),))
+
+
+def _groups_distinct(cluster: Cluster) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for index, group in enumerate(cluster.node_groups):
+        logical_id = names.logical_id(group.name)
+        earlier = first.setdefault(logical_id, index)
+        if earlier == index:
+            continue
+        other = cluster.node_groups[earlier].name
+        if other == group.name:
+            message = f"{group.name} is the name of nodeGroups[{earlier}] too; name each group differently"
+        else:
+            message = (
+                f"{group.name} and {other} (nodeGroups[{earlier}]) differ by hyphens only and would share the "
+                f"logical id {logical_id}; rename one"
+            )
+        yield Problem(("nodeGroups", index, "name"), message, (("nodeGroups", earlier, "name"),))
+
+
+def _tag_count(cluster: Cluster) -> Iterator[Problem]:
+    if len(cluster.tags) > _MOST_TAGS:
+        message = (
+            f"{len(cluster.tags)} tags are too many; a resource has 50, and cfngen leaves {_MOST_TAGS} of them to you"
+        )
+        yield Problem(("tags",), message)
+
+
+def _tags(cluster: Cluster) -> Iterator[Problem]:
+    for key, value in cluster.tags.items():
+        fault = _key_fault(key) or _value_fault(value)
+        if fault:
+            yield Problem(("tags", key), fault)
+
+
+def _key_fault(key: str) -> str | None:
+    if key.lower().startswith("aws:"):
+        return "keys that begin with aws: belong to AWS; choose another"
+    if key in ("Name", "KubernetesCluster") or key.startswith("kubernetes.io/cluster/"):
+        return "cfngen sets this tag itself; remove it"
+    if not 1 <= len(key) <= _KEY_LENGTH:
+        return f"the key has {len(key)} characters; AWS allows 1 to {_KEY_LENGTH}"
+    return None if _TAG_TEXT.fullmatch(key) else "the key may hold letters, digits, spaces and . : / = + - @ _ only"
+
+
+def _value_fault(value: str) -> str | None:
+    if len(value) > _VALUE_LENGTH:
+        return f"the value has {len(value)} characters; AWS allows {_VALUE_LENGTH}"
+    return None if _TAG_TEXT.fullmatch(value) else "the value may hold letters, digits, spaces and . : / = + - @ _ only"
+
+
+PROBLEMS = (_cluster_name, _group_names, _groups_distinct, _tag_count, _tags)

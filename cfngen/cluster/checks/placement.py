@@ -1,0 +1,51 @@
+"""Region and zones: known to AWS, of one region, each with one subnet."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from cfngen.cluster import instance_types
+from cfngen.cluster.checks.addresses import subnet_path
+from cfngen.cluster.defaults import zone_region
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.problems import Problem
+
+
+def _region_exists(cluster: Cluster) -> Iterator[Problem]:
+    known = instance_types.regions()
+    if known and cluster.region not in known:
+        near = difflib.get_close_matches(cluster.region, sorted(known), n=3, cutoff=0.7)
+        advice = f"did you mean {' or '.join(near)}?" if near else f"the regions are {', '.join(sorted(known))}"
+        yield Problem(("region",), f"AWS has no region {cluster.region}; {advice}")
+
+
+def _zones_in_region(cluster: Cluster) -> Iterator[Problem]:
+    for index, subnet in enumerate(cluster.network.subnets):
+        if zone_region(subnet.zone) != cluster.region:
+            message = f"{subnet.zone} is not a zone of {cluster.region}; a cluster lies in one region"
+            yield Problem(subnet_path(index, "zone"), message, (("region",),))
+
+
+def _zones_distinct(cluster: Cluster) -> Iterator[Problem]:
+    zones = [subnet.zone for subnet in cluster.network.subnets]
+    for index, zone in enumerate(zones):
+        first = zones.index(zone)
+        if first < index:
+            message = f"{zone} has a subnet already (network.subnets[{first}]); a cluster has one subnet in each zone"
+            yield Problem(subnet_path(index, "zone"), message, (subnet_path(first, "zone"),))
+
+
+def _group_zones(cluster: Cluster) -> Iterator[Problem]:
+    zones = [subnet.zone for subnet in cluster.network.subnets]
+    for index, group in enumerate(cluster.node_groups):
+        for position, zone in enumerate(group.zones):
+            path = ("nodeGroups", index, "zones", position)
+            if zone not in zones:
+                message = f"no subnet is in {zone}; use {', '.join(zones)} or add a subnet there"
+                yield Problem(path, message, (("network", "subnets"),))
+            elif zone in group.zones[:position]:
+                yield Problem(path, f"{zone} stands twice; remove one")
+
+
+PROBLEMS = (_region_exists, _zones_in_region, _zones_distinct, _group_zones)

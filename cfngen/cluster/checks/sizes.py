@@ -1,0 +1,96 @@
+"""How many nodes: sizes of groups, and whether addresses and routes suffice for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cfngen.cluster.checks.addresses import NODE_PREFIX, PODS, usable
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.paths import Path
+from cfngen.cluster.problems import Problem
+
+_GROUPS: Path = ("nodeGroups",)
+# The quota "Routes per route table", of which kube-up's users met the 50 (kubernetes/kubernetes#40307); new accounts
+# have more: https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html
+_ROUTES = 50
+
+
+def _order(cluster: Cluster) -> Iterator[Problem]:
+    for index, group in enumerate(cluster.node_groups):
+        least, most = (*_GROUPS, index, "minSize"), (*_GROUPS, index, "maxSize")
+        desired = (*_GROUPS, index, "desiredSize")
+        if group.min_size > group.max_size:
+            message = f"{group.max_size} is less than minSize ({group.min_size}); raise it or lower minSize"
+            yield Problem(most, message, (least,))
+        elif group.desired_size is not None and not group.min_size <= group.desired_size <= group.max_size:
+            message = f"{group.desired_size} is not between minSize ({group.min_size}) and maxSize ({group.max_size})"
+            yield Problem(desired, message, (least, most))
+
+
+def _spot_price(cluster: Cluster) -> Iterator[Problem]:
+    for index, group in enumerate(cluster.node_groups):
+        if group.spot_price is not None and float(group.spot_price) == 0:
+            message = "a price of 0 buys no instance; give a price, or leave the key out for on-demand instances"
+            yield Problem((*_GROUPS, index, "spotPrice"), message)
+
+
+def _most_nodes(cluster: Cluster) -> int:
+    return sum(group.max_size for group in cluster.node_groups)
+
+
+def _group_paths(cluster: Cluster, key: str) -> tuple[Path, ...]:
+    return tuple((*_GROUPS, index, key) for index in range(len(cluster.node_groups)))
+
+
+def _pod_ranges(cluster: Cluster) -> Iterator[Problem]:
+    pods = cluster.network.pod_cidr
+    if pods.prefixlen > NODE_PREFIX:
+        return
+    ranges = 2 ** (NODE_PREFIX - pods.prefixlen)
+    wanted = _most_nodes(cluster) + cluster.control_plane.count
+    if wanted > ranges:
+        masters = f"{cluster.control_plane.count} master{'s' if cluster.control_plane.count != 1 else ''}"
+        message = (
+            f"{pods} holds {ranges} ranges of /24, but up to {_most_nodes(cluster)} nodes and {masters} take one each; "
+            "enlarge it or lower maxSize"
+        )
+        yield Problem(PODS, message, _group_paths(cluster, "maxSize"))
+
+
+def _capacity(cluster: Cluster, zones: tuple[str, ...]) -> int:
+    return sum(usable(subnet) for subnet in cluster.network.subnets if subnet.zone in zones)
+
+
+def _subnet_addresses(cluster: Cluster) -> Iterator[Problem]:
+    for index, group in enumerate(cluster.node_groups):
+        room = _capacity(cluster, group.zones)
+        if group.min_size > room:
+            message = f"the group's subnets hold {room} instances, not {group.min_size}; enlarge them or lower minSize"
+            touches: tuple[Path, ...] = (("network", "subnets"), (*_GROUPS, index, "zones"))
+            yield Problem((*_GROUPS, index, "minSize"), message, touches)
+
+
+def _subnet_addresses_at_most(cluster: Cluster) -> Iterator[Problem]:
+    room = _capacity(cluster, tuple(subnet.zone for subnet in cluster.network.subnets)) - cluster.control_plane.count
+    if _most_nodes(cluster) > room:
+        message = f"the subnets hold {room} nodes beside the masters, but maxSize allows {_most_nodes(cluster)}"
+        yield Problem(_GROUPS, message)
+
+
+def _routes(cluster: Cluster) -> Iterator[Problem]:
+    instances = _most_nodes(cluster) + cluster.control_plane.count
+    if instances > _ROUTES:
+        message = (
+            f'up to {instances} nodes and masters take a VPC route each; look at the quota "Routes per route table" '
+            f"of your account ({_ROUTES} in older accounts) and ask AWS to raise it if needed"
+        )
+        yield Problem(_GROUPS, message)
+
+
+def _no_groups(cluster: Cluster) -> Iterator[Problem]:
+    if not cluster.node_groups:
+        yield Problem(_GROUPS, "there is no node group: the cluster has masters only, where ordinary pods do not run")
+
+
+PROBLEMS = (_order, _spot_price, _pod_ranges, _subnet_addresses)
+WARNINGS = (_subnet_addresses_at_most, _routes, _no_groups)

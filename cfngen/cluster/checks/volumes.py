@@ -1,0 +1,110 @@
+"""EBS volumes: size, IOPS and throughput that go together.
+
+Limits: https://docs.aws.amazon.com/ebs/latest/userguide/ebs-volume-types.html, within what CloudFormation accepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cfngen.cluster.checks.access import all_instances
+from cfngen.cluster.model import Cluster, Volume
+from cfngen.cluster.paths import Path
+from cfngen.cluster.problems import Problem
+
+
+@dataclass(frozen=True)
+class VolumeType:
+    """Limits of an EBS volume type.
+
+    Attributes:
+        sizes: least and greatest size in GiB.
+        iops: least and greatest provisioned IOPS; None if they cannot be provisioned.
+        iops_per_gib: greatest ratio of IOPS to GiB; 0 if none is provisioned.
+        needs_iops: whether IOPS must be given.
+    """
+
+    sizes: tuple[int, int]
+    iops: tuple[int, int] | None
+    iops_per_gib: int
+    needs_iops: bool
+
+
+TYPES = {
+    "gp2": VolumeType((1, 16384), None, 0, needs_iops=False),
+    "gp3": VolumeType((1, 16384), (3000, 16000), 500, needs_iops=False),
+    "io1": VolumeType((4, 16384), (100, 64000), 50, needs_iops=True),
+    "io2": VolumeType((4, 65536), (100, 256000), 1000, needs_iops=True),
+}
+_GP3_BASE_IOPS = 3000
+_GP3_MOST_THROUGHPUT = 1000
+_IOPS_PER_THROUGHPUT = 4
+# The snapshots of the distributions' images are 8 GiB; kube-up's master had a root volume of just that.
+_LEAST_ROOT = 8
+
+
+def _volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
+    yield ("controlPlane", "volume"), cluster.control_plane.volume
+    for path, instances in all_instances(cluster):
+        yield (*path, "rootVolume"), instances.root_volume
+
+
+def _sizes(cluster: Cluster) -> Iterator[Problem]:
+    for path, volume in _volumes(cluster):
+        least, most = TYPES[volume.type].sizes
+        if not least <= volume.size <= most:
+            message = f"{volume.size} GiB is outside the {least} to {most} GiB of a {volume.type} volume"
+            yield Problem((*path, "size"), message, ((*path, "type"),))
+
+
+def _root_sizes(cluster: Cluster) -> Iterator[Problem]:
+    for path, instances in all_instances(cluster):
+        if instances.root_volume.size < _LEAST_ROOT and not (instances.image.id or instances.image.ssm_parameter):
+            message = f"the distributions' images need {_LEAST_ROOT} GiB or more, not {instances.root_volume.size}"
+            yield Problem((*path, "rootVolume", "size"), message, ((*path, "image"),))
+
+
+def _iops(cluster: Cluster) -> Iterator[Problem]:
+    for path, volume in _volumes(cluster):
+        limits = TYPES[volume.type]
+        at = (*path, "iops")
+        touches = ((*path, "type"), (*path, "size"))
+        if volume.iops is None:
+            if limits.needs_iops:
+                yield Problem(at, f"is missing; a volume of type {volume.type} needs a number of IOPS", touches)
+        elif limits.iops is None:
+            yield Problem(at, f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3", touches)
+        elif not limits.iops[0] <= volume.iops <= limits.iops[1]:
+            least, most = limits.iops
+            yield Problem(at, f"{volume.iops} is outside the {least} to {most} IOPS of a {volume.type} volume", touches)
+        elif volume.iops > max(limits.iops_per_gib * volume.size, limits.iops[0]):
+            most = limits.iops_per_gib * volume.size
+            message = (
+                f"{volume.size} GiB of {volume.type} carry at most {most} IOPS ({limits.iops_per_gib} for each GiB), "
+                f"not {volume.iops}; enlarge the volume or lower the number"
+            )
+            yield Problem(at, message, touches)
+
+
+def _throughput(cluster: Cluster) -> Iterator[Problem]:
+    for path, volume in _volumes(cluster):
+        if volume.throughput is None:
+            continue
+        at = (*path, "throughput")
+        iops = volume.iops or _GP3_BASE_IOPS
+        if volume.type != "gp3":
+            message = f"only gp3 volumes have a provisioned throughput, not {volume.type}; remove the key or use gp3"
+            yield Problem(at, message, ((*path, "type"),))
+        elif volume.throughput > _GP3_MOST_THROUGHPUT:
+            message = f"{volume.throughput} is more than the {_GP3_MOST_THROUGHPUT} MiB/s of a gp3 volume"
+            yield Problem(at, message, ((*path, "type"),))
+        elif volume.throughput * _IOPS_PER_THROUGHPUT > iops:
+            message = (
+                f"{volume.throughput} MiB/s need {volume.throughput * _IOPS_PER_THROUGHPUT} IOPS "
+                f"({_IOPS_PER_THROUGHPUT} for each MiB/s), not {iops}; raise iops or lower throughput"
+            )
+            yield Problem(at, message, ((*path, "iops"),))
+
+
+PROBLEMS = (_sizes, _root_sizes, _iops, _throughput)

@@ -1,0 +1,264 @@
+"""Fills in the values that follow from others, so that the model holds nothing left to be worked out.
+
+The data may be wrongly typed anywhere: what cannot be understood is left as it is, and validation reports it.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from typing import Any
+
+from cfngen.cluster import instance_types
+from cfngen.cluster.paths import Path, lookup
+from cfngen.errors import CfngenError
+from cfngen.releases import exact_version
+
+REGION = "us-west-2"
+VPC_CIDR = "172.20.0.0/16"
+SERVICE_CIDR = "10.0.0.0/16"
+SUBNET_PREFIX = 24
+MASTER_HOST = 9
+DNS_HOST = 10
+NODES = 4
+NODE_ROOT_VOLUME_SIZE = 32
+INSTANCE_TYPE = "t3.medium"
+KUBERNETES_MINOR = "1.36"
+_ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-[0-9])(-[a-z]{3}-[0-9])?[a-z]")
+_OWN_IMAGE = ("id", "ssmParameter", "rootDevice")
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """Why a value was filled in.
+
+    Attributes:
+        why: what it follows from, for `cfngen config`.
+        source: the key it follows from; empty if from none in particular.
+    """
+
+    why: str
+    source: Path = ()
+
+
+@dataclass
+class Completed:
+    """Data in which every derived value is filled in.
+
+    Attributes:
+        data: the completed data; shares nothing with what was given.
+        derived: what was filled in, by path.
+    """
+
+    data: dict[str, Any]
+    derived: dict[Path, Derivation] = field(default_factory=dict)
+
+    def fill(self, path: Path, value: Any, derivation: Derivation | None = None) -> None:
+        """Set a key that is not set; without a derivation it counts as a default."""
+        here: Any = self.data
+        for part in path[:-1]:
+            here = (
+                here.setdefault(part, {}) if isinstance(part, str) and isinstance(here, dict) else lookup(here, (part,))
+            )
+            if not isinstance(here, (dict, list)):
+                return
+        if isinstance(here, dict) and path[-1] not in here:
+            here[path[-1]] = value
+            if derivation:
+                self.derived[path] = derivation
+
+    def items(self, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """Return the mappings of a list with their paths."""
+        found = lookup(self.data, path)
+        for index, item in enumerate(found if isinstance(found, list) else ()):
+            if isinstance(item, dict):
+                yield (*path, index), item
+
+
+def complete(data: Mapping[str, Any]) -> Completed:
+    """Fill in what follows from the given values.
+
+    Args:
+        data: a cluster file's content; not changed. Tuples are taken as lists.
+    """
+    completed = Completed(_lists(data))
+    for step in (_vpc, _subnets, _region, _cidrs, _masters, _services, _groups, _root_volumes, _images, _version):
+        step(completed)
+    return completed
+
+
+def zone_region(zone: object) -> str | None:
+    """Return the region of an Availability Zone or a Local Zone, or None if `zone` is neither."""
+    match = _ZONE.fullmatch(zone) if isinstance(zone, str) else None
+    return match[1] if match else None
+
+
+def network_of(value: object) -> IPv4Network | None:
+    """Return `value` as a network, or None if it is none."""
+    if isinstance(value, IPv4Network):
+        return value
+    try:
+        return IPv4Network(value) if isinstance(value, str) and "/" in value else None
+    except ValueError:
+        return None
+
+
+def _lists(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {key: _lists(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_lists(item) for item in data]
+    return copy.deepcopy(data)
+
+
+def _vpc(completed: Completed) -> None:
+    name = completed.data.get("name")
+    if isinstance(name, str):
+        completed.fill(("network", "vpc", "name"), f"{name}-vpc", Derivation("from name", ("name",)))
+
+
+def _subnets(completed: Completed) -> None:
+    region = completed.data.get("region")
+    completed.fill(("network", "subnets"), [{}])
+    subnets = list(completed.items(("network", "subnets")))
+    used = [subnet.get("zone") for _, subnet in subnets]
+    given = region if isinstance(region, str) else next(filter(None, map(zone_region, used)), None)
+    for path, subnet in subnets:
+        if "zone" in subnet:
+            continue
+        zone = next(
+            zone for letter in "abcdefghijklmnopqrstuvwxyz" if (zone := f"{given or REGION}{letter}") not in used
+        )
+        why = (
+            Derivation("from region", ("region",)) if isinstance(region, str) else Derivation("from the other subnets")
+        )
+        completed.fill((*path, "zone"), zone, why if given else None)
+        used.append(zone)
+
+
+def _region(completed: Completed) -> None:
+    path: Path = ("network", "subnets", 0, "zone")
+    region = zone_region(lookup(completed.data, path))
+    if region:
+        completed.fill(
+            ("region",), region, Derivation("from network.subnets[0].zone", path) if region != REGION else None
+        )
+
+
+def _cidrs(completed: Completed) -> None:
+    """Give each subnet without a CIDR the next free part of the VPC's: a /24, or an equal share of a smaller VPC.
+
+    Which parts of an existing VPC are free, nobody here knows.
+    """
+    vpc = network_of(lookup(completed.data, ("network", "vpc", "cidr")) or VPC_CIDR)
+    subnets = list(completed.items(("network", "subnets")))
+    if vpc is None or not subnets or lookup(completed.data, ("network", "vpc", "id")):
+        return
+    taken = [cidr for _, subnet in subnets if (cidr := network_of(subnet.get("cidr")))]
+    share = vpc.prefixlen + (len(subnets) - 1).bit_length()
+    free = iter(vpc.subnets(new_prefix=min(max(SUBNET_PREFIX, share), 32))) if share <= 32 else iter(())
+    for path, subnet in subnets:
+        if "cidr" in subnet or "id" in subnet:
+            continue
+        cidr = next((candidate for candidate in free if not any(map(candidate.overlaps, taken))), None)
+        if cidr is None:
+            return
+        alone = str(vpc) == VPC_CIDR and len(subnets) == 1
+        derivation = None if alone else Derivation("next free part of network.vpc.cidr", ("network", "vpc", "cidr"))
+        completed.fill((*path, "cidr"), str(cidr), derivation)
+
+
+def _masters(completed: Completed) -> None:
+    """Put each master on the ninth address of its subnet, as kube-up did."""
+    count = lookup(completed.data, ("controlPlane", "count"))
+    count = count if isinstance(count, int) and 0 < count <= 5 else 1
+    subnets = list(completed.items(("network", "subnets")))
+    addresses: list[str] = []
+    for index in range(count if subnets else 0):
+        cidr = network_of(subnets[index % len(subnets)][1].get("cidr"))
+        host = MASTER_HOST + index // len(subnets)
+        if cidr is None or host >= cidr.num_addresses:
+            return
+        addresses.append(str(cidr[host]))
+    if addresses:
+        source: Path = ("network", "subnets", 0, "cidr")
+        derivation = Derivation("from network.subnets[0].cidr", source) if addresses != ["172.20.0.9"] else None
+        completed.fill(("controlPlane", "addresses"), addresses, derivation)
+
+
+def _services(completed: Completed) -> None:
+    path: Path = ("network", "serviceCidr")
+    cidr = network_of(lookup(completed.data, path))
+    if cidr and cidr.num_addresses > DNS_HOST:
+        address = str(cidr[DNS_HOST])
+        completed.fill(("network", "dnsServiceIp"), address, Derivation("from network.serviceCidr", path))
+
+
+def _groups(completed: Completed) -> None:
+    completed.fill(("nodeGroups",), [{}])
+    zones = [
+        subnet["zone"] for _, subnet in completed.items(("network", "subnets")) if isinstance(subnet.get("zone"), str)
+    ]
+    why = None if zones == [f"{REGION}a"] else Derivation("from network.subnets", ("network", "subnets"))
+    for path, group in completed.items(("nodeGroups",)):
+        if zones:
+            completed.fill((*path, "zones"), list(zones), why)
+        least, most = group.get("minSize"), group.get("maxSize")
+        if isinstance(least, int) and "maxSize" not in group:
+            completed.fill((*path, "maxSize"), max(least, 1), Derivation("from minSize", (*path, "minSize")))
+        elif isinstance(most, int) and most < NODES and "minSize" not in group:
+            completed.fill((*path, "minSize"), max(most, 0), Derivation("from maxSize", (*path, "maxSize")))
+
+
+def _root_volumes(completed: Completed) -> None:
+    for path, group in completed.items(("nodeGroups",)):
+        if isinstance(group.get("rootVolume"), dict):
+            completed.fill((*path, "rootVolume", "size"), NODE_ROOT_VOLUME_SIZE)
+
+
+def _images(completed: Completed) -> None:
+    """Merge the cluster's image into that of the masters and of each group, and settle the architecture."""
+    common = completed.data.get("image")
+    common = common if isinstance(common, dict) else {}
+    completed.fill(("controlPlane",), {})
+    masters = completed.data["controlPlane"]
+    everyone: list[tuple[Path, dict[str, Any]]] = [(("controlPlane",), masters)] if isinstance(masters, dict) else []
+    for path, instances in [*everyone, *completed.items(("nodeGroups",))]:
+        image = instances.get("image", {})
+        if isinstance(image, dict):
+            for key in _inherited(common, image):
+                completed.fill((*path, "image", key), common[key], Derivation(f"from image.{key}", ("image", key)))
+        instance_type = instances.get("instanceType", INSTANCE_TYPE)
+        if isinstance(instance_type, str):
+            architecture = instance_types.architecture(instance_type)
+            why = Derivation("from instanceType", (*path, "instanceType")) if "instanceType" in instances else None
+            completed.fill((*path, "image", "architecture"), architecture, why)
+
+
+def _inherited(common: Mapping[str, Any], image: Mapping[str, Any]) -> Sequence[str]:
+    """Keys of the cluster's image that hold for one that says `image` itself.
+
+    An AMI belongs to one distribution and one architecture: who names another gets that one's newest image.
+    """
+    another = any(key in image and image[key] != common.get(key) for key in ("distribution", "architecture"))
+    own = another or "id" in image or "ssmParameter" in image
+    return [key for key in common if not (own and key in _OWN_IMAGE)]
+
+
+def _version(completed: Completed) -> None:
+    given = completed.data.get("kubernetesVersion", KUBERNETES_MINOR)
+    if not isinstance(given, str):
+        return
+    try:
+        exact = exact_version(given)
+    except CfngenError:
+        return
+    if "kubernetesVersion" not in completed.data:
+        completed.fill(("kubernetesVersion",), exact)
+    elif exact != given:
+        completed.data["kubernetesVersion"] = exact
+        why = f"newest known patch of {given}" if exact != given.removeprefix("v") else f"from {given}"
+        completed.derived["kubernetesVersion",] = Derivation(why, ("kubernetesVersion",))

@@ -1,0 +1,54 @@
+"""The keys of the cluster file as the model defines them: which there are, of which type, with which meaning."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.paths import Path
+
+
+def fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields of a section by the key a user writes, in the model's order."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def section_of(annotation: Any) -> type[BaseModel] | None:
+    """Return the section that a field's type holds: as such, in a list, or beside None; None if it holds none."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    origin = typing.get_origin(annotation)
+    if origin in (typing.Union, types.UnionType, tuple, typing.Annotated):
+        return next(filter(None, map(section_of, typing.get_args(annotation))), None)
+    return None
+
+
+def is_list(field: FieldInfo) -> bool:
+    """Say whether a field is a list."""
+    return typing.get_origin(field.annotation) is tuple
+
+
+def section_at(path: Path) -> type[BaseModel] | None:
+    """Return the section that stands at a path, or None if a plain value does."""
+    section: type[BaseModel] | None = Cluster
+    for part in path:
+        if isinstance(part, str):
+            field = fields(section).get(part) if section else None
+            section = section_of(field.annotation) if field else None
+    return section
+
+
+def sections_with(key: str, top: type[BaseModel] = Cluster, path: Path = ()) -> Iterator[Path]:
+    """Return the paths, without list positions, at which a section has this key."""
+    for name, field in fields(top).items():
+        if name == key:
+            yield (*path, name)
+        inner = section_of(field.annotation)
+        if inner:
+            yield from sections_with(key, inner, (*path, name))

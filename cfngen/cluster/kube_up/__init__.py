@@ -1,0 +1,52 @@
+"""The environment variables of `cluster/kube-up.sh` on AWS (Kubernetes 1.0 to 1.5) and what becomes of each.
+
+Every variable that kube-up read is here: it sets keys of the cluster file, or it is accepted where its value describes
+what cfngen does anyway, or it is refused with a sentence that says what replaced it. The operator's own variables
+(KUBECONFIG and the like) are no part of a cluster and are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cfngen.cluster.kube_up import instances, network, passthrough, placement
+from cfngen.cluster.kube_up.variable import Fate, Variable
+from cfngen.cluster.layers import Assignment
+from cfngen.cluster.problems import Problem, Source
+
+__all__ = ["SECTIONS", "VARIABLES", "Fate", "Variable", "assignments"]
+
+SECTIONS: Mapping[str, tuple[Variable, ...]] = {
+    "Placement, names and network": placement.VARIABLES,
+    "Instances, disks and images": instances.VARIABLES,
+    "Cluster network, add-ons and control plane": network.VARIABLES,
+    "Handed on to the instances": passthrough.VARIABLES,
+}
+"""The variables by the heading under which the documentation lists them."""
+
+VARIABLES: Mapping[str, Variable] = {each.name: each for section in SECTIONS.values() for each in section}
+"""The variables by name."""
+
+
+def assignments(environ: Mapping[str, str]) -> tuple[list[Assignment], list[Problem]]:
+    """Return what the kube-up variables of an environment set, and what is wrong with them.
+
+    Unset and empty variables mean nothing, as they did to kube-up.
+    """
+    found: list[Assignment] = []
+    problems: list[Problem] = []
+    for variable in VARIABLES.values():
+        given = {name: value for name in (variable.name, *variable.old) if (value := environ.get(name, "").strip())}
+        name, value = next(iter(given.items()), ("", ""))
+        if not name:
+            continue
+        for old, other in given.items():
+            if other != value:
+                message = f"it is the old name of {name}, which says otherwise ({value!r}, not {other!r}); unset one"
+                problems.append(Problem((), message, source=Source("environment", old)))
+        source = Source("environment", name)
+        try:
+            found += [Assignment(path, setting, source) for path, setting in variable.settings(value)]
+        except ValueError as error:
+            problems.append(Problem((), str(error), source=source))
+    return found, problems

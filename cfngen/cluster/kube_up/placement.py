@@ -1,0 +1,86 @@
+"""Placement, naming and network of kube-up on AWS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from cfngen.cluster.defaults import zone_region
+from cfngen.cluster.kube_up.variable import (
+    Setting,
+    Variable,
+    accepted,
+    honoured,
+    path_of,
+    sets_list,
+    sets_truth,
+    whole_number,
+)
+
+_SIZES = ("nodeGroups[].minSize", "nodeGroups[].maxSize", "nodeGroups[].desiredSize")
+
+
+def _zone(value: str) -> Sequence[Setting]:
+    region = zone_region(value)
+    if region is None:
+        raise ValueError(f"must be an Availability Zone such as us-west-2a, not {value!r}")
+    return [(path_of("network.subnets[0].zone"), value), (path_of("region"), region)]
+
+
+def _vpc_cidr(value: str) -> Sequence[Setting]:
+    if not re.fullmatch(r"[0-9]{1,3}\.[0-9]{1,3}", value):
+        raise ValueError(f"must be the first two numbers of the VPC's addresses such as 172.20, not {value!r}")
+    return [(path_of("network.vpc.cidr"), f"{value}.0.0/16")]
+
+
+def _nodes(value: str) -> Sequence[Setting]:
+    number = whole_number(value)
+    return [(path_of(key), max(number, 1) if key.endswith("maxSize") else number) for key in _SIZES]
+
+
+def _reserved_ip(value: str) -> Sequence[Setting]:
+    if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", value):
+        raise ValueError(
+            "CloudFormation wants the allocation id beside the address; give both as api.elasticIp.allocationId and "
+            "api.elasticIp.address"
+        )
+    return []
+
+
+VARIABLES: tuple[Variable, ...] = (
+    accepted("KUBERNETES_PROVIDER", "aws", "cfngen builds clusters on AWS only, so unset it"),
+    honoured("KUBE_AWS_ZONE", ("network.subnets[0].zone", "region"), _zone, "The region is the zone's."),
+    honoured("KUBE_AWS_INSTANCE_PREFIX", "name"),
+    honoured("VPC_NAME", "network.vpc.name", sentence="Of a created VPC: none is looked up by its name."),
+    honoured("VPC_ID", "network.vpc.id"),
+    honoured("SUBNET_ID", "network.subnets[0].id"),
+    honoured("KUBE_VPC_CIDR_BASE", "network.vpc.cidr", _vpc_cidr, "`172.20` becomes 172.20.0.0/16."),
+    honoured("KUBE_SUBNET_CIDR", "network.subnets[0].cidr"),
+    honoured("MASTER_INTERNAL_IP", "controlPlane.addresses", sets_list("controlPlane.addresses")),
+    honoured("DHCP_OPTION_SET_ID", "network.dhcpOptions"),
+    honoured("SSH_CIDR", "ssh.allowedCidrs", sets_list("ssh.allowedCidrs"), "Unset, SSH is closed."),
+    honoured(
+        "HTTP_API_CIDR", "api.allowedCidrs", sets_list("api.allowedCidrs"), "Unset, the console asks whoever deploys."
+    ),
+    Variable(
+        "MASTER_RESERVED_IP",
+        "accepted",
+        "`auto` allocates an Elastic IP, as cfngen does anyway; an address of your own goes into `api.elasticIp`, "
+        "together with its allocation id.",
+        convert=_reserved_ip,
+        accepts=("auto",),
+    ),
+    honoured(
+        "KUBE_ENABLE_NODE_PUBLIC_IP",
+        "nodeGroups[].publicIp",
+        sets_truth("nodeGroups[].publicIp"),
+        old=("KUBE_ENABLE_MINION_PUBLIC_IP",),
+    ),
+    accepted(
+        "KUBE_USE_EXISTING_MASTER",
+        "false",
+        "add a node group, and a subnet in its zone, to the cluster file instead: one cluster spans several zones",
+    ),
+    accepted("MULTIZONE", "*", "It had no effect on AWS; give several `network.subnets`, one for each zone."),
+    honoured("NUM_NODES", _SIZES, _nodes, "Sets all three sizes of every group.", old=("NUM_MINIONS",)),
+)

@@ -1,0 +1,121 @@
+"""What a kube-up environment variable becomes: keys of the cluster file, nothing, or a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cfngen.cluster.layers import Named
+from cfngen.cluster.paths import EVERY, parsed
+
+Setting = tuple[tuple[str | int | Named, ...], Any]
+Conversion = Callable[[str], Sequence[Setting]]
+Fate = Literal["honoured", "accepted", "refused"]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable that `kube-up.sh` read.
+
+    Attributes:
+        name: its name in Kubernetes 1.2 to 1.5.
+        fate: `honoured` (it sets keys), `accepted` (some values, which change nothing) or `refused`.
+        sentence: what it does here, or what replaced it.
+        keys: the keys it sets, as documentation shows them.
+        convert: makes settings of its value; raises ValueError with what is wrong with it.
+        accepts: values that are accepted without effect; `*` stands for any.
+        old: its names in Kubernetes 1.0 and 1.1.
+    """
+
+    name: str
+    fate: Fate
+    sentence: str
+    keys: tuple[str, ...] = ()
+    convert: Conversion | None = None
+    accepts: tuple[str, ...] = ()
+    old: tuple[str, ...] = ()
+
+    def settings(self, value: str) -> Sequence[Setting]:
+        """Return what the variable sets.
+
+        Raises:
+            ValueError: the value, or the variable as such, is refused; the message says why and what to do.
+        """
+        if self.convert:
+            return self.convert(value)
+        if "*" in self.accepts or value in self.accepts:
+            return ()
+        if self.accepts:
+            raise ValueError(f"{value!r} is not accepted, only {' or '.join(self.accepts)}; {self.sentence}")
+        raise ValueError(self.sentence)
+
+
+def path_of(key: str) -> tuple[str | int | Named, ...]:
+    """Return the path of a key; `[]` in it stands for every item of the list."""
+    parts: list[str | int | Named] = []
+    for part in key.split("[]"):
+        parts += [*parsed(part.removeprefix(".")), EVERY] if part else []
+    return tuple(parts[:-1])
+
+
+def sets(*keys: str) -> Conversion:
+    """Set keys to the text of the variable."""
+    return lambda value: [(path_of(key), value) for key in keys]
+
+
+def sets_list(*keys: str) -> Conversion:
+    """Set keys to a list of the one text."""
+    return lambda value: [(path_of(key), [value]) for key in keys]
+
+
+def sets_number(*keys: str) -> Conversion:
+    """Set keys to a whole number."""
+    return lambda value: [(path_of(key), whole_number(value)) for key in keys]
+
+
+def sets_truth(*keys: str) -> Conversion:
+    """Set keys to true or false."""
+
+    def convert(value: str) -> Sequence[Setting]:
+        if value not in ("true", "false"):
+            raise ValueError(f"must be true or false, not {value!r}")
+        return [(path_of(key), value == "true") for key in keys]
+
+    return convert
+
+
+def whole_number(value: str) -> int:
+    """Return the number that a text is.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not re.fullmatch(r"[0-9]{1,9}", value):
+        raise ValueError(f"must be a whole number, not {value!r}")
+    return int(value)
+
+
+def flag(component: str, name: str, value: str) -> Setting:
+    """Return the setting of a command-line flag of a control-plane component."""
+    path = ("kubernetes", "clusterConfiguration", component, "extraArgs", Named(name), "value")
+    return path, value
+
+
+def honoured(
+    name: str, keys: str | Sequence[str], convert: Conversion | None = None, sentence: str = "", old: Sequence[str] = ()
+) -> Variable:
+    """Return a variable that sets keys; without a conversion, to its text."""
+    named = (keys,) if isinstance(keys, str) else tuple(keys)
+    return Variable(name, "honoured", sentence, named, convert or sets(*named), old=tuple(old))
+
+
+def accepted(name: str, values: str | Sequence[str], sentence: str) -> Variable:
+    """Return a variable of which some values describe what cfngen does anyway."""
+    return Variable(name, "accepted", sentence, accepts=(values,) if isinstance(values, str) else tuple(values))
+
+
+def refused(name: str, sentence: str) -> Variable:
+    """Return a variable that means nothing any more."""
+    return Variable(name, "refused", sentence)

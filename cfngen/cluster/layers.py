@@ -1,0 +1,183 @@
+"""Lays the environment and flags over the cluster file and remembers where each value was written."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cfngen.cluster.paths import EVERY, FREE_FORM, Path, dotted, leaves, parsed, within
+from cfngen.cluster.problems import Problem, Source
+from cfngen.cluster.yaml_file import YamlFile, value
+
+
+@dataclass(frozen=True)
+class Named:
+    """Stands in a path for the item of a list of `{name: …, value: …}` that has this name; made where there is none."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One value that is laid over what was there.
+
+    Attributes:
+        path: its key; may hold `EVERY` and `Named`.
+        value: plain data.
+        source: where it was written.
+    """
+
+    path: tuple[str | int | Named, ...]
+    value: Any
+    source: Source
+
+
+# Lists that hold one section where the file has none.
+_DEFAULT_OF_ONE: tuple[Path, ...] = (("nodeGroups",), ("network", "subnets"))
+
+
+class Layers:
+    """The values given so far and their sources.
+
+    Attributes:
+        data: the merged values; an empty (null) value means that the key is left out.
+        sources: source of every leaf and of every mapping and list that the file holds, by path.
+        unused: assignments to every item of a list that is empty.
+    """
+
+    def __init__(self, file: YamlFile | None, name: str) -> None:
+        self.data: dict[str, Any] = without_nulls(copy.deepcopy(file.data)) if file else {}
+        self.sources: dict[Path, Source] = {}
+        self.unused: list[Assignment] = []
+        if file:
+            self.sources = {path: Source("file", name, line) for path, line in file.lines.items() if path}
+
+    def lay(self, assignments: Iterable[Assignment]) -> list[Problem]:
+        """Set values, each over what was there; return what cannot be set."""
+        return [problem for assignment in assignments if (problem := self._assign(assignment))]
+
+    def _assign(self, assignment: Assignment) -> Problem | None:
+        try:
+            for path in self._expanded(assignment):
+                self._set(path, assignment.value, assignment.source)
+        except IndexError as error:
+            return Problem((), str(error), source=assignment.source)
+        return None
+
+    def _expanded(self, assignment: Assignment) -> list[Path]:
+        paths: list[Path] = [()]
+        for part in assignment.path:
+            if isinstance(part, Named):
+                paths = [(*path, self._position(path, part.name, assignment.source)) for path in paths]
+            elif part == EVERY:
+                paths = [(*path, index) for path in paths for index in self._positions(path)]
+                if not paths:
+                    self.unused.append(assignment)
+            else:
+                paths = [(*path, part) for path in paths]
+        return paths
+
+    def _positions(self, path: Path) -> list[int]:
+        items = self._reach(path, [{}])
+        return [index for index, item in enumerate(items) if isinstance(item, dict)] if isinstance(items, list) else []
+
+    def _position(self, path: Path, name: str, source: Source) -> int:
+        items = self._reach(path, [])
+        if not isinstance(items, list):
+            return 0
+        for index, item in enumerate(items):
+            if isinstance(item, dict) and item.get("name") == name:
+                return index
+        self._set((*path, len(items)), {"name": name}, source)
+        return len(items) - 1
+
+    def _reach(self, path: Path, default: Any) -> Any:
+        """Return the value at `path`, made as `default` where there is none; None where something is in the way."""
+        here: Any = self.data
+        for depth, part in enumerate(path):
+            following = path[depth + 1] if depth + 1 < len(path) else None
+            new = copy.deepcopy(default) if following is None else [] if isinstance(following, int) else {}
+            if new == [] and path[: depth + 1] in _DEFAULT_OF_ONE:
+                new = [{}]
+            if isinstance(here, dict) and isinstance(part, str):
+                here = here.setdefault(part, new)
+            elif isinstance(here, list) and isinstance(part, int):
+                if part > len(here):
+                    known = f"{len(here)} item{'s' if len(here) != 1 else ''}"
+                    message = f"{dotted(path[:depth])} has {known}, so [{part}] names none; the next is [{len(here)}]"
+                    raise IndexError(message)
+                if part == len(here):
+                    here.append(new)
+                here = here[part]
+            else:
+                return None
+        return here
+
+    def _set(self, path: Path, new: Any, source: Source) -> None:
+        parent = self._reach(path[:-1], [] if isinstance(path[-1], int) else {}) if len(path) > 1 else self.data
+        last = path[-1]
+        if isinstance(parent, dict) and isinstance(last, str):
+            parent.pop(last, None)
+            if new is not None:
+                parent[last] = copy.deepcopy(new)
+        elif isinstance(parent, list) and isinstance(last, int):
+            self._reach(path, None)
+            parent[last] = copy.deepcopy(new)
+        else:
+            return
+        for old in [old for old in self.sources if within(old, path)]:
+            del self.sources[old]
+        self.sources.update(dict.fromkeys([path, *(leaf for leaf, _ in leaves(new, path))], source))
+
+
+def overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Problem]]:
+    """Return what `--set` texts such as `nodeGroups[0].maxSize=6` set, and what is wrong with them.
+
+    The value has the same meaning as in the file; nothing after the `=` takes the key back to its default.
+    """
+    assignments: list[Assignment] = []
+    problems: list[Problem] = []
+    for text in texts:
+        source = Source("flag", text)
+        key, equals, given = _split(text)
+        try:
+            path = parsed(key.strip())
+        except ValueError:
+            equals = ""
+            path = ()
+        if not equals:
+            message = (
+                "this is not KEY=VALUE with a key such as nodeGroups[0].maxSize; write --set nodeGroups[0].maxSize=6"
+            )
+            problems.append(Problem((), message, source=source))
+            continue
+        try:
+            assignments.append(Assignment(path, value(given, path), source))
+        except ValueError as error:
+            message = f"the value cannot be read: {error}; put it in quotes if it is text"
+            problems.append(Problem(path, message, source=source))
+    return assignments, problems
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    """`key = value` at the first `=` outside double quotes."""
+    quoted = False
+    for position, character in enumerate(text):
+        if character == '"':
+            quoted = not quoted
+        elif character == "=" and not quoted:
+            return text[:position], "=", text[position + 1 :]
+    return text, "", ""
+
+
+def without_nulls(data: Any, path: Path = ()) -> Any:
+    """Return `data` without keys that have no value, such as a section of which every line is a comment."""
+    if isinstance(data, Mapping):
+        if path in FREE_FORM:
+            return dict(data)
+        return {key: without_nulls(value, (*path, key)) for key, value in data.items() if value is not None}
+    if isinstance(data, list):
+        return [without_nulls(item, (*path, index)) for index, item in enumerate(data)]
+    return data

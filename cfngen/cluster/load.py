@@ -1,0 +1,71 @@
+"""From a cluster file, the environment and flags to a complete, checked `Cluster`; everything wrong is said at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cfngen.cluster import checks, layers, yaml_file
+from cfngen.cluster.kube_up import assignments
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.outcome import Origin, Outcome
+from cfngen.cluster.problems import ClusterFileError, Problem, Source, ordered
+
+__all__ = ["ClusterFileError", "Loaded", "Origin", "load", "parse"]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A cluster with the history of its values.
+
+    Attributes:
+        cluster: the complete, checked cluster.
+        origins: origin of every leaf by its dotted key path, e.g. `network.subnets[0].cidr`.
+        warnings: sentences about what is allowed but deserves a thought.
+    """
+
+    cluster: Cluster
+    origins: Mapping[str, Origin]
+    warnings: tuple[str, ...] = ()
+
+
+def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[str] = ()) -> Loaded:
+    """Read a cluster file, lay kube-up's environment variables and `--set` texts over it, complete and check it.
+
+    Args:
+        path: the file; None stands for an empty one, hence the default cluster.
+        environ: the environment in which kube-up's variables are looked for.
+        overrides: texts such as `nodeGroups[0].maxSize=6`; the last one wins.
+
+    Raises:
+        ClusterFileError: with everything that is wrong.
+    """
+    file = Source("file", str(path)) if path else None
+    given = layers.Layers(yaml_file.read(path) if path else None, file.name if file else "")
+    from_environment, environment_faults = assignments(environ)
+    from_flags, flag_faults = layers.overrides(overrides)
+    problems = [*environment_faults, *given.lay(from_environment), *flag_faults, *given.lay(from_flags)]
+
+    outcome = Outcome(given.data, file=file, sources=given.sources)
+    cluster = outcome.cluster(problems)
+    warnings = [*_unused(given), *(outcome.located(problem) for problem in checks.warnings(cluster))]
+    return Loaded(cluster, outcome.origins(cluster), tuple(str(warning) for warning in ordered(warnings)))
+
+
+def parse(data: Mapping[str, Any]) -> Cluster:
+    """Return the cluster that plain data describes, completed, validated and cross-checked.
+
+    Args:
+        data: what a cluster file would hold; keys in camelCase.
+
+    Raises:
+        ClusterFileError: with everything that is wrong.
+    """
+    return Outcome(layers.without_nulls(data)).cluster()
+
+
+def _unused(given: layers.Layers) -> list[Problem]:
+    message = "has no effect, for nodeGroups is empty; add a group to it"
+    return [Problem((), message, source=assignment.source) for assignment in given.unused]

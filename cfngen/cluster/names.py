@@ -1,0 +1,79 @@
+"""The AWS names that are made from the cluster's and a group's name, and how long each may be.
+
+Names that CloudFormation makes up itself, of IAM roles (64 characters), launch templates and Auto Scaling groups, are
+not here: it shortens them to fit. That is why the templates name none of these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cfngen.cluster.model import Cluster
+
+# CloudFormation names nested stacks after the root stack and their logical id and appends up to 13 characters.
+_GENERATED = "-" + "X" * 13
+
+
+@dataclass(frozen=True)
+class DerivedName:
+    """A name that is made from the cluster's name, or from it and a node group's.
+
+    Attributes:
+        what: what bears the name.
+        pattern: how it is made; `{cluster}`, `{group}` and `{id}` (the group's logical id) are filled in.
+        limit: most characters AWS or Kubernetes accepts.
+        source: where the limit is documented.
+    """
+
+    what: str
+    pattern: str
+    limit: int
+    source: str
+
+    def of(self, cluster: str, group: str = "") -> str:
+        """Return the name for a cluster and a group."""
+        return self.pattern.format(cluster=cluster, group=group, id=logical_id(group))
+
+
+_CLOUDFORMATION = "https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html"
+_TAGS = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html"
+
+OF_CLUSTER = (
+    DerivedName(
+        "network load balancer of the API",
+        "{cluster}-api",
+        32,
+        "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateLoadBalancer.html",
+    ),
+    DerivedName("nested stack", "{cluster}-SecurityGroups" + _GENERATED, 128, _CLOUDFORMATION),
+    DerivedName("tag key of the cluster", "kubernetes.io/cluster/{cluster}", 128, _TAGS),
+    DerivedName("Name tag of the VPC", "{cluster}-vpc", 255, _TAGS),
+    DerivedName(
+        "key pair",
+        "{cluster}-ssh",
+        255,
+        "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_ImportKeyPair.html",
+    ),
+)
+OF_GROUP = (
+    DerivedName("nested stack", "{cluster}-NodeGroup{id}" + _GENERATED, 128, _CLOUDFORMATION),
+    DerivedName("Name tag of nodes", "{cluster}-nodes-{group}", 256, _TAGS),
+)
+
+
+def logical_id(name: str) -> str:
+    """Return a group's name as CloudFormation's logical ids hold it, e.g. `GpuA` for `gpu-a`."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("-") if part)
+
+
+def too_long(cluster: str) -> tuple[DerivedName, str] | None:
+    """Return the first derived name that a cluster's name makes too long, and the name itself."""
+    return next(((each, each.of(cluster)) for each in OF_CLUSTER if len(each.of(cluster)) > each.limit), None)
+
+
+def group_too_long(cluster: Cluster, group: str) -> tuple[DerivedName, str] | None:
+    """Return the first derived name that a group's name makes too long, and the name itself."""
+    return next(
+        ((each, each.of(cluster.name, group)) for each in OF_GROUP if len(each.of(cluster.name, group)) > each.limit),
+        None,
+    )

@@ -1,0 +1,80 @@
+"""Key paths: where a value stands in a cluster file, as a tuple and as a user writes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and list positions from the top, e.g. `("network", "subnets", 0, "cidr")`."""
+
+EVERY = "*"
+"""Stands for every item of a list in a path that is yet to be expanded."""
+
+FREE_FORM: tuple[Path, ...] = (("kubernetes", "clusterConfiguration"), ("kubernetes", "kubeletConfiguration"))
+"""Sections whose content is Kubernetes' own, so that cfngen knows no type of their values."""
+
+_PART = re.compile(r'\.?(?:"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]"=]+))|\[(?P<index>[0-9]+)\]')
+
+
+def dotted(path: Path) -> str:
+    """Return a path the way messages and `cfngen config` show it, e.g. `network.subnets[0].cidr`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def parsed(text: str) -> Path:
+    """Return the path that `text` names; a key that holds a dot stands in double quotes.
+
+    Raises:
+        ValueError: `text` is not a key path such as `nodeGroups[0].maxSize`.
+    """
+    path: list[str | int] = []
+    position = 0
+    while position < len(text):
+        match = _PART.match(text, position)
+        starts_well = match is not None and (match.group().startswith(".") == (position > 0) or match["index"])
+        if match is None or not starts_well or (not path and match["index"]):
+            raise ValueError(text)
+        path.append(int(match["index"]) if match["index"] else match["quoted"] or match["key"].strip())
+        position = match.end()
+    if not path:
+        raise ValueError(text)
+    return tuple(path)
+
+
+def within(path: Path, ancestor: Path) -> bool:
+    """Say whether `path` is `ancestor` or lies under it."""
+    return path[: len(ancestor)] == ancestor
+
+
+def free_form(path: Path) -> bool:
+    """Say whether a path lies in a section whose content is Kubernetes' own."""
+    return any(within(path, section) for section in FREE_FORM)
+
+
+def lookup(data: Any, path: Path) -> Any:
+    """Return the value at `path`, or None where there is none or something on the way has another type."""
+    for part in path:
+        if isinstance(part, str) and isinstance(data, Mapping):
+            data = data.get(part)
+        elif isinstance(part, int) and isinstance(data, (list, tuple)) and part < len(data):
+            data = data[part]
+        else:
+            return None
+    return data
+
+
+def leaves(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Return every scalar, empty list and empty mapping with its path."""
+    if isinstance(data, Mapping) and data:
+        for key, value in data.items():
+            yield from leaves(value, (*path, key))
+    elif isinstance(data, (list, tuple)) and data:
+        for index, value in enumerate(data):
+            yield from leaves(value, (*path, index))
+    else:
+        yield path, data

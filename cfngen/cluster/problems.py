@@ -1,0 +1,86 @@
+"""What is wrong with a cluster file, as data: one `Problem` each, all of them in one error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cfngen.cluster.paths import Path, dotted
+from cfngen.errors import CfngenError
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a value was written.
+
+    Attributes:
+        kind: `file`, `environment` or `flag`.
+        name: the file as the user named it, the variable's name, or the whole `--set` text.
+        line: line in the file, counted from 1; 0 elsewhere.
+    """
+
+    kind: str
+    name: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        """The source as a message begins with it, e.g. `cluster.yaml:12` or `environment variable NUM_NODES`."""
+        if self.kind == "environment":
+            return f"environment variable {self.name}"
+        if self.kind == "flag":
+            return f"--set {self.name}"
+        return f"{self.name}:{self.line}" if self.line else self.name
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong, or one that deserves a warning.
+
+    Attributes:
+        path: the key it is about; empty for the file as a whole.
+        message: what is wrong and, after a semicolon, what to do.
+        touches: further keys that the message depends on; where one of them was refused, this problem is left out.
+        source: where the value was written, if it was.
+    """
+
+    path: Path
+    message: str
+    touches: tuple[Path, ...] = ()
+    source: Source | None = None
+
+    def __str__(self) -> str:
+        """`cluster.yaml:12: network.subnets[0].cidr: what is wrong; what to do`."""
+        parts = (str(self.source) if self.source else "", dotted(self.path), self.message)
+        return ": ".join(part for part in parts if part)
+
+
+class ClusterFileError(CfngenError):
+    """The cluster cannot be built as asked for.
+
+    Attributes:
+        problems: everything that is wrong: file problems by line, then the environment's, then those of flags.
+    """
+
+    def __init__(self, problems: Iterable[Problem], *, hint: str = "") -> None:
+        self.problems = ordered(problems)
+        super().__init__("\n".join(map(str, self.problems)), hint=hint)
+
+
+def ordered(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return problems without repetitions: of the file by line, then the environment's, then those of flags.
+
+    One bad variable that sets a key of several node groups is said once.
+    """
+    kinds = ("", "file", "environment", "flag")
+    unique: dict[tuple[object, ...], Problem] = {}
+    for problem in problems:
+        source = problem.source
+        repeated = source is not None and source.kind == "environment"
+        key = (source, problem.message) if repeated else (source, problem.path, problem.message)
+        unique.setdefault(key, problem)
+
+    def place(problem: Problem) -> tuple[int, int]:
+        source = problem.source
+        return (kinds.index(source.kind), source.line) if source else (0, 0)
+
+    return tuple(sorted(unique.values(), key=place))

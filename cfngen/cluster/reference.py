@@ -1,0 +1,216 @@
+"""Writes the reference pages docs/configuration.md and docs/kube-up.md from the models and the kube-up table.
+
+Run `python -m cfngen.cluster.reference docs` after a change; a test fails while the pages are stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import types
+import typing
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any
+
+from annotated_types import Ge, Le
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from cfngen.cluster import kube_up, names
+from cfngen.cluster.keys import fields, is_list, section_of
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.values import Text
+
+_NOTICE = "<!-- Made by `python -m cfngen.cluster.reference docs`; change the models, not this page. -->"
+
+_CONFIGURATION = f"""\
+{_NOTICE}
+# The cluster file
+
+A cluster file is YAML with the keys below. None is required, and `name: kubernetes` alone is the whole default cluster.
+`cfngen init` writes a file to start from, `cfngen config` shows every value in effect and where it came from,
+`cfngen schema` prints a JSON Schema for editors.
+
+## How it is read
+
+- Later wins: default, cluster file, [kube-up's environment variables](kube-up.md), `--set KEY=VALUE`.
+- `--set 'nodeGroups[0].maxSize=6'` sets one value, with the same meaning as in the file; `--set ssh.keyName=` takes the
+  key back to its default. A key with a dot in it stands in double quotes: `--set 'tags."example.com/team"=blue'`.
+- The YAML is that of version 1.2: only `true` and `false` are truth values (`yes` is text), `010` is text, and a number
+  with a dot is text, so `kubernetesVersion: 1.30` means what it says. A key may stand once; merge keys (`<<`) and tags
+  (`!Ref`) are not accepted. A key without a value counts as left out.
+- An unknown key is an error. All errors are reported at once, each with file, line and key.
+
+## What follows from other values
+
+| Left out | is |
+|---|---|
+| `region` | the region of the first subnet's zone |
+| `kubernetesVersion` without a patch | the newest patch of that minor in cfngen's catalogue |
+| `network.vpc.name` | the cluster's name followed by `-vpc` |
+| `network.subnets` | one subnet, in the first zone (`a`) of the region |
+| `network.subnets[].zone` | the first zone of the region that has no subnet yet |
+| `network.subnets[].cidr` | the next free /24 of a created VPC, or an equal share of one too small for that |
+| `network.dnsServiceIp` | the tenth address of `network.serviceCidr` |
+| `controlPlane.addresses` | the ninth address of the first subnets (172.20.0.9) |
+| `nodeGroups[].zones` | the zones of all subnets |
+| `nodeGroups[].maxSize` | `minSize`, at least 1 |
+| `nodeGroups[].minSize` | 4, or `maxSize` if that is less |
+| `controlPlane.image`, `nodeGroups[].image` | `image`, field by field; but no AMI beside another distribution or AMI |
+| `…image.architecture` | that of the instance type |
+
+"""
+
+_LENGTHS = """\
+## How long names may be
+
+Names are made from the cluster's and the group's; the shortest limit holds.
+
+| Name | Made as | Most characters | Source |
+|---|---|---|---|
+"""
+
+_KUBE_UP = f"""\
+{_NOTICE}
+# kube-up's environment variables
+
+Who has a script that set variables for `cluster/kube-up.sh` can keep it: cfngen reads the same environment, after the
+cluster file and before `--set`. A variable of kube-up on AWS is one of three things here:
+
+- **honoured**: it sets the keys shown, in every node group if the key is one of node groups;
+- **accepted**: the values shown describe what cfngen does anyway, every other value is refused;
+- **refused**: it means nothing any more, and the error says what replaced it.
+
+An empty variable counts as unset. Where an old name is given too (the `MINION` spelling of Kubernetes 1.0 and 1.1), it
+works as well; both with different values are an error. `--no-env` ignores all of them. Variables of the operator's
+machine, such as `KUBECONFIG`, are not looked at.
+
+"""
+
+
+def configuration() -> str:
+    """Return the text of docs/configuration.md."""
+    text = _CONFIGURATION
+    for title, description, section in _sections():
+        text += f"## {title}\n\n{description}\n\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n"
+        text += "".join(_row(name, field) for name, field in fields(section).items()) + "\n"
+    text += _LENGTHS
+    for derived in (*names.OF_CLUSTER, *names.OF_GROUP):
+        made = derived.pattern.replace("{cluster}", "NAME").replace("{group}", "GROUP").replace("{id}", "Group")
+        made = made.replace("X" * 13, "…")
+        text += f"| {derived.what} | `{made}` | {derived.limit} | <{derived.source}> |\n"
+    return text
+
+
+def kube_up_page() -> str:
+    """Return the text of docs/kube-up.md."""
+    text = _KUBE_UP
+    for heading, variables in kube_up.SECTIONS.items():
+        text += f"## {heading}\n\n| Variable | Fate | Here |\n|---|---|---|\n"
+        for variable in variables:
+            shown = ", ".join(f"`{name}`" for name in (variable.name, *variable.old))
+            text += f"| {shown} | {variable.fate} | {_cell(_fate(variable))} |\n"
+        text += "\n"
+    return text.rstrip("\n") + "\n"
+
+
+def pages() -> dict[str, str]:
+    """Return the pages by file name."""
+    return {"configuration.md": configuration(), "kube-up.md": kube_up_page()}
+
+
+def _fate(variable: kube_up.Variable) -> str:
+    proper = variable.sentence.startswith(("etcd", "kubeadm", "kubelet"))
+    sentence = variable.sentence if proper else variable.sentence[:1].upper() + variable.sentence[1:]
+    sentence = sentence if not sentence or sentence.endswith(".") else f"{sentence}."
+    parts = ["Sets " + ", ".join(f"`{key}`" for key in variable.keys) + "."] if variable.keys else []
+    if variable.accepts and "*" not in variable.accepts:
+        parts.append("Accepted: " + ", ".join(f"`{value}`" for value in variable.accepts) + ".")
+    return " ".join(part for part in (*parts, sentence) if part)
+
+
+def _sections() -> Iterator[tuple[str, str, type[BaseModel]]]:
+    """Every section once, with the places at which it stands as its title."""
+    places: dict[type[BaseModel], list[str]] = {}
+
+    def visit(section: type[BaseModel], place: str) -> None:
+        places.setdefault(section, []).append(place)
+        for name, field in fields(section).items():
+            inner = section_of(field.annotation)
+            if inner:
+                visit(inner, f"{place}.{name}".lstrip(".") + ("[]" if is_list(field) else ""))
+
+    visit(Cluster, "")
+    for section, found in places.items():
+        title = ", ".join(f"`{place}`" for place in found) if found != [""] else "Top level"
+        yield title, (section.__doc__ or "").strip().splitlines()[0], section
+
+
+def _row(name: str, field: FieldInfo) -> str:
+    inner = section_of(field.annotation)
+    what = (
+        f"{'list of sections' if is_list(field) else 'section'}" if inner else _type(field.annotation, field.metadata)
+    )
+    return f"| `{name}` | {_cell(what)} | {_default(field)} | {_cell(field.description or '')} |\n"
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    if section_of(field.annotation):
+        return ""
+    value = field.get_default(call_default_factory=True)
+    if value is None:
+        return "none"
+    value = [str(item) for item in value] if isinstance(value, tuple) else value
+    shown = json.dumps(value) if isinstance(value, (bool, list, dict)) else str(value)
+    return f"`{shown}`"
+
+
+def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
+    """Return what a value may be, in words."""
+    described = next((each.what for each in metadata if isinstance(each, Text)), None)
+    if described:
+        return described.partition(": ")[0]
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _type(arguments[0], arguments[1:])
+    if origin in (typing.Union, types.UnionType):
+        return _type(next(each for each in arguments if each is not type(None)), metadata)
+    if origin is tuple:
+        return f"list; each item {_type(arguments[0])}"
+    if origin is typing.Literal:
+        return " or ".join(f"`{each}`" for each in arguments)
+    if annotation is int:
+        return _number(metadata)
+    if origin is dict:
+        return "keys with values"
+    plain = {bool: "`true` or `false`", str: "text", IPv4Network: "an IPv4 CIDR", IPv4Address: "an IPv4 address"}
+    return plain[annotation]
+
+
+def _number(metadata: Sequence[Any]) -> str:
+    least = next((each.ge for each in metadata if isinstance(each, Ge)), None)
+    most = next((each.le for each in metadata if isinstance(each, Le)), None)
+    return f"a whole number, {least} to {most}"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the pages into the directory that is named on the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m cfngen.cluster.reference", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("directory", type=Path, help="where the pages go, e.g. docs")
+    directory: Path = parser.parse_args(arguments).directory
+    for name, text in pages().items():
+        (directory / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""The commented cluster file that `cfngen init` writes: the default cluster, ready to be changed."""
+
+from __future__ import annotations
+
+TEXT = """\
+# A Kubernetes cluster on EC2. `cfngen templates` makes CloudFormation templates of it.
+#
+# Every line that begins with #key is a default: remove the # and change the value. As it is, this file describes
+# kube-up's cluster: one master and four nodes in us-west-2a. `cfngen config` shows every value in effect.
+
+# Name of the cluster: of its stack, its tags and its kubeconfig context.
+name: kubernetes
+
+# The region is that of the first subnet's zone.
+#region: us-west-2
+
+# A minor (its newest known patch is taken) or an exact version.
+kubernetesVersion: "1.36"
+
+# Addresses: the VPC, its subnets (one for each zone), pods and services.
+#network:
+#  vpc:
+#    cidr: 172.20.0.0/16
+#    # id: vpc-0123456789abcdef0       # use this VPC instead of creating one; cidr is its range
+#  subnets:
+#    - zone: us-west-2a
+#      cidr: 172.20.0.0/24             # left out: the next free /24 of the VPC
+#      # id: subnet-0123456789abcdef0  # use this subnet instead of creating one
+#  podCidr: 10.244.0.0/16              # each node takes a /24 of it
+#  serviceCidr: 10.0.0.0/16
+#  dnsDomain: cluster.local
+#  nonMasqueradeCidr: 10.0.0.0/8       # pods keep their address towards this range
+
+# The Kubernetes API. Without allowedCidrs the console asks who may reach it.
+#api:
+#  port: 443
+#  allowedCidrs: []
+#  public: true
+#  additionalNames: []                 # further names in the API server's certificate
+
+# Shells on instances. SSH is closed unless ranges are allowed; Session Manager needs no open port.
+#ssh:
+#  # keyName: my-key                   # an EC2 key pair that exists, or
+#  # publicKey: ssh-ed25519 AAAA...    # a key to import
+#  allowedCidrs: []
+#  sessionManager: true
+
+# Operating system of all instances: ubuntu-24.04, ubuntu-22.04, debian-12, debian-13 or amazon-linux-2023.
+#image:
+#  distribution: ubuntu-24.04
+#  # id: ami-0123456789abcdef0         # an image of your own
+
+# The master. Its data volume holds etcd and outlives the instance.
+#controlPlane:
+#  instanceType: t3.medium
+#  volume:
+#    size: 20
+#    type: gp3
+#  rootVolume:
+#    size: 20
+#    type: gp3
+
+# Groups of nodes; each is an Auto Scaling group and a stack of its own.
+nodeGroups:
+  - name: nodes
+    instanceType: t3.medium            # t4g.medium and other Graviton types run arm64
+    minSize: 4
+    maxSize: 4
+    # desiredSize: 4                   # left out: the Auto Scaling group decides
+    # spotPrice: "0.05"                # run spot instances up to this price in US dollars per hour
+    # zones: [us-west-2a]              # left out: the zones of all subnets
+    # publicIp: true                   # false needs a NAT gateway of your own
+    # rootVolume: {size: 32, type: gp3}
+
+# Rules of your organisation for IAM roles.
+#iam:
+#  # permissionsBoundary: arn:aws:iam::123456789012:policy/boundary
+
+# Where instances fetch Kubernetes' files from; left out, from their publishers.
+#assets:
+#  # mirror: https://mirror.example.com/k8s
+
+# Fields of kubeadm's ClusterConfiguration and of the KubeletConfiguration, merged into what cfngen writes.
+#kubernetes:
+#  clusterConfiguration: {}
+#  kubeletConfiguration: {}
+
+# Further tags for every resource that takes tags.
+#tags: {}
+"""
+"""Text of the file; loaded as it is, or with every `#key` line uncommented, it gives the default cluster."""

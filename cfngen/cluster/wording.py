@@ -1,0 +1,127 @@
+"""Turns what pydantic refuses into sentences about the cluster file."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cfngen.cluster.keys import fields, section_at, sections_with
+from cfngen.cluster.paths import Path, dotted
+
+
+def message(error: Mapping[str, Any]) -> str:
+    """Return what is wrong and what to do, for one of pydantic's errors.
+
+    Args:
+        error: an item of `ValidationError.errors()`.
+    """
+    kind: str = error["type"]
+    if kind == "cfngen":
+        return str(error["msg"])
+    if kind == "extra_forbidden":
+        return unknown_key(tuple(error["loc"]))
+    write = _WORDING.get(kind)
+    return write(error["input"], error.get("ctx", {})) if write else str(error["msg"])
+
+
+def described(value: Any) -> str:
+    """Return a value as a message names it, e.g. `the text "20"` or `a list`."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    if isinstance(value, str):
+        return f"the text {json.dumps(value, ensure_ascii=False)}"
+    return "a list" if isinstance(value, (list, tuple)) else "a mapping of keys"
+
+
+def unknown_key(path: Path) -> str:
+    """Say that there is no such key, and which one may be meant."""
+    key = str(path[-1])
+    section = section_at(path[:-1])
+    known = list(fields(section)) if section else []
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(key.replace("_", "").replace("-", "").lower(), by_lower, n=1, cutoff=0.65)
+    if near:
+        return f"there is no such key; did you mean {by_lower[near[0]]}?"
+    elsewhere = [dotted(place) for place in sections_with(key)]
+    if len(elsewhere) == 1:
+        return f"there is no such key here; it belongs under {elsewhere[0].rpartition('.')[0] or 'the top level'}"
+    return f"there is no such key; the keys here are {', '.join(known)}"
+
+
+def _whole_number(value: Any, context: Mapping[str, Any]) -> str:
+    advice = "remove the quotes" if isinstance(value, str) and value.strip().isdigit() else "write digits only"
+    return f"must be a whole number, not {described(value)}; {advice}"
+
+
+def _truth(value: Any, context: Mapping[str, Any]) -> str:
+    meant = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(str(value).lower())
+    return f"must be true or false, not {described(value)}" + (f"; write {meant}" if meant else "")
+
+
+def _text(value: Any, context: Mapping[str, Any]) -> str:
+    quoted = isinstance(value, (int, float, bool))
+    return f"must be text, not {described(value)}" + ("; put it in quotes" if quoted else "")
+
+
+def _list(value: Any, context: Mapping[str, Any]) -> str:
+    return f"must be a list, not {described(value)}; write each item on a line of its own that begins with -"
+
+
+def _mapping(value: Any, context: Mapping[str, Any]) -> str:
+    return f"must be keys with values, not {described(value)}"
+
+
+def _choice(value: Any, context: Mapping[str, Any]) -> str:
+    choices = str(context["expected"]).replace("'", "").replace(" or ", ", ").split(", ")
+    near = difflib.get_close_matches(str(value).lower(), choices, n=1, cutoff=0.7)
+    allowed = f"must be {choices[0]}" if len(choices) == 1 else f"must be one of {', '.join(choices)}"
+    return f"{allowed}, not {described(value)}" + (f"; did you mean {near[0]}?" if near else "")
+
+
+def _bound(words: str, key: str) -> Callable[[Any, Mapping[str, Any]], str]:
+    def write(value: Any, context: Mapping[str, Any]) -> str:
+        return f"must be {words} {context[key]}, not {value}"
+
+    return write
+
+
+def _items(words: str, key: str) -> Callable[[Any, Mapping[str, Any]], str]:
+    def write(value: Any, context: Mapping[str, Any]) -> str:
+        limit = context[key]
+        return f"must hold {words} {limit} item{'s' if limit != 1 else ''}, not {context['actual_length']}"
+
+    return write
+
+
+def _length(words: str, key: str) -> Callable[[Any, Mapping[str, Any]], str]:
+    def write(value: Any, context: Mapping[str, Any]) -> str:
+        limit = context[key]
+        return f"must have {words} {limit} character{'s' if limit != 1 else ''}, not {len(value)}"
+
+    return write
+
+
+_WORDING: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
+    "missing": lambda value, context: "is missing; give it a value",
+    "int_type": _whole_number,
+    "bool_type": _truth,
+    "string_type": _text,
+    "tuple_type": _list,
+    "list_type": _list,
+    "model_type": _mapping,
+    "model_attributes_type": _mapping,
+    "dict_type": _mapping,
+    "literal_error": _choice,
+    "greater_than_equal": _bound("at least", "ge"),
+    "less_than_equal": _bound("at most", "le"),
+    "too_short": _items("at least", "min_length"),
+    "too_long": _items("at most", "max_length"),
+    "string_too_short": _length("at least", "min_length"),
+    "string_too_long": _length("at most", "max_length"),
+}

@@ -1,0 +1,249 @@
+"""Reads a cluster file: YAML 1.2's plain meaning of scalars, the line of every key, and no surprises.
+
+PyYAML does the parsing; what the text means is decided here. `yes` is text, `010` is text, `12:30` is text, a number
+with a dot is text (1.30 is a version, not 1.3), and a key that stands twice is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Any
+
+import yaml
+
+from cfngen.cluster.paths import Path, free_form
+from cfngen.cluster.problems import ClusterFileError, Problem, Source
+
+_CONSTANTS: Mapping[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_FRACTION = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
+_MOST_VALUES = 100_000
+# PyYAML's two parsers word their errors differently; these are the parts they share.
+_REASONS: Mapping[str, str] = {
+    "mapping values are not allowed": "a second `:` or a wrong indentation; align the key with its neighbours or quote "
+    "the text",
+    "expected ',' or ']'": "a bracket [ is not closed; close it with ]",
+    "expected ',' or '}'": "a brace { is not closed; close it with }",
+    "found undefined alias": "an alias (*) names an anchor (&) that is not there; write the value out",
+    "unexpected end of stream": "a quotation mark is not closed; close it",
+    "did not find expected key": "a wrong indentation; align the key with its neighbours",
+    "expected <block end>": "a wrong indentation; align the key with its neighbours",
+}
+_Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Composer(_Parser):  # type: ignore[misc]  # the parser is libyaml's where PyYAML was built with it
+    """Composes nodes and tells plain scalars from quoted ones by the tags `plain` and `text`."""
+
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: Any) -> str:
+        if kind is yaml.ScalarNode:
+            return "plain" if implicit[0] else "text"
+        tag: str = super().resolve(kind, value, implicit)
+        return tag
+
+
+@dataclass
+class YamlFile:
+    """The content of a cluster file.
+
+    Attributes:
+        data: mappings, lists, text, whole numbers, booleans and None.
+        lines: line of every key and list item, counted from 1, by path.
+    """
+
+    data: dict[str, Any]
+    lines: dict[Path, int] = field(default_factory=dict)
+
+
+def read(file: FilePath) -> YamlFile:
+    """Read a cluster file.
+
+    Raises:
+        ClusterFileError: it does not exist, is a directory, cannot be read, is not UTF-8, is empty, is not YAML, or is
+            not one mapping of keys that each stand once.
+    """
+    name = str(file)
+    text = _text(file, name)
+    node = _root(text, name)
+    if node is None:
+        what = "holds nothing but comments" if text.strip() else "is empty"
+        message = f"the file {what}; write a cluster into it (`cfngen init` makes one to start from)"
+        raise ClusterFileError([Problem((), message, source=Source("file", name))])
+    builder = _Builder()
+    data = builder.build(node, ())
+    problems = [Problem(path, text, source=Source("file", name, line)) for path, text, line in builder.faults]
+    if not isinstance(data, dict):
+        what = {"SequenceNode": "a list"}.get(type(node).__name__, "a single value")
+        message = f"the file holds {what}; a cluster file is keys and values such as `name: kubernetes`"
+        problems.append(Problem((), message, source=Source("file", name, node.start_mark.line + 1)))
+    if problems or not isinstance(data, dict):
+        raise ClusterFileError(problems)
+    return YamlFile(data, builder.lines)
+
+
+def value(text: str, path: Path) -> Any:
+    """Return what `text` means as the value of a key, e.g. `6` a number and `1.30` text.
+
+    Args:
+        text: a scalar or a flow collection such as `[10.0.0.0/8]`.
+        path: the key it is meant for.
+
+    Raises:
+        ValueError: it is not YAML; the message says why.
+    """
+    bare = not text.lstrip().startswith(("{", "[", '"', "'"))
+    if "\n" in text.strip() or (bare and ": " in text):
+        return text
+    try:
+        node = yaml.compose(text, Loader=_Composer)
+    except yaml.YAMLError as error:
+        raise ValueError(_reason(error, text)) from None
+    if node is None:
+        return None
+    builder = _Builder()
+    data = builder.build(node, path)
+    if builder.faults:
+        raise ValueError(builder.faults[0][1])
+    return data
+
+
+def _text(file: FilePath, name: str) -> str:
+    def refuse(message: str, line: int = 0) -> ClusterFileError:
+        return ClusterFileError([Problem((), message, source=Source("file", name, line))])
+
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        raise refuse("there is no such file; `cfngen init` writes one to start from") from None
+    except IsADirectoryError:
+        raise refuse("this is a directory; name the cluster file in it") from None
+    except PermissionError:
+        raise refuse("the file cannot be read; give yourself permission to read it") from None
+    except OSError as error:
+        raise refuse(f"the file cannot be read: {error.strerror or error}") from None
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise refuse("the file is UTF-16; save it as UTF-8")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise refuse(f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8", line) from None
+
+
+def _root(text: str, name: str) -> yaml.Node | None:
+    try:
+        nodes: list[yaml.Node] = list(yaml.compose_all(text, Loader=_Composer))
+    except yaml.reader.ReaderError as error:
+        at = error.position
+        line = text.count("\n", 0, at) + 1 if isinstance(at, int) else 0
+        message = "a control character stands in the file, which YAML does not allow; remove it"
+        raise ClusterFileError([Problem((), message, source=Source("file", name, line))]) from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        if "is not closed" in _reason(error, text):
+            mark = getattr(error, "context_mark", None) or mark
+        source = Source("file", name, mark.line + 1 if mark else 0)
+        raise ClusterFileError([Problem((), _reason(error, text), source=source)]) from None
+    if len(nodes) > 1:
+        source = Source("file", name, nodes[1].start_mark.line + 1)
+        message = "a second document begins here; a cluster file holds one (remove the line `---`)"
+        raise ClusterFileError([Problem((), message, source=source)])
+    return nodes[0] if nodes else None
+
+
+def _reason(error: yaml.YAMLError, text: str) -> str:
+    """What is wrong with the YAML, in a sentence that names the usual cause."""
+    mark = getattr(error, "problem_mark", None)
+    lines = text.split("\n")
+    line = lines[mark.line] if mark and mark.line < len(lines) else ""
+    indentation = line[: len(line) - len(line.lstrip())]
+    if "\t" in indentation or (mark and line[mark.column : mark.column + 1] == "\t"):
+        return "a tab stands where YAML wants spaces; indent with spaces"
+    said = str(getattr(error, "problem", None) or error)
+    for words, meaning in _REASONS.items():
+        if words in said:
+            return meaning
+    context = getattr(error, "context", None)
+    return "not valid YAML: " + (f"{context}: {said}" if context else said)
+
+
+class _Builder:
+    """Turns nodes into data, and notes the line of every key and everything that is wrong."""
+
+    def __init__(self) -> None:
+        self.lines: dict[Path, int] = {}
+        self.faults: list[tuple[Path, str, int]] = []
+        self._open: set[int] = set()
+        self._built = 0
+
+    def build(self, node: yaml.Node, path: Path) -> Any:
+        """Return the data of `node`, which stands at `path`."""
+        self.lines.setdefault(path, node.start_mark.line + 1)
+        self._built += 1
+        if id(node) in self._open:
+            return self._fault(path, "an alias (*) that contains itself; write the value out", node)
+        if self._built > _MOST_VALUES:
+            if self._built == _MOST_VALUES + 1:
+                self._fault((), "the file's aliases (*) multiply to too many values; write them out", node)
+            return None
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, path)
+        self._open.add(id(node))
+        build: Callable[[Any, Path], Any] = self._mapping if isinstance(node, yaml.MappingNode) else self._sequence
+        data = build(node, path)
+        self._open.remove(id(node))
+        return data
+
+    def _fault(self, path: Path, message: str, node: yaml.Node) -> None:
+        self.faults.append((path, message, node.start_mark.line + 1))
+
+    def _scalar(self, node: yaml.ScalarNode, path: Path) -> Any:
+        text: str = node.value
+        if node.tag == "plain":
+            if text in _CONSTANTS:
+                return _CONSTANTS[text]
+            if _INTEGER.fullmatch(text):
+                return int(text) if len(text) < 20 else text
+            if free_form(path) and _FRACTION.fullmatch(text):
+                return float(text)
+        elif node.tag not in ("text", "tag:yaml.org,2002:str"):
+            self._fault(path, f"the YAML tag {_short(node.tag)} has no meaning here; remove it", node)
+        return text
+
+    def _sequence(self, node: yaml.SequenceNode, path: Path) -> list[Any]:
+        if node.tag != "tag:yaml.org,2002:seq":
+            self._fault(path, f"the YAML tag {_short(node.tag)} has no meaning here; remove it", node)
+        return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
+
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        if node.tag != "tag:yaml.org,2002:map":
+            self._fault(path, f"the YAML tag {_short(node.tag)} has no meaning here; remove it", node)
+        data: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._fault(path, "a key is a list or a mapping; a key must be text", key_node)
+                continue
+            key: str = key_node.value
+            if key == "<<" and key_node.tag == "plain":
+                self._fault((*path, key), "merge keys are not part of YAML 1.2; write the keys out", key_node)
+                continue
+            inner = (*path, key)
+            line = key_node.start_mark.line + 1
+            if key in data:
+                message = f"the key stands twice, first in line {self.lines[inner]}; remove one"
+                self.faults.append((inner, message, line))
+                continue
+            self.lines[inner] = line
+            data[key] = self.build(value_node, inner)
+        return data
+
+
+def _short(tag: str) -> str:
+    return "!!" + tag.rpartition(":")[2] if tag.startswith("tag:yaml.org,2002:") else tag

@@ -1,0 +1,86 @@
+"""What is wrong with a template, and the error that refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from cfngen.errors import CfngenError
+
+Severity = Literal["error", "warning", "informational"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "informational")
+
+# cfn-lint quotes whole objects and whole enumerations: one wrong instance type makes a message of 22 kB.
+MESSAGE_LENGTH = 300
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with one document.
+
+    Attributes:
+        rule: id of the rule, e.g. `E3012`; E9xxx, W9xxx and I9xxx are cfngen's own (`cfngen.lint.rules`).
+        severity: `error`, `warning` or `informational`.
+        message: what is wrong, at most `MESSAGE_LENGTH` characters.
+        path: where in the template: keys and list indices from the top, e.g. ("Resources", "Vpc", "Properties", …).
+        document: name of the document.
+        module: the module that made the document.
+        further: where to read more: the rule's short description and a URL.
+    """
+
+    rule: str
+    severity: Severity
+    message: str
+    path: tuple[str | int, ...]
+    document: str
+    module: str
+    further: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"{self.document}: {self.rule} ({self.severity}): {self.message}"]
+        if self.path:
+            lines.append(f"    at     {'.'.join(map(str, self.path))}")
+        lines.append(f"    made by {self.module}")
+        if self.further:
+            lines.append(f"    see    {self.further}")
+        return "\n".join(lines)
+
+
+class LintError(CfngenError):
+    """Templates were refused; nothing was written.
+
+    Attributes:
+        findings: everything that was found, ordered by document.
+    """
+
+    SHOWN = 20
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__(
+            self._text(),
+            hint="Nothing was written. A template that cfngen made and refuses is a fault of cfngen, unless your own "
+            "values (names, ids, policies, extra configuration) are what the message is about.",
+        )
+
+    def _text(self) -> str:
+        counts = {severity: sum(f.severity == severity for f in self.findings) for severity in SEVERITIES}
+        total = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
+        lines = [f"the templates do not pass lint ({total}):"]
+        shown = self.findings[: self.SHOWN]
+        for _, findings in groupby(shown, key=lambda finding: finding.document):
+            lines += ["", *map(str, findings)]
+        if len(self.findings) > len(shown):
+            lines += ["", f"and {len(self.findings) - len(shown)} more"]
+        return "\n".join(lines)
+
+
+def shorten(message: str, length: int = MESSAGE_LENGTH) -> str:
+    """Return a message on one line and no longer than `length`: its beginning and its end, which hold the point."""
+    line = " ".join(message.split())
+    if len(line) <= length:
+        return line
+    end = length // 4
+    return f"{line[: length - end - 3].rstrip()} … {line[-end:].lstrip()}"

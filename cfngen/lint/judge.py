@@ -1,0 +1,138 @@
+"""cfn-lint, hermetic: the only module that imports it (beside the rules, which cfn-lint loads).
+
+cfn-lint takes its configuration from the command line, from `.cfnlintrc` files in the current and in the home
+directory, from AWS_REGION and AWS_DEFAULT_REGION, and its resource schemas from `~/.cache` if newer ones were
+downloaded there. A verdict must be the same on every machine, so here:
+
+- an empty configuration file is named, which keeps cfn-lint from looking for others;
+- the region is always given, so that the environment is not asked;
+- the resource schemas are those that came with the installed cfn-lint;
+- the current directory is the work place, which has nothing in it but what is put there. (cfn-lint also follows a
+  TemplateURL to a template's outputs only inside the current directory.)
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfngen.errors import CfngenError
+from cfngen.lint.cache import Verdict
+from cfngen.lint.findings import shorten
+from cfngen.lint.views import View
+
+if TYPE_CHECKING:
+    from cfnlint.match import Match
+
+RULES = Path(__file__).with_name("rules")
+_CFN_LINT_RULES = "https://github.com/aws-cloudformation/cfn-lint/blob/main/docs/rules.md"
+
+# Informational rules run too, and are errors to us as much as warnings; these do not apply to what we make:
+IGNORED = (
+    # A matter of style, Fn::Sub rather than Fn::Join. UserData is joined on purpose: packed text holds any characters,
+    # and Fn::Sub would read some of them as references.
+    "I1022",
+    # The limit of a template passed as a string, 51,200 bytes. The console uploads a file to S3 and `cfngen deploy`
+    # does the same, so the limit of both is that of S3 (E9002). The rule is for users who call the API themselves.
+    "I9003",
+)
+
+
+class Judge:
+    """cfn-lint with its rules loaded, for one region.
+
+    Making one imports cfn-lint (about 0.9 s) and loads its rules (about 0.5 s).
+
+    Attributes:
+        workplace: the directory given.
+
+    Args:
+        region: AWS region whose resource schemas apply.
+        workplace: an empty directory to write files to for cfn-lint; the caller removes it, and makes it the current
+            directory for `judge`.
+
+    Raises:
+        CfngenError: cfn-lint does not know the region.
+    """
+
+    def __init__(self, region: str, workplace: Path) -> None:
+        from cfnlint.helpers import REGIONS
+        from cfnlint.runner import Runner
+
+        if region not in REGIONS:
+            raise CfngenError(
+                f"the installed cfn-lint does not know the region {region}, so templates for it cannot be judged",
+                hint="Upgrade cfn-lint, if the name is right.",
+            )
+        self._region = region
+        self.workplace = workplace
+        empty = workplace / "empty.cfnlintrc"
+        empty.write_text("{}\n", encoding="utf-8")
+        self._arguments = ["--config-file", str(empty), "--append-rules", str(RULES)]
+        _use_bundled_schemas()
+        self._runner = Runner(self._config())
+
+    def judge(self, view: View) -> Verdict:
+        """Return what cfn-lint and our own rules find, without duplicates, in a stable order."""
+        if not view.nested and not any(True for _ in self._runner.validate_template(view.body)):
+            return []
+        # Reading a file takes cfn-lint ten times as long as taking data, but tells it line numbers, and by these it
+        # tells findings apart: of those with the same message it would give only the first.
+        findings = [_finding(match) for match in self._from_files(view)]
+        texts = {json.dumps(found, sort_keys=True) for found in findings if view.counts(found["rule"], found["path"])}
+        # By way of JSON also because cfn-lint's paths are made of classes of its own, which cannot leave the process.
+        return [json.loads(text) for text in sorted(texts)]
+
+    def _config(self, templates: Sequence[Path] = ()) -> Any:
+        from cfnlint.config import ConfigMixIn
+
+        return ConfigMixIn(
+            self._arguments,
+            regions=[self._region],
+            include_checks=["I"],
+            ignore_checks=list(IGNORED),
+            templates=[glob.escape(str(template)) for template in templates],
+        )
+
+    def _from_files(self, view: View) -> Iterator[Match]:
+        from cfnlint.runner.template import run_template_by_file_paths
+
+        directory = Path(tempfile.mkdtemp(dir=self.workplace))
+        for name, body in view.nested.items():
+            (directory / f"{name}.json").write_text(json.dumps(body), encoding="utf-8")
+        # Not a name that a nested template may have.
+        template = directory / "the template.json"
+        template.write_text(json.dumps(view.body, indent=1), encoding="utf-8")
+        matches: Iterator[Match] = run_template_by_file_paths(self._config([template]), self._runner.rules)
+        return matches
+
+
+def _use_bundled_schemas() -> None:
+    """Point cfn-lint to the resource schemas it was installed with."""
+    import cfnlint
+    from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
+
+    bundled = Path(cfnlint.__file__).parent / "data" / "schemas"
+    if (bundled / "providers").is_dir():
+        # The manager has chosen its directories when it was imported and has no method to choose again; its
+        # constructor takes them, and everybody holds a reference to this one object.
+        type(PROVIDER_SCHEMA_MANAGER).__init__(
+            PROVIDER_SCHEMA_MANAGER, providers_dir=bundled / "providers", resources_dir=bundled / "resources"
+        )
+
+
+def _finding(match: Match) -> dict[str, Any]:
+    rule = match.rule
+    own = rule.id[1:2] == "9"
+    where = rule.source_url if own else f"{_CFN_LINT_RULES}#{rule.id}"
+    return {
+        "rule": rule.id,
+        "severity": rule.severity,
+        "message": shorten(match.message),
+        "path": list(getattr(match, "path", ())),
+        "further": f"{rule.shortdesc}: {where}",
+    }

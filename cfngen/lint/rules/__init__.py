@@ -1,0 +1,25 @@
+"""Rules of cfngen's own, for what cfn-lint does not look at.
+
+They are ordinary cfn-lint rules, with ids from the ranges that cfn-lint leaves to its users (E9, W9, I9), and can be
+given to the `cfn-lint` command for templates that cfngen did not make:
+
+    cfn-lint -a "$(python -c 'import cfngen.lint.rules as rules; print(*rules.__path__)')" -- template.json
+
+cfn-lint loads each file of the directory by itself. So that this works from an installation of cfn-lint that does not
+hold cfngen, no file here imports from cfngen or from another file here.
+
+| id | refuses |
+|---|---|
+| E9001 | UserData of more than 16 KiB |
+| E9002 | a template above the 1 MB that CloudFormation reads from S3 |
+| I9003 | a template above the 51,200 bytes that CloudFormation takes in the request itself |
+| W9010 | a security-group rule without a description |
+| W9011 | a resource without tags that could have tags |
+| W9012 | instances that answer metadata requests without a session token (IMDSv1) |
+| W9013 | a volume that is not encrypted |
+| E9014 | a secret in plain text |
+| E9015 | a malformed CreationPolicy, or a pause in an UpdatePolicy that CloudFormation cannot read |
+| E9016 | two exports of the same name |
+| W9017 | a launch configuration |
+| E9018 | a parameter of a nested stack that is missing or cannot take the value passed |
+"""

@@ -1,0 +1,136 @@
+"""What instances are made of: metadata service, volumes, launch configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from cfnlint.rules import CloudFormationLintRule, RuleMatch
+from cfnlint.template import Template
+
+Located = tuple[list[str | int], Mapping[str, Any]]
+
+# Where each type that describes instances holds the description.
+_INSTANCES: Mapping[str, tuple[str, ...]] = {
+    "AWS::EC2::Instance": (),
+    "AWS::EC2::LaunchTemplate": ("LaunchTemplateData",),
+    "AWS::AutoScaling::LaunchConfiguration": (),
+}
+
+
+def _branches(value: Any, path: list[str | int]) -> Iterator[Located]:
+    """Yield the objects that a value can be, through Fn::If; what only the deployment knows is left out."""
+    if isinstance(value, Mapping):
+        if "Fn::If" in value:
+            for index, branch in enumerate(value["Fn::If"][1:], start=1):
+                yield from _branches(branch, [*path, "Fn::If", index])
+        elif not _is_function(value):
+            yield path, value
+
+
+def _items(value: Any, path: list[str | int]) -> Iterator[Located]:
+    """Yield the objects in a list that may be or hold Fn::If."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _items(item, [*path, index])
+    elif isinstance(value, Mapping) and "Fn::If" in value:
+        for index, branch in enumerate(value["Fn::If"][1:], start=1):
+            yield from _items(branch, [*path, "Fn::If", index])
+    else:
+        yield from _branches(value, path)
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
+
+
+def _instances(cfn: Template) -> Iterator[Located]:
+    """Yield every description of instances with its path."""
+    for name, resource in cfn.get_resources().items():
+        if resource.get("Type") not in _INSTANCES:
+            continue
+        path: list[str | int] = ["Resources", name, "Properties"]
+        value = resource.get("Properties")
+        for key in _INSTANCES[resource["Type"]]:
+            value = value.get(key) if isinstance(value, Mapping) else None
+            path.append(key)
+        yield from _branches(value, path)
+
+
+def _certainly(value: Any, expected: str) -> bool:
+    """Whether a value is the expected one, or a function's result, which is not judged."""
+    return _is_function(value) or str(value).lower() == expected
+
+
+class InstanceMetadata(CloudFormationLintRule):  # type: ignore[misc]
+    """Instances whose metadata service answers without a session token.
+
+    An instance that names a launch template is not judged; the launch template is.
+    """
+
+    id = "W9012"
+    shortdesc = "Instance metadata needs a session token"
+    description = "With IMDSv1 any request forged through a program on the instance can read its role's credentials"
+    source_url = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-service.html"
+    tags: ClassVar = ["resources", "ec2", "imds"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every description of instances that allows IMDSv1."""
+        for path, instance in _instances(cfn):
+            options = instance.get("MetadataOptions")
+            if options is None:
+                if "LaunchTemplate" not in instance:
+                    yield RuleMatch(path, "MetadataOptions is missing: HttpTokens must be required (IMDSv2)")
+                continue
+            for where, option in _branches(options, [*path, "MetadataOptions"]):
+                tokens = option.get("HttpTokens")
+                if not _certainly(tokens, "required") and option.get("HttpEndpoint") != "disabled":
+                    yield RuleMatch(where, f"HttpTokens must be required (IMDSv2), not {tokens or 'left out'}")
+
+
+class VolumeEncryption(CloudFormationLintRule):  # type: ignore[misc]
+    """An EBS volume, of its own or of an instance, that is not encrypted.
+
+    What the template does not mention is not judged: an image's own volumes, where no device mapping overrides them.
+    """
+
+    id = "W9013"
+    shortdesc = "Volume is encrypted"
+    description = "An unencrypted volume stays so: its snapshots and their copies can be read by whoever gets at them"
+    source_url = "https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption.html"
+    tags: ClassVar = ["resources", "ec2", "ebs"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every volume that is not encrypted."""
+        for name, resource in cfn.get_resources("AWS::EC2::Volume").items():
+            for path, volume in _branches(resource.get("Properties"), ["Resources", name, "Properties"]):
+                yield from self._check(path, volume)
+        for path, instance in _instances(cfn):
+            key = "BlockDeviceMappings"
+            for where, mapping in _items(instance.get(key), [*path, key]):
+                for place, volume in _branches(mapping.get("Ebs"), [*where, "Ebs"]):
+                    yield from self._check(place, volume)
+
+    def _check(self, path: list[str | int], volume: Mapping[str, Any]) -> Iterator[RuleMatch]:
+        if not _certainly(volume.get("Encrypted"), "true"):
+            yield RuleMatch(path, "Encrypted must be true for this volume")
+
+
+class LaunchConfigurations(CloudFormationLintRule):  # type: ignore[misc]
+    """A launch configuration instead of a launch template."""
+
+    id = "W9017"
+    shortdesc = "Launch template instead of launch configuration"
+    description = "AWS takes no new launch configurations from accounts opened since October 2024"
+    source_url = "https://docs.aws.amazon.com/autoscaling/ec2/userguide/launch-configurations.html"
+    tags: ClassVar = ["resources", "autoscaling"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every launch configuration and every group that uses one."""
+        for name in cfn.get_resources("AWS::AutoScaling::LaunchConfiguration"):
+            yield RuleMatch(["Resources", name], "use a launch template instead of a launch configuration")
+        key = "LaunchConfigurationName"
+        for name, resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").items():
+            if key in resource.get("Properties", {}):
+                path = ["Resources", name, "Properties", key]
+                yield RuleMatch(path, "use LaunchTemplate instead of LaunchConfigurationName")

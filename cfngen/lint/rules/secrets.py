@@ -1,0 +1,93 @@
+"""Nothing in a template is secret: whoever may read the stack reads it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from cfnlint.rules import CloudFormationLintRule, RuleMatch
+from cfnlint.template import Template
+
+# What gives a secret away wherever it stands. Access key ids: AWS' prefixes AKIA (long-term) and ASIA (temporary) and
+# 16 characters of base 32. Neighbouring characters of Base64 text rule a match by chance out.
+_GIVEAWAYS = (
+    ("a private key", re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")),
+    ("an AWS access key", re.compile(r"(?<![A-Za-z0-9/+])A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9/+])")),
+    ("a GitHub token", re.compile(r"(?<![A-Za-z0-9_])gh[pousr]_[A-Za-z0-9]{36}(?![A-Za-z0-9_])")),
+)
+_SECRET_NAME = re.compile(r"(?i)(?:password|passphrase|secret|token|private_?key|secret_?key|api_?key|credentials)\Z")
+_DYNAMIC_REFERENCE = re.compile(r"\{\{resolve:(?:secretsmanager|ssm-secure):[^}]+\}\}")
+
+
+class PlainSecret(CloudFormationLintRule):  # type: ignore[misc]
+    """A secret that can be read in the template.
+
+    Found are: a SecretString with a value of the template's own, a parameter named like a secret that has a default or
+    is shown (no NoEcho), and private keys, AWS access keys and GitHub tokens in any text, also inside Base64.
+    """
+
+    id = "E9014"
+    shortdesc = "No secret in plain text"
+    description = "Templates, parameters without NoEcho and user data can be read by everyone who may describe them"
+    source_url = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/security-best-practices.html"
+    tags: ClassVar = ["secrets"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every secret found."""
+        for name, resource in cfn.get_resources("AWS::SecretsManager::Secret").items():
+            value = resource.get("Properties", {}).get("SecretString")
+            if value is not None and _is_literal(value):
+                path = ["Resources", name, "Properties", "SecretString"]
+                yield RuleMatch(path, "SecretString is written out; use GenerateSecretString or a NoEcho parameter")
+        for name, parameter in cfn.template.get("Parameters", {}).items():
+            if isinstance(parameter, Mapping) and _SECRET_NAME.search(name):
+                yield from self._parameter(name, parameter)
+        for section in ("Metadata", "Parameters", "Mappings", "Conditions", "Resources", "Outputs"):
+            for path, text in _texts(cfn.template.get(section), [section]):
+                for what, pattern in _GIVEAWAYS:
+                    if pattern.search(text) or pattern.search(_decoded(text)):
+                        yield RuleMatch(path, f"this text holds {what}")
+
+    def _parameter(self, name: str, parameter: Mapping[str, Any]) -> Iterator[RuleMatch]:
+        path = ["Parameters", name]
+        default = parameter.get("Default")
+        if default not in (None, "") and not _DYNAMIC_REFERENCE.fullmatch(str(default)):
+            yield RuleMatch([*path, "Default"], "a parameter for a secret must not have a default")
+        if str(parameter.get("NoEcho", "")).lower() != "true":
+            yield RuleMatch(path, "a parameter for a secret must have NoEcho: true, or everyone can read its value")
+
+
+def _is_literal(value: Any) -> bool:
+    """Whether a value holds no reference, so that the template alone tells it."""
+    if isinstance(value, str):
+        return bool(value) and not _DYNAMIC_REFERENCE.search(value)
+    if isinstance(value, Mapping) and len(value) == 1:
+        function, argument = next(iter(value.items()))
+        if function == "Fn::Sub":
+            return isinstance(argument, str) and "${" not in argument.replace("${!", "")
+        if function == "Fn::Join" and isinstance(argument, list) and isinstance(argument[-1], list):
+            return all(_is_literal(part) for part in argument[-1])
+    return False
+
+
+def _texts(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
+    """Yield every string below a value."""
+    if isinstance(value, str):
+        yield path, value
+    else:
+        items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+        for name, item in items:
+            yield from _texts(item, [*path, name])
+
+
+def _decoded(text: str) -> str:
+    """Return what a text says if it is Base64, otherwise nothing."""
+    if len(text) < 24 or not text.isascii():
+        return ""
+    try:
+        return base64.b64decode(text, validate=True).decode("latin-1")
+    except (binascii.Error, ValueError):
+        return ""

@@ -1,0 +1,48 @@
+"""Security-group rules say what they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from cfnlint.rules import CloudFormationLintRule, RuleMatch
+from cfnlint.template import Template
+
+_SEPARATE = ("AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress")
+_INLINE = ("SecurityGroupIngress", "SecurityGroupEgress")
+
+
+class SecurityGroupRuleDescription(CloudFormationLintRule):  # type: ignore[misc]
+    """A security-group rule, inline or a resource of its own, without a description."""
+
+    id = "W9010"
+    shortdesc = "Security-group rule has a description"
+    description = (
+        "Whoever reviews an account sees the rules without the template; the description says why each is there"
+    )
+    source_url = "https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
+    tags: ClassVar = ["resources", "ec2", "securitygroup"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every rule without a description."""
+        for name, resource in cfn.get_resources().items():
+            properties = resource.get("Properties")
+            if not isinstance(properties, Mapping):
+                continue
+            path: list[str | int] = ["Resources", name, "Properties"]
+            if resource.get("Type") in _SEPARATE:
+                yield from self._check(properties, path)
+            elif resource.get("Type") == "AWS::EC2::SecurityGroup":
+                for key in _INLINE:
+                    yield from self._check(properties.get(key), [*path, key])
+
+    def _check(self, value: Any, path: list[str | int]) -> Iterator[RuleMatch]:
+        if isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from self._check(item, [*path, index])
+        elif isinstance(value, Mapping):
+            if "Fn::If" in value:
+                for index, branch in enumerate(value["Fn::If"][1:], start=1):
+                    yield from self._check(branch, [*path, "Fn::If", index])
+            elif "IpProtocol" in value and value.get("Description") in (None, ""):
+                yield RuleMatch(path, "this security-group rule has no Description")

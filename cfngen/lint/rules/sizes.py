@@ -1,0 +1,167 @@
+"""Limits of size that cfn-lint does not check, or checks only for files on disk."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from cfnlint.rules import CloudFormationLintRule, RuleMatch
+from cfnlint.template import Template
+
+_PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")
+
+# The longest value of each pseudo parameter: the longest region is us-isof-south-1, the longest partition aws-us-gov, a
+# stack's name has at most 128 characters, and its id consists of these, the account and a UUID.
+_PSEUDO_PARAMETERS = {
+    "AWS::AccountId": 12,
+    "AWS::NoValue": 0,
+    "AWS::Partition": 10,
+    "AWS::Region": 15,
+    "AWS::StackId": 15 + 10 + 12 + 128 + 36 + len("arn::cloudformation:::stack//"),
+    "AWS::StackName": 128,
+    "AWS::URLSuffix": 16,
+}
+
+
+class UserDataSize(CloudFormationLintRule):  # type: ignore[misc]
+    """UserData of more than 16 KiB.
+
+    Counted are the bytes before the Base64 encoding, with literal text as it is and references by the longest value
+    that the template lets them have: a pseudo parameter by its longest value, a parameter by the longest of its
+    AllowedValues or by its MaxLength, Fn::If by its longer branch. What the template sets no bound to counts by its
+    default, or as nothing (an attribute of a resource, say).
+    """
+
+    id = "E9001"
+    shortdesc = "UserData fits into EC2's limit"
+    description = (
+        "EC2 refuses user data of more than 16,384 bytes before Base64 encoding; CloudFormation finds out late"
+    )
+    source_url = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-add-user-data.html"
+    tags: ClassVar = ["limits", "ec2", "userdata"]
+
+    LIMIT = 16384
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every UserData property that can be too long."""
+        parameters = cfn.template.get("Parameters", {})
+        for name, resource in cfn.get_resources().items():
+            for path, value in _find("UserData", resource.get("Properties"), ["Resources", name, "Properties"]):
+                size = _user_data_size(value, parameters)
+                if size > self.LIMIT:
+                    yield RuleMatch(path, f"UserData can have {size:,} bytes; EC2 takes at most {self.LIMIT:,}")
+
+
+def _find(key: str, value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
+    """Yield every value of a key, at any depth."""
+    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for name, item in items:
+        if name == key:
+            yield [*path, name], item
+        else:
+            yield from _find(key, item, [*path, name])
+
+
+def _user_data_size(value: Any, parameters: Mapping[str, Any]) -> int:
+    if isinstance(value, str):
+        try:
+            return len(base64.b64decode(value, validate=True))
+        except (binascii.Error, ValueError):
+            return len(value.encode())
+    return _longest(value, parameters)
+
+
+def _longest(value: Any, parameters: Mapping[str, Any]) -> int:
+    """Return the number of bytes an expression can have."""
+    if not isinstance(value, Mapping):
+        return len(str(value).encode())
+    if len(value) != 1:
+        return 0
+    function, argument = next(iter(value.items()))
+    if function == "Ref":
+        return _longest_reference(str(argument), parameters)
+    if function == "Fn::Base64":
+        return _longest(argument, parameters)
+    if function == "Fn::Sub":
+        return _longest_sub(argument, parameters)
+    if function == "Fn::Join" and isinstance(argument, list) and len(argument) == 2 and isinstance(argument[1], list):
+        separators = len(str(argument[0]).encode()) * max(len(argument[1]) - 1, 0)
+        return separators + sum(_longest(part, parameters) for part in argument[1])
+    if function == "Fn::If" and isinstance(argument, list) and len(argument) == 3:
+        return max(_longest(branch, parameters) for branch in argument[1:])
+    return 0
+
+
+def _longest_sub(argument: Any, parameters: Mapping[str, Any]) -> int:
+    text, variables = argument if isinstance(argument, list) and len(argument) == 2 else (argument, {})
+    if not isinstance(text, str) or not isinstance(variables, Mapping):
+        return 0
+    names = [name.strip() for name in _PLACEHOLDER.findall(text)]
+    literal = _PLACEHOLDER.sub("", text).replace("${!", "${")
+    return len(literal.encode()) + sum(
+        _longest(variables[name], parameters) if name in variables else _longest_reference(name, parameters)
+        for name in names
+    )
+
+
+def _longest_reference(name: str, parameters: Mapping[str, Any]) -> int:
+    if name in _PSEUDO_PARAMETERS:
+        return _PSEUDO_PARAMETERS[name]
+    parameter = parameters.get(name)
+    if not isinstance(parameter, Mapping):
+        return 0
+    if isinstance(parameter.get("AllowedValues"), list):
+        return max((len(str(value).encode()) for value in parameter["AllowedValues"]), default=0)
+    bound = str(parameter.get("MaxLength", ""))
+    return int(bound) if bound.isdecimal() else len(str(parameter.get("Default", "")).encode())
+
+
+class TemplateSize(CloudFormationLintRule):  # type: ignore[misc]
+    """A template above what CloudFormation reads from S3; cfn-lint's E1002 looks at files only."""
+
+    id = "E9002"
+    shortdesc = "Template fits into the limit of S3"
+    description = "CloudFormation reads templates of at most 1 MB from S3"
+    source_url = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"
+    tags: ClassVar = ["limits"]
+
+    # "1 MB" of the documentation, read as the smaller of its two meanings.
+    LIMIT = 1_000_000
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match if the template is too large."""
+        size = _template_size(cfn)
+        if size > self.LIMIT:
+            yield RuleMatch(
+                ["Template"], f"the template has {size:,} bytes; CloudFormation reads at most {self.LIMIT:,} from S3"
+            )
+
+
+class BodySize(CloudFormationLintRule):  # type: ignore[misc]
+    """A template above what fits into a CloudFormation request; it must then be passed by way of S3."""
+
+    id = "I9003"
+    shortdesc = "Template fits into a request"
+    description = "Above 51,200 bytes a template cannot be the TemplateBody of a request and has to be uploaded to S3"
+    source_url = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"
+    tags: ClassVar = ["limits"]
+
+    LIMIT = 51200
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match if the template has to be uploaded."""
+        size = _template_size(cfn)
+        if size > self.LIMIT:
+            yield RuleMatch(["Template"], f"the template has {size:,} bytes; TemplateBody takes at most {self.LIMIT:,}")
+
+
+def _template_size(cfn: Template) -> int:
+    """Bytes of the template's file, or without a file of its readable rendering."""
+    if cfn.filename and Path(cfn.filename).is_file():
+        return Path(cfn.filename).stat().st_size
+    return len(json.dumps(cfn.template, indent=1, ensure_ascii=False, default=str).encode())

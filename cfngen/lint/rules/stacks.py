@@ -1,0 +1,240 @@
+"""How stacks wait and how they are connected: signals, pauses, exports, nested parameters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from cfnlint.rules import CloudFormationLintRule, RuleMatch
+from cfnlint.template import Template
+
+_DURATION = re.compile(r"PT(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?\Z")
+_HOUR = 3600
+
+# Keys of a CreationPolicy and of what it holds.
+_CREATION_POLICY: Mapping[str, frozenset[str]] = {
+    "AutoScalingCreationPolicy": frozenset({"MinSuccessfulInstancesPercent"}),
+    "ResourceSignal": frozenset({"Count", "Timeout"}),
+}
+_SIGNALLED = (
+    "AWS::AutoScaling::AutoScalingGroup",
+    "AWS::CloudFormation::WaitCondition",
+    "AWS::EC2::Instance",
+)
+
+
+class Signals(CloudFormationLintRule):  # type: ignore[misc]
+    """A CreationPolicy or a PauseTime that CloudFormation cannot carry out."""
+
+    id = "E9015"
+    shortdesc = "Time-outs and signals are well formed"
+    description = "A duration that is not ISO 8601 (PT#H#M#S), too long, or under an unknown key fails the stack"
+    source_url = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-creationpolicy.html"
+    tags: ClassVar = ["resources", "creationpolicy", "updatepolicy"]
+
+    LONGEST_TIMEOUT = 12 * _HOUR
+    LONGEST_PAUSE = _HOUR
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for everything wrong with CreationPolicy and PauseTime."""
+        for name, resource in cfn.get_resources().items():
+            path: list[str | int] = ["Resources", name]
+            policy = resource.get("CreationPolicy")
+            if isinstance(policy, Mapping):
+                yield from self._creation_policy(policy, resource.get("Type"), [*path, "CreationPolicy"])
+            update = resource.get("UpdatePolicy")
+            rolling = update.get("AutoScalingRollingUpdate") if isinstance(update, Mapping) else None
+            if isinstance(rolling, Mapping) and "PauseTime" in rolling:
+                where = [*path, "UpdatePolicy", "AutoScalingRollingUpdate", "PauseTime"]
+                yield from self._duration(rolling["PauseTime"], self.LONGEST_PAUSE, where)
+
+    def _creation_policy(self, policy: Mapping[str, Any], kind: Any, path: list[str | int]) -> Iterator[RuleMatch]:
+        if kind == "AWS::AppStream::Fleet":
+            return
+        if kind not in _SIGNALLED:
+            yield RuleMatch(path, f"{kind} takes no CreationPolicy")
+            return
+        for key, value in policy.items():
+            if key not in _CREATION_POLICY:
+                yield RuleMatch([*path, key], f"CreationPolicy has no {key}; {_known(_CREATION_POLICY)}")
+            elif isinstance(value, Mapping):
+                for unknown in sorted(value.keys() - _CREATION_POLICY[key]):
+                    text = f"{key} has no {unknown}; {_known(_CREATION_POLICY[key])}"
+                    yield RuleMatch([*path, key, unknown], text)
+        signal = policy.get("ResourceSignal")
+        if isinstance(signal, Mapping):
+            where = [*path, "ResourceSignal"]
+            if "Timeout" in signal:
+                yield from self._duration(signal["Timeout"], self.LONGEST_TIMEOUT, [*where, "Timeout"])
+            yield from self._number(signal.get("Count", 1), 0, None, [*where, "Count"])
+        percent = policy.get("AutoScalingCreationPolicy")
+        if isinstance(percent, Mapping):
+            key = "MinSuccessfulInstancesPercent"
+            yield from self._number(percent.get(key, 100), 0, 100, [*path, "AutoScalingCreationPolicy", key])
+
+    def _duration(self, value: Any, longest: int, path: list[str | int]) -> Iterator[RuleMatch]:
+        if isinstance(value, Mapping):
+            return  # a function: known when the stack is deployed
+        match = _DURATION.match(value) if isinstance(value, str) else None
+        if not match:
+            yield RuleMatch(path, f"{value!r} is not a duration of the form PT#H#M#S, such as PT15M")
+            return
+        hours, minutes, seconds = (int(part or 0) for part in match.groups())
+        if hours * _HOUR + minutes * 60 + seconds > longest:
+            yield RuleMatch(path, f"{value} is longer than CloudFormation allows here, {longest // _HOUR} h")
+
+    def _number(self, value: Any, least: int, most: int | None, path: list[str | int]) -> Iterator[RuleMatch]:
+        if isinstance(value, Mapping):
+            return
+        wanted = f"a number from {least} to {most}" if most is not None else f"a number, at least {least}"
+        if not str(value).isdecimal() or not least <= int(value) <= (most if most is not None else int(value)):
+            yield RuleMatch(path, f"{value!r} is not {wanted}")
+
+
+def _known(keys: Any) -> str:
+    return f"it may have {' and '.join(sorted(keys))}"
+
+
+class ExportNames(CloudFormationLintRule):  # type: ignore[misc]
+    """Two exports of the same name, in a template or in templates that it nests from local files.
+
+    Names are compared as they are written. Between templates only names without anything that differs from stack to
+    stack count; in one template two outputs under different conditions may share a name.
+    """
+
+    id = "E9016"
+    shortdesc = "Export names are unique"
+    description = "Export names are unique in an account and region; the second stack or output with the name fails"
+    source_url = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/outputs-section-structure.html"
+    tags: ClassVar = ["outputs", "exports"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every export whose name was used before."""
+        seen: dict[tuple[str, Any], str] = {}
+        for name, text, condition in _exports(cfn.template):
+            first = seen.setdefault((text, condition), name)
+            if first == name and condition is not None:
+                first = seen.get((text, None), name)
+            if first != name:
+                path = ["Outputs", name, "Export", "Name"]
+                yield RuleMatch(path, f"output {first} has the same export name")
+        exporters: dict[str, str] = {text: "this template" for _, text, _ in _exports(cfn.template) if _is_fixed(text)}
+        for path, template in _nested(cfn):
+            for name, text, _ in _exports(template):
+                if not _is_fixed(text):
+                    continue
+                first = exporters.setdefault(text, f"nested stack {path[1]}")
+                if first != f"nested stack {path[1]}":
+                    yield RuleMatch(path, f"output {name} of nested stack {path[1]} has an export name of {first}")
+
+
+def _exports(template: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
+    """Yield output, export name as JSON, and condition."""
+    outputs = template.get("Outputs")
+    for name, output in outputs.items() if isinstance(outputs, Mapping) else ():
+        export = output.get("Export") if isinstance(output, Mapping) else None
+        if isinstance(export, Mapping) and "Name" in export:
+            yield name, json.dumps(export["Name"], sort_keys=True), output.get("Condition")
+
+
+def _is_fixed(text: str) -> bool:
+    """Whether an export's name is the same in every stack: made of nothing but text, region and account."""
+    rest = re.sub(r"\$\{AWS::(?:Region|AccountId|Partition)\}", "", text)
+    return "${" not in rest and not re.search(r'"(?:Ref|Fn::(?!Sub|Join)\w+)"', rest)
+
+
+class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
+    """What a stack passes to a nested stack, where the nested template is a local file.
+
+    cfn-lint's E3043 compares names, but not if no parameters are passed at all. This rule adds that, and values that
+    the nested parameter cannot take: lists, text for a number, what AllowedValues or AllowedPattern refuse, an id of
+    another kind.
+    """
+
+    id = "E9018"
+    shortdesc = "Nested stack gets parameters it can take"
+    description = "A nested stack whose parameters are missing or do not fit fails after the deployment has begun"
+    source_url = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-nested-stacks.html"
+    tags: ClassVar = ["resources", "cloudformation"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every parameter that is missing or does not fit."""
+        own = cfn.template.get("Parameters", {})
+        for path, template in _nested(cfn):
+            wanted = template.get("Parameters")
+            if not isinstance(wanted, Mapping):
+                wanted = {}
+            properties = cfn.template["Resources"][path[1]]["Properties"]
+            if "Parameters" not in properties:
+                missing = sorted(name for name, parameter in wanted.items() if "Default" not in parameter)
+                if missing:
+                    yield RuleMatch(path, f"the nested template needs parameters: {', '.join(missing)}")
+                continue
+            given = properties["Parameters"]
+            for name, value in given.items() if isinstance(given, Mapping) else ():
+                if isinstance(wanted.get(name), Mapping):
+                    problem = _misfit(value, wanted[name], own)
+                    if problem:
+                        yield RuleMatch([*path[:-1], "Parameters", name], f"nested parameter {name}: {problem}")
+
+
+def _nested(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
+    """Yield the path of each local TemplateURL with the template it names."""
+    if not cfn.filename:
+        return
+    for name, resource in cfn.get_resources("AWS::CloudFormation::Stack").items():
+        properties = resource.get("Properties")
+        url = properties.get("TemplateURL") if isinstance(properties, Mapping) else None
+        if not isinstance(url, str) or "://" in url:
+            continue
+        file = Path(cfn.filename).parent / url
+        try:
+            template = json.loads(file.read_bytes())
+        except (OSError, ValueError):
+            continue  # not there, or not JSON: cfn-lint's own matter
+        if isinstance(template, Mapping):
+            yield ["Resources", name, "Properties", "TemplateURL"], template
+
+
+def _misfit(value: Any, parameter: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """Say why a nested parameter cannot take a value, or nothing."""
+    if isinstance(value, list):
+        return "it is passed a list; nested parameters take text, so join it with commas"
+    if isinstance(value, Mapping):
+        return _misfit_of_reference(value, parameter, own)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    kind = str(parameter.get("Type"))
+    if kind == "Number" and not re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
+        return f"{text!r} is not a number"
+    allowed = parameter.get("AllowedValues")
+    is_list = kind.startswith("List<") or kind == "CommaDelimitedList"
+    if isinstance(allowed, list):
+        for item in text.split(",") if is_list else [text]:
+            if item.strip() not in map(str, allowed):
+                return f"{item.strip()!r} is not among its AllowedValues"
+    pattern = parameter.get("AllowedPattern")
+    try:
+        refused = isinstance(pattern, str) and not re.fullmatch(pattern, text)
+    except re.error:
+        refused = False  # Java's dialect, which CloudFormation uses, knows more than Python's
+    return f"{text!r} does not match its AllowedPattern {pattern}" if refused else ""
+
+
+def _misfit_of_reference(value: Mapping[str, Any], parameter: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    function, argument = next(iter(value.items())) if len(value) == 1 else ("", None)
+    if function in ("Fn::GetAZs", "Fn::Split", "Fn::Cidr"):
+        return f"{function} gives a list; nested parameters take text, so join it with commas"
+    passed = own.get(argument) if function == "Ref" and isinstance(argument, str) else None
+    if not isinstance(passed, Mapping):
+        return ""
+    given, wanted = str(passed.get("Type")), str(parameter.get("Type"))
+    if given.startswith("List<") or given == "CommaDelimitedList":
+        return f"parameter {argument} is a list; nested parameters take text, so join it with commas"
+    if given.startswith("AWS::EC2::") and wanted.startswith("AWS::EC2::") and given != wanted:
+        return f"it takes {wanted}, and parameter {argument} is {given}"
+    if wanted == "Number" and given.startswith("AWS::EC2::"):
+        return f"it takes a number, and parameter {argument} is {given}"
+    return ""

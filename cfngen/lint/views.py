@@ -1,0 +1,120 @@
+"""What cfn-lint is shown: each document as it is, and of a document that nests others a second view.
+
+cfn-lint checks what a stack passes to a nested stack and takes from it only if `TemplateURL` is the path of a local
+file. Ours are URLs made from a parameter. So the root is judged twice: as it is, and as a copy whose TemplateURLs
+are the nested templates' file names, beside files that hold those templates' parameters and outputs. Of the second
+view only what the first cannot tell counts.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cfngen.lint.findings import Finding
+
+if TYPE_CHECKING:
+    from cfngen.templates.document import Document
+
+_STACK = "AWS::CloudFormation::Stack"
+_FILE_NAME = re.compile(r"([A-Za-z0-9._-]+)\.(?:json|ya?ml|template)\Z")
+
+# The parts of a template that the template nesting it can see.
+_INTERFACE = ("Parameters", "Outputs")
+
+
+@dataclass(frozen=True)
+class View:
+    """One thing to judge.
+
+    Attributes:
+        document: name of the document it is a view of.
+        body: the template.
+        nested: templates to lay beside it, by name, each reduced to its interface; empty for a document as it is.
+    """
+
+    document: str
+    body: dict[str, Any]
+    nested: Mapping[str, dict[str, Any]]
+
+    @property
+    def weight(self) -> tuple[int, int]:
+        """How long the judging takes, for comparison: cfn-lint's time goes into resources, 10 to 15 ms for each."""
+        return len(self.body.get("Resources", ())), len(self.body.get("Parameters", ()))
+
+    def counts(self, rule: str, path: Sequence[str | int]) -> bool:
+        """Whether a finding is about the document and not about how the view is made."""
+        if not self.nested:
+            return True
+        # W3002 says that a local TemplateURL works only with `aws cloudformation package`: the view's, not the
+        # document's. W2001 (unused parameter) sees no use of a parameter whose only use was a TemplateURL; the first
+        # view tells it of the document.
+        return rule != "W2001" and not (rule == "W3002" and tuple(path[-1:]) == ("TemplateURL",))
+
+
+def views(documents: Sequence[Document]) -> tuple[list[View], list[Finding]]:
+    """Return what to judge, and findings about nested stacks whose template is not among the documents."""
+    by_name = {document.name: document for document in documents}
+    result = [View(document.name, document.body, {}) for document in documents]
+    findings = []
+    for document in documents:
+        if not document.children:
+            continue
+        nested = {
+            name: {section: by_name[name].body[section] for section in _INTERFACE if section in by_name[name].body}
+            for name in document.children
+            if name in by_name
+        }
+        body = copy.copy(document.body)
+        body["Resources"] = dict(body.get("Resources", {}))
+        for logical_id, resource in document.body.get("Resources", {}).items():
+            if not isinstance(resource, Mapping) or resource.get("Type") != _STACK:
+                continue
+            properties = resource.get("Properties", {})
+            name = _template_name(properties.get("TemplateURL"))
+            if name in nested:
+                body["Resources"][logical_id] = {
+                    **resource,
+                    "Properties": {**properties, "TemplateURL": f"{name}.json"},
+                }
+            else:
+                findings.append(_missing(document, logical_id, name))
+        result.append(View(document.name, body, nested))
+    return result, findings
+
+
+def _template_name(url: Any) -> str | None:
+    """Return the file stem at the end of a TemplateURL: of a string, of Fn::Sub's string or of Fn::Join's last part."""
+    while isinstance(url, (Mapping, list)):
+        if isinstance(url, list):
+            url = url[-1] if url else None
+        elif len(url) != 1:
+            return None
+        else:
+            function, argument = next(iter(url.items()))
+            if function == "Fn::Sub":
+                url = argument[0] if isinstance(argument, list) and argument else argument
+            elif function == "Fn::Join":
+                url = argument[1] if isinstance(argument, list) and len(argument) == 2 else None
+            else:
+                return None
+    match = _FILE_NAME.search(url) if isinstance(url, str) else None
+    return match[1] if match else None
+
+
+def _missing(document: Document, logical_id: str, name: str | None) -> Finding:
+    what = (
+        f"no document named {name} is generated with it" if name else "the URL does not end in a template's file name"
+    )
+    return Finding(
+        rule="E9000",
+        severity="error",
+        message=f"the nested stack's template cannot be checked: {what}",
+        path=("Resources", logical_id, "Properties", "TemplateURL"),
+        document=document.name,
+        module=document.module,
+        further="cfngen.lint.views",
+    )

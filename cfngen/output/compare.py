@@ -1,0 +1,76 @@
+"""Whether an output directory holds what would be written to it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from cfngen.output.directory import own_files, read, stale_files
+from cfngen.output.errors import OutputError
+
+_LINES = 20
+_WIDTH = 160
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One file that is not what it should be.
+
+    Attributes:
+        path: path relative to the output directory.
+        kind: `missing`, `different`, or `stale` (of an earlier run, and no longer wanted).
+        present: the file's content; empty if missing.
+        wanted: what it should be; empty if stale.
+    """
+
+    path: str
+    kind: Literal["missing", "different", "stale"]
+    present: bytes
+    wanted: bytes
+
+    @property
+    def diff(self) -> str:
+        """The first lines of a unified diff from what is present to what is wanted, cut to a readable width."""
+        before, after = (content.decode("utf-8", "replace").splitlines() for content in (self.present, self.wanted))
+        lines = difflib.unified_diff(before, after, f"{self.path} (present)", f"{self.path} (wanted)", "", "", 1, "")
+        shown = [line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…" for line in islice(lines, _LINES + 1)]
+        return "\n".join([*shown[:_LINES], "…"] if len(shown) > _LINES else shown)
+
+    def __str__(self) -> str:
+        if self.kind == "different":
+            return f"{self.path}: differs\n{self.diff}"
+        return f"{self.path}: {'is missing' if self.kind == 'missing' else 'is of an earlier run and no longer wanted'}"
+
+
+def stale(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference, ...]:
+    """Compare a directory with the files that should be in it; changes nothing.
+
+    Files that cfngen did not write are left out, except where one has the name of a wanted file.
+
+    Args:
+        directory: the output directory; it need not exist.
+        files: content by relative path, as `render` gives it. Without README.md it counts as a part of the output, and
+            files beside it do not count as stale.
+
+    Returns:
+        A difference for each file, by path; empty means up to date.
+
+    Raises:
+        OutputError: the directory is a file, or something in it cannot be read.
+    """
+    if directory.exists() and not directory.is_dir():
+        raise OutputError(directory, "is not a directory")
+    differences = []
+    for path, wanted in files.items():
+        present = read(directory / path)
+        if present is None:
+            differences.append(Difference(path, "missing", b"", wanted))
+        elif present != wanted:
+            differences.append(Difference(path, "different", present, wanted))
+    for path in stale_files(directory, files, own_files(directory)):
+        differences.append(Difference(path, "stale", read(directory / path) or b"", b""))  # noqa: PERF401
+    return tuple(sorted(differences, key=lambda difference: difference.path))

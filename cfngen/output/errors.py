@@ -1,0 +1,36 @@
+"""Why files could not be written."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from cfngen.errors import CfngenError
+
+_HINTS = {
+    errno.ENOSPC: "Free space on that file system, or choose another directory.",
+    errno.EDQUOT: "Your disk quota is used up; free space, or choose another directory.",
+    errno.EROFS: "The file system is read-only; choose another directory.",
+    errno.EACCES: "Check the directory's owner and permissions, or choose another directory.",
+    errno.EPERM: "Check the directory's owner and permissions, or choose another directory.",
+    errno.ENOTDIR: "A part of the path is a file; choose another directory.",
+    errno.ENAMETOOLONG: "Choose a directory with a shorter path.",
+}
+
+
+class OutputError(CfngenError):
+    """The files could not be written; every file is as it was.
+
+    Attributes:
+        path: the file or directory that was the obstacle.
+    """
+
+    def __init__(self, path: Path, problem: str, *, hint: str = "") -> None:
+        self.path = path
+        super().__init__(f"{path}: {problem}; nothing was changed", hint=hint)
+
+    @classmethod
+    def of(cls, error: OSError, path: Path) -> OutputError:
+        """Return the error for what the operating system said about a path."""
+        reason = (error.strerror or str(error)).lower()
+        return cls(path, f"cannot be written: {reason}", hint=_HINTS.get(error.errno or 0, ""))

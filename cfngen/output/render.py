@@ -1,0 +1,107 @@
+"""Documents and UserData as the bytes of files. The same input gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from cfngen.output.readme import README, readme
+
+if TYPE_CHECKING:
+    from cfngen.templates.document import Document
+    from cfngen.userdata import UserData
+
+Format = Literal["json", "yaml"]
+
+# The order in which CloudFormation's documentation explains a template, and in which people read one.
+_SECTIONS = (
+    "AWSTemplateFormatVersion",
+    "Description",
+    "Metadata",
+    "Parameters",
+    "Rules",
+    "Mappings",
+    "Conditions",
+    "Transform",
+    "Resources",
+    "Outputs",
+)
+# Of a resource: what it is, when it exists, what it holds, how it lives and ends.
+_RESOURCE = (
+    "Type",
+    "Condition",
+    "DependsOn",
+    "Metadata",
+    "Properties",
+    "CreationPolicy",
+    "UpdatePolicy",
+    "DeletionPolicy",
+    "UpdateReplacePolicy",
+)
+
+
+def render(
+    documents: Sequence[Document],
+    userdata: Sequence[UserData] = (),
+    format: Format = "json",  # noqa: A002
+) -> dict[str, bytes]:
+    """Return every file of the output by its path.
+
+    Args:
+        documents: the templates; each becomes `<name>.json` or `<name>.yaml`.
+        userdata: what the roles run; its files are unpacked below `userdata/<role>/` for people to read. The templates
+            hold the same packed.
+        format: form of the templates.
+
+    Returns:
+        Content by path relative to the output directory, with forward slashes, in a stable order: README.md, the
+        templates in the order given, then UserData.
+    """
+    templates = {f"{document.name}.{format}": _template(document, format) for document in documents}
+    unpacked = {
+        f"userdata/{role.role}/{name}": text.encode() for role in userdata for name, text in sorted(role.files.items())
+    }
+    files = {**templates, **unpacked}
+    return {README: readme(documents, userdata, format, files), **files}
+
+
+def _template(document: Document, format: Format) -> bytes:  # noqa: A002
+    body = _ordered(document.body)
+    if format == "json":
+        # Indented by one: half of a deep template would be spaces otherwise, and size has limits.
+        return (json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode()
+    for logical_id, resource in body.get("Resources", {}).items():
+        if document.children and resource.get("Type") == "AWS::CloudFormation::Stack":
+            body["Resources"][logical_id] = _with_yaml_url(resource, document.children)
+    from cfngen.output.yaml_form import to_yaml
+
+    return to_yaml(body).encode()
+
+
+def _ordered(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a template with its sections and its resources' attributes in the usual order; the rest stays."""
+    ordered = _by(_SECTIONS, body)
+    resources = ordered.get("Resources")
+    if isinstance(resources, Mapping):
+        ordered["Resources"] = {name: _by(_RESOURCE, resource) for name, resource in resources.items()}
+    return ordered
+
+
+def _by(order: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value[key] for key in (*(key for key in order if key in value), *(k for k in value if k not in order))}
+
+
+def _with_yaml_url(resource: Mapping[str, Any], children: Sequence[str]) -> dict[str, Any]:
+    """Return a nested stack whose TemplateURL names the YAML file of one of `children`."""
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, str):
+            named = any(value.endswith(f"{child}.json") for child in children)
+            return f"{value[: -len('.json')]}.yaml" if named else value
+        if isinstance(value, list):
+            return [renamed(item) for item in value]
+        return {key: renamed(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+
+    properties = {**resource["Properties"], "TemplateURL": renamed(resource["Properties"]["TemplateURL"])}
+    return {**resource, "Properties": properties}

@@ -1,0 +1,33 @@
+"""Templates as YAML: block style, long forms of functions, text of several lines as a block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+
+class _Dumper(yaml.SafeDumper):
+    """PyYAML's safe dumper, without what CloudFormation does not read."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write a value again each time it occurs: CloudFormation knows no aliases."""
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Indent lists below their key, as in CloudFormation's documentation."""
+        super().increase_indent(flow, indentless=False)
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def to_yaml(body: Mapping[str, Any]) -> str:
+    """Return a template as YAML, in the order of its keys."""
+    # No width: a wrapped line would be hard to compare.
+    return yaml.dump(dict(body), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31)

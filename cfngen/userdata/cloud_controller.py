@@ -1,0 +1,100 @@
+"""The manifests of the AWS cloud controller manager.
+
+It takes the "uninitialized" taint off new nodes, writes their addresses and zones, makes the pods' VPC routes and the
+load balancers of services. Flags, rights and start conditions after the cloud provider's own documentation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cfngen.cluster.model import Cluster
+from cfngen.releases import CLOUD_CONTROLLER_MANAGER
+from cfngen.userdata.files import CLOUD_CONFIG
+
+NAME = "cloud-controller-manager"
+SPACE = "kube-system"
+RBAC = "rbac.authorization.k8s.io"
+RIGHTS = (
+    # (API group, resources, verbs)
+    ("", "events", "create patch update"),
+    ("", "nodes", "*"),
+    ("", "nodes/status", "patch"),
+    ("", "services services/status", "get list patch update watch"),
+    ("", "serviceaccounts", "create get list watch"),
+    ("", "serviceaccounts/token", "create"),
+    ("coordination.k8s.io", "leases", "create get list update watch"),
+)
+
+
+def manifests(cluster: Cluster) -> list[dict[str, Any]]:
+    """Return the objects to apply, in order."""
+    account = {"kind": "ServiceAccount", "name": NAME, "namespace": SPACE}
+    rules = [
+        {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
+        for group, resources, verbs in RIGHTS
+    ]
+    return [
+        _object("v1", "ServiceAccount", NAME, SPACE),
+        _object(f"{RBAC}/v1", "ClusterRole", f"system:{NAME}", rules=rules),
+        _object(
+            f"{RBAC}/v1",
+            "ClusterRoleBinding",
+            f"system:{NAME}",
+            roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": f"system:{NAME}"},
+            subjects=[account],
+        ),
+        # Lets it read how API servers authenticate requests, for its own metrics endpoint.
+        _object(
+            f"{RBAC}/v1",
+            "RoleBinding",
+            f"{NAME}:apiserver-authentication-reader",
+            SPACE,
+            roleRef={"apiGroup": RBAC, "kind": "Role", "name": "extension-apiserver-authentication-reader"},
+            subjects=[account],
+        ),
+        _object("apps/v1", "DaemonSet", NAME, SPACE, spec=_daemon_set(cluster)),
+    ]
+
+
+def _object(version: str, kind: str, name: str, namespace: str = "", **fields: Any) -> dict[str, Any]:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **fields}
+
+
+def _daemon_set(cluster: Cluster) -> dict[str, Any]:
+    labels = {"k8s-app": NAME}
+    flags = {
+        "cloud-provider": "aws",
+        "cloud-config": CLOUD_CONFIG,
+        "cluster-name": cluster.name,
+        "cluster-cidr": str(cluster.network.pod_cidr),
+        "allocate-node-cidrs": "true",
+        "configure-cloud-routes": "true",
+        "use-service-account-credentials": "true",
+        "leader-elect": "true",
+        "v": "2",
+    }
+    container = {
+        "name": NAME,
+        "image": CLOUD_CONTROLLER_MANAGER,
+        "args": [f"--{flag}={value}" for flag, value in flags.items()],
+        # Straight to the API server: services have no addresses before kube-proxy runs.
+        "env": [
+            {"name": "KUBERNETES_SERVICE_HOST", "value": "${privateAddress}"},
+            {"name": "KUBERNETES_SERVICE_PORT", "value": str(cluster.api.port)},
+        ],
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
+        "volumeMounts": [{"name": "cloud-config", "mountPath": CLOUD_CONFIG, "readOnly": True}],
+    }
+    pod = {
+        "hostNetwork": True,
+        "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
+        "priorityClassName": "system-node-critical",
+        "serviceAccountName": NAME,
+        # Also the taint that only this program takes off.
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [container],
+        "volumes": [{"name": "cloud-config", "hostPath": {"path": CLOUD_CONFIG, "type": "File"}}],
+    }
+    return {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}

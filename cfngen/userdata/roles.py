@@ -1,0 +1,103 @@
+"""The configuration of each role, packed with the program that acts on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cfngen.cluster.instance_types import architecture
+from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
+from cfngen.releases import release
+from cfngen.userdata import cloud_controller, files, kubeadm
+from cfngen.userdata.pack import UNIT, UserData, pack
+
+# Programs that a distribution's image may lack, with apt's and dnf's package. kubeadm, the kubelet and the portmap
+# plugin call iptables. kubeadm 1.32 and newer asks neither for conntrack nor for crictl, and containerd forwards ports
+# without socat.
+PACKAGES = {"iptables": ("iptables", "iptables-nft")}
+MASTER_PACKAGES = {"mkfs.ext4": ("e2fsprogs", "e2fsprogs")}
+FOLDERS = {"containerd": "/usr/local", "cni-plugins": "/opt/cni/bin"}
+FILES = {"runc": "/usr/local/sbin/runc"}
+
+
+def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserData:
+    """Return the user data of a slot's instances.
+
+    Args:
+        cluster: the cluster.
+        slot: the master's slot; all slots' configurations are alike, what differs are the references.
+        references: `stack`, `resource` (logical id of the Auto Scaling group), `volumeId`, `privateAddress`,
+            `caSecretArn`, `joinSecretArn`, `routeTableId`, and `publicAddress` if the API is public.
+
+    Raises:
+        UserDataTooLargeError: it is larger than EC2 allows.
+    """
+    config = {
+        "role": "master",
+        **_common(cluster, cluster.control_plane),
+        "endpoint": kubeadm.endpoint(cluster),
+        "kubeadm": kubeadm.init(cluster),
+        "manifests": cloud_controller.manifests(cluster),
+    }
+    config["packages"].update(MASTER_PACKAGES)
+    return pack("master", config, _placed(files.common(cluster, master=True), files.of_master(cluster)), references)
+
+
+def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, Any]) -> UserData:
+    """Return the user data of a node group's instances.
+
+    Args:
+        cluster: the cluster.
+        group: the node group.
+        references: `stack`, `resource` (logical id of the Auto Scaling group) and `joinSecretArn`.
+
+    Raises:
+        UserDataTooLargeError: it is larger than EC2 allows.
+    """
+    config = {"role": "node", **_common(cluster, group), "join": kubeadm.join()}
+    return pack(f"nodes-{group.name}", config, _placed(files.common(cluster, master=False)), references)
+
+
+def roles(cluster: Cluster) -> tuple[UserData, ...]:
+    """Return the user data of every role, with parameters in the place of the stacks' references."""
+    from troposphere import Ref
+
+    names = ["stack", "volumeId", "privateAddress", "caSecretArn", "joinSecretArn", "routeTableId"]
+    names += ["publicAddress"] if cluster.api.public else []
+    of_master = {"resource": "Master", **{name: Ref(name) for name in names}}
+    of_node = {"resource": "Nodes", **{name: Ref(name) for name in ("stack", "joinSecretArn")}}
+    return (
+        master(cluster, cluster.slots[0], of_master),
+        *(node(cluster, group, of_node) for group in cluster.node_groups),
+    )
+
+
+def _common(cluster: Cluster, instances: Instances) -> dict[str, Any]:
+    return {
+        "cluster": cluster.name,
+        "region": cluster.region,
+        "timeout": instances.creation_timeout,
+        "packages": dict(PACKAGES),
+        "assets": _assets(cluster, instances),
+        "services": ["containerd", "cfngen-masquerade"],
+        "kubelet": kubeadm.kubelet(cluster),
+    }
+
+
+def _assets(cluster: Cluster, instances: Instances) -> list[dict[str, str]]:
+    """Return what to download: url, sha256, and the `file` it becomes or the `folder` it is unpacked in."""
+    found = []
+    for asset in release(cluster.kubernetes_version, architecture(instances.instance_type)).assets:
+        place = {"folder": FOLDERS[asset.name]} if asset.name in FOLDERS else {}
+        if not place:
+            place = {"file": FILES.get(asset.name, f"{files.BIN}/{asset.name}")}
+        url = asset.url
+        if cluster.assets.mirror:
+            url = f"{cluster.assets.mirror.rstrip('/')}/{url.partition('://')[2]}"
+        found.append({"url": url, "sha256": asset.sha256, **place})
+    return found
+
+
+def _placed(*groups: Mapping[str, str]) -> dict[str, str]:
+    """Return files for an instance's / by the path they are unpacked to, and the boot program's own unit."""
+    return {UNIT: files.BOOT_UNIT, **{f"files{path}": text for group in groups for path, text in group.items()}}

@@ -1,0 +1,192 @@
+"""An instance that exists only in memory: files are a dictionary, commands and AWS answer as a test says.
+
+It keeps the boot program's promises checkable: what was run, with which standard input, what was said, and what every
+file holds in the end. Time passes only by sleeping.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from cfngen.boot.machine import TOKEN, BootError, Machine
+
+START = datetime(2026, 9, 1, 12, 0, 0, tzinfo=timezone.utc)
+IDENTITY = {"instanceId": "i-0123456789abcdef0", "availabilityZone": "us-west-2a", "privateIp": "172.20.0.9"}
+Answer = Callable[..., Any]
+
+
+class ScriptedMachine(Machine):
+    """A `Machine` whose world is this object.
+
+    Attributes:
+        files: content by path.
+        modes: mode by path of files that were written.
+        programs: names that `which` finds.
+        boto3: whether boto3 can be imported.
+        mounts: mount points.
+        web: what downloads find, by address; an exception is raised instead.
+        commands: every command that was run, as one text.
+        stdin: standard input of each command, by its text.
+        answers: (pattern, answer) of commands, the newest first; an answer is (exit code, output), a function of the
+            command that returns that, or an exception.
+        cloud: functions of AWS operations, by `service.operation`; return the answer or raise.
+        calls: every AWS call: (service.operation, arguments).
+        said: every line said.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: dict[str, str] = {"/etc/fstab": "LABEL=root / ext4 defaults 0 1\n", "/proc/swaps": "Filename\n"}
+        self.modes: dict[str, int] = {}
+        self.programs = {"apt-get", "iptables", "mkfs.ext4"}
+        self.boto3 = True
+        self.mounts: set[str] = set()
+        self.web: dict[str, str | Exception] = {}
+        self.commands: list[str] = []
+        self.stdin: dict[str, str] = {}
+        self.answers: list[tuple[str, Any]] = []
+        self.cloud: dict[str, Answer] = {}
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.said: list[str] = []
+        self.passed = 0.0
+
+    def on(self, pattern: str, answer: Any) -> None:
+        """Answer commands that begin with a pattern (regular expression)."""
+        self.answers.insert(0, (pattern, answer))
+
+    def ran(self, pattern: str) -> list[str]:
+        """Return the commands that begin with a pattern."""
+        return [command for command in self.commands if re.match(pattern, command)]
+
+    def say(self, text: str) -> None:
+        self.said.append(TOKEN.sub(r"\1.…", text))
+
+    def run(
+        self, *command: str, stdin: str = "", expect: tuple[int, ...] = (0,), timeout: int = 900
+    ) -> tuple[int, str]:
+        text = " ".join(command)
+        self.commands.append(text)
+        self.stdin[text] = stdin
+        for pattern, answer in self.answers:
+            if re.match(pattern, text):
+                result = answer(text) if callable(answer) else answer
+                break
+        else:
+            result = (0, "")
+        if isinstance(result, Exception):
+            raise result
+        if result[0] not in expect:
+            raise BootError(f"`{text}` exited with {result[0]}: {result[1]}")
+        return result
+
+    def which(self, program: str) -> bool:
+        return program in self.programs
+
+    def has_boto3(self) -> bool:
+        return self.boto3
+
+    def exists(self, path: str) -> bool:
+        return path in self.files
+
+    def mounted(self, path: str) -> bool:
+        return path in self.mounts
+
+    def glob(self, pattern: str) -> list[str]:
+        return sorted(fnmatch.filter(self.files, pattern.replace("**/*", "*")))
+
+    def read(self, path: str, default: str = "") -> str:
+        return self.files.get(path, default)
+
+    def write(self, path: str, text: str, mode: int = 0o644) -> bool:
+        changed = self.files.get(path) != text
+        self.files[path] = text
+        self.modes[path] = mode
+        return changed
+
+    def log(self, text: str) -> None:
+        return
+
+    def remove(self, *patterns: str) -> None:
+        for path in [path for path in self.files if any(self._within(path, pattern) for pattern in patterns)]:
+            del self.files[path]
+
+    @staticmethod
+    def _within(path: str, pattern: str) -> bool:
+        return fnmatch.fnmatch(path, pattern) or (pattern.endswith("/") and path.startswith(pattern))
+
+    def sha256(self, path: str) -> str:
+        return hashlib.sha256(self.files[path].encode()).hexdigest() if path in self.files else ""
+
+    def download(self, url: str, path: str, sha256: str) -> None:
+        found = self.web.get(url, OSError("HTTP Error 404: Not Found"))
+        if isinstance(found, Exception):
+            raise found
+        if hashlib.sha256(found.encode()).hexdigest() != sha256:
+            raise BootError(f"{url} has another SHA-256")
+        self.write(path, found, 0o755)
+
+    def time(self, later: float = 0) -> str:
+        return (START + timedelta(seconds=self.passed + later)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def clock(self) -> float:
+        return self.passed
+
+    def sleep(self, seconds: float) -> None:
+        self.passed += seconds
+
+    def metadata(self, path: str) -> str:
+        assert path == "dynamic/instance-identity/document"
+        return json.dumps(IDENTITY)
+
+    def aws(self, service: str, operation: str, *expected: str, **arguments: Any) -> dict[str, Any]:
+        name = f"{service}.{operation}"
+        self.calls.append((name, arguments))
+        answer: dict[str, Any] = self.cloud[name](**arguments) if name in self.cloud else {}
+        code = answer.get("Error", {}).get("Code")
+        if code and code not in expected:
+            raise BootError(f"An error occurred ({code}): {answer['Error']['Message']}")
+        return answer
+
+
+def refusal(code: str, message: str = "no") -> dict[str, Any]:
+    """Return an error answer of AWS."""
+    return {"Error": {"Code": code, "Message": message}}
+
+
+class SecretsManager:
+    """Secrets as Secrets Manager keeps them: versions by request token, the newest one current.
+
+    A token that was used before makes no new version; with another content it is refused.
+    """
+
+    def __init__(self, **current: str) -> None:
+        self.versions: dict[str, list[tuple[str, str]]] = {arn: [("first", text)] for arn, text in current.items()}
+
+    def install(self, machine: ScriptedMachine) -> SecretsManager:
+        machine.cloud["secretsmanager.get_secret_value"] = self.get
+        machine.cloud["secretsmanager.put_secret_value"] = self.put
+        return self
+
+    def text(self, arn: str) -> str:
+        return self.versions[arn][-1][1] if self.versions.get(arn) else ""
+
+    def get(self, SecretId: str) -> dict[str, Any]:  # noqa: N803
+        if not self.versions.get(SecretId):
+            return refusal("ResourceNotFoundException", "Secrets Manager can't find the specified secret value")
+        token, text = self.versions[SecretId][-1]
+        return {"VersionId": token, "SecretString": text}
+
+    def put(self, SecretId: str, SecretString: str, ClientRequestToken: str = "") -> dict[str, Any]:  # noqa: N803
+        versions = self.versions.setdefault(SecretId, [])
+        token = ClientRequestToken or f"random-{len(versions)}"
+        for known, text in versions:
+            if known == token:
+                return {} if text == SecretString else refusal("ResourceExistsException")
+        versions.append((token, SecretString))
+        return {"VersionId": token}

@@ -1,0 +1,240 @@
+"""How a master boots: every decision, every order of phases, every place where it may be cut off."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from masters import BUNDLE, CA_SECRET, INSTANCE, Master, configuration
+from scripted_machine import ScriptedMachine
+
+from cfngen.boot import authorities, control_plane, kubelet
+from cfngen.boot.authorities import INITIALISED, KUBEADM, PKI
+from cfngen.boot.control_plane import DATA
+from cfngen.boot.machine import HOME, BootError
+
+MARKED = {**BUNDLE, INITIALISED: "2026-08-01T00:00:00Z"}
+START = [
+    f"kubeadm init phase certs all --config {KUBEADM}",
+    f"kubeadm init phase kubeconfig all --config {KUBEADM}",
+    f"kubeadm init phase etcd local --config {KUBEADM}",
+    f"kubeadm init phase control-plane all --config {KUBEADM}",
+    f"kubeadm init phase kubelet-start --config {KUBEADM}",
+    "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=15s get --raw /readyz",
+    f"kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=15s get node {INSTANCE}",
+    f"kubeadm init phase upload-config all --config {KUBEADM}",
+    f"kubeadm init phase mark-control-plane --config {KUBEADM}",
+    f"kubeadm init phase bootstrap-token --skip-token-print --config {KUBEADM}",
+    f"kubeadm init phase kubelet-finalize all --config {KUBEADM}",
+    f"kubeadm init phase addon all --config {KUBEADM}",
+]
+
+
+def boot(machine: Master) -> list[str]:
+    """Run both steps of the control plane; return what they report."""
+    config = configuration()
+    return [control_plane.prepare(machine, config), control_plane.start(machine, config)]
+
+
+@pytest.mark.parametrize("secret", ["", "{}"], ids=["no version", "empty object"])
+def test_new_cluster(secret: str) -> None:
+    machine = Master(**({CA_SECRET: secret} if secret else {}))
+    assert boot(machine) == ["init: made certificate authorities", "initialised a new cluster"]
+    preflight = machine.commands.index(f"kubeadm init phase preflight --config {KUBEADM}")
+    assert machine.commands[preflight + 1 :] == START
+    bundle = json.loads(machine.secrets.text(CA_SECRET))
+    assert {name: bundle[name] for name in authorities.FILES} == {
+        name: machine.files[PKI + name] for name in authorities.FILES
+    }
+    assert bundle[INITIALISED] == "2026-09-01T12:00:00Z"
+
+
+def test_replaced_master_resumes_the_cluster_of_the_volume() -> None:
+    machine = Master(**{CA_SECRET: json.dumps(MARKED)})
+    machine.files[DATA] = "members"
+    assert boot(machine) == ["resume: restored certificate authorities", "resumed the cluster of the volume"]
+    assert machine.commands == ["systemctl stop kubelet", *START]
+    assert machine.files[PKI + "ca.key"] == "stored"
+    assert machine.modes[PKI + "ca.key"] == 0o600
+    assert machine.files[PKI + "apiserver.crt"] == "signed by stored"
+    assert json.loads(machine.secrets.text(CA_SECRET)) == MARKED
+
+
+def test_reboot_of_the_same_instance_only_looks() -> None:
+    machine = Master()
+    boot(machine)
+    machine.commands.clear()
+    assert boot(machine) == ["steady: certificate authorities in place", "the API server is healthy"]
+    assert machine.commands == [
+        "systemctl start kubelet",
+        "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=15s get --raw /readyz",
+    ]
+
+
+def test_image_made_of_a_master_is_not_taken_for_the_master() -> None:
+    machine = Master(**{CA_SECRET: json.dumps(MARKED)})
+    machine.files.update({DATA: "members", kubelet.ESTABLISHED: "i-0fedcba9876543210", kubelet.KUBELET_CONF: "its"})
+    machine.files.update({PKI + "ca.key": "of another cluster", PKI + "apiserver.crt": "of another cluster"})
+    machine.files["/var/lib/kubelet/pki/kubelet-client-current.pem"] = "its"
+    assert boot(machine)[0] == "resume: restored certificate authorities"
+    assert machine.files[kubelet.KUBELET_CONF] == "made anew"
+    assert machine.files[PKI + "apiserver.crt"] == "signed by stored"
+    assert "/var/lib/kubelet/pki/kubelet-client-current.pem" not in machine.files
+
+
+def test_blank_volume_never_becomes_a_second_cluster() -> None:
+    machine = Master(**{CA_SECRET: json.dumps(MARKED)})
+    with pytest.raises(BootError, match="vol-1 is blank, yet the cluster exists since 2026-08-01T00:00:00Z") as caught:
+        boot(machine)
+    assert caught.value.hint == (
+        "restore the volume from a snapshot; or, to begin again with nothing, remove initialised from secret arn:ca "
+        "and reboot"
+    )
+    assert machine.ran("kubeadm") == []
+    assert json.loads(machine.secrets.text(CA_SECRET)) == MARKED
+
+
+def test_beginning_again_with_nothing_is_a_decision_of_the_operator_and_works() -> None:
+    machine = Master(**{CA_SECRET: json.dumps(MARKED)})
+    with pytest.raises(BootError):
+        boot(machine)
+    machine.secrets.put(CA_SECRET, json.dumps(BUNDLE))
+    assert boot(machine) == ["init: restored certificate authorities", "initialised a new cluster"]
+    assert json.loads(machine.secrets.text(CA_SECRET))[INITIALISED] == "2026-09-01T12:00:00Z"
+
+
+def test_volume_of_a_cluster_whose_authorities_are_lost_is_not_touched() -> None:
+    machine = Master()
+    machine.files[DATA] = "members"
+    with pytest.raises(BootError, match="vol-1 holds a cluster, but secret arn:ca is empty") as caught:
+        boot(machine)
+    assert caught.value.hint == "restore the secret's previous version (AWSPREVIOUS)"
+    assert machine.ran("kubeadm") == []
+    assert machine.secrets.text(CA_SECRET) == ""
+
+
+def test_incomplete_bundle_is_never_overwritten() -> None:
+    machine = Master(**{CA_SECRET: '{"ca.crt": "mine"}'})
+    with pytest.raises(BootError, match=r"secret arn:ca lacks ca.key, front-proxy-ca.crt"):
+        boot(machine)
+    assert machine.secrets.text(CA_SECRET) == '{"ca.crt": "mine"}'
+
+
+def test_authorities_supplied_beforehand_are_used() -> None:
+    machine = Master(**{CA_SECRET: json.dumps(BUNDLE)})
+    assert boot(machine)[0] == "init: restored certificate authorities"
+    assert machine.files[PKI + "ca.key"] == "stored"
+
+
+def test_second_writer_takes_the_first_ones_authorities() -> None:
+    machine = Master()
+    read = machine.secrets.get
+
+    def overtaken(SecretId: str) -> dict[str, str]:  # noqa: N803
+        answer = read(SecretId)
+        machine.secrets.versions.setdefault(SecretId, [("", json.dumps(BUNDLE))])
+        return answer
+
+    machine.cloud["secretsmanager.get_secret_value"] = overtaken
+    original = machine.secrets.put
+    machine.cloud["secretsmanager.put_secret_value"] = lambda **arguments: (
+        {"Error": {"Code": "ResourceExistsException", "Message": ""}}
+        if INITIALISED not in arguments["SecretString"]
+        else original(**arguments)
+    )
+    assert boot(machine)[0] == "init: restored certificate authorities"
+    assert machine.files[PKI + "ca.key"] == "stored"
+    assert machine.files[PKI + "apiserver.crt"] == "signed by stored"
+
+
+def test_two_writers_of_one_version_get_the_same_token_and_so_only_one_wins() -> None:
+    machine, config = Master(), configuration()
+    config["secretVersion"] = "first"
+    authorities.store(machine, config, BUNDLE)
+    config["secretVersion"] = "first"
+    other = {**BUNDLE, "ca.key": "another"}
+    assert authorities.store(machine, config, other) == BUNDLE
+
+
+@pytest.mark.parametrize("cut", range(1, len(START) + 2))
+def test_boot_cut_off_anywhere_is_finished_by_the_next(cut: int) -> None:
+    class Cut(Exception):  # noqa: N818
+        pass
+
+    machine = Master()
+    count = 0
+
+    def counted(command: str) -> tuple[int, str]:
+        nonlocal count
+        count += 1
+        if count == cut:
+            raise Cut
+        answers = [answer for pattern, answer in machine.answers[1:] if command.startswith(pattern)]
+        return answers[0](command) if answers else (0, "")
+
+    machine.on("kube(adm|ctl)", counted)
+    with pytest.raises(Cut):
+        boot(machine)
+    kept = machine.secrets.text(CA_SECRET)
+    assert boot(machine)[1] in ("initialised a new cluster", "resumed the cluster of the volume")
+    bundle = json.loads(machine.secrets.text(CA_SECRET))
+    assert bundle[INITIALISED]
+    for name in authorities.FILES:
+        assert bundle[name] == machine.files[PKI + name] == json.loads(kept or json.dumps(bundle))[name]
+
+
+def test_api_server_that_does_not_come_ends_the_step_with_what_to_look_at() -> None:
+    machine = Master()
+    machine.on("kubectl .* get --raw", (1, ""))
+    with pytest.raises(BootError, match=r"waited 10[89]\d s for the API server: not there yet") as caught:
+        boot(machine)
+    assert "journalctl -u kubelet" in caught.value.hint
+    assert machine.said[0].startswith("waiting for the API server (6")
+
+
+def test_image_registry_that_comes_back_is_waited_for() -> None:
+    machine, answers = Master(), [(1, "failed to pull image"), (0, "")]
+    machine.on("kubeadm init phase preflight", lambda _: answers.pop(0))
+    assert boot(machine)[1] == "initialised a new cluster"
+
+
+def test_configuration_and_patch_are_written_for_kubeadm() -> None:
+    machine = Master()
+    machine.files[kubelet.RESOLVED] = "nameserver 127.0.0.1"
+    control_plane.prepare(machine, configuration())
+    documents = [json.loads(text) for text in machine.files[KUBEADM].split("\n---\n")]
+    assert [each["kind"] for each in documents] == [
+        "InitConfiguration",
+        "ClusterConfiguration",
+        "KubeletConfiguration",
+    ]
+    assert documents[2] == {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "cgroupDriver": "systemd",
+    }, "what is one instance's own must not reach the cluster's ConfigMap"
+    assert machine.modes[KUBEADM] == 0o600
+    assert json.loads(machine.files[HOME + "/patches/kubeletconfiguration+merge.json"]) == {
+        "cgroupDriver": "systemd",
+        "providerID": f"aws:///us-west-2a/{INSTANCE}",
+        "resolvConf": "/run/systemd/resolve/resolv.conf",
+    }
+
+
+def test_resolver_follows_the_distribution_unless_the_user_says_otherwise() -> None:
+    patch = HOME + "/patches/kubeletconfiguration+merge.json"
+    machine, config = ScriptedMachine(), configuration()
+    kubelet.patch(machine, config)
+    assert json.loads(machine.files[patch])["resolvConf"] == "/etc/resolv.conf"
+    config["kubelet"]["resolvConf"] = "/etc/kubernetes/resolv.conf"
+    kubelet.patch(machine, config)
+    assert json.loads(machine.files[patch])["resolvConf"] == "/etc/kubernetes/resolv.conf"
+
+
+def test_add_ons_are_applied_through_standard_input_and_tried_again() -> None:
+    machine, answers = Master(), [(1, "the server is currently unable to handle the request"), (0, "")]
+    machine.on("kubectl .* apply", lambda _: answers.pop(0))
+    assert control_plane.addons(machine, configuration()) == "DaemonSet cloud-controller-manager"
+    command = machine.ran("kubectl .* apply")[-1]
+    assert command.endswith("apply --server-side --force-conflicts -f -")
+    assert json.loads(machine.stdin[command])["kind"] == "DaemonSet"

@@ -1,0 +1,214 @@
+"""The join information, from the master that publishes it to the node that uses it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from masters import CERTIFICATE, INSTANCE, JOIN_SECRET, Master, configuration
+from scripted_machine import ScriptedMachine, SecretsManager
+
+from cfngen.boot import join_information, kubelet, master, node
+from cfngen.boot.authorities import PKI
+from cfngen.boot.machine import BootError
+
+# What `openssl x509 -pubkey | openssl pkey -pubin -outform der | sha256sum` says.
+HASHES = {
+    "authority-ec.crt": "sha256:fcf098d9dd1bf5d776c3eafd534d26d1eb3d47681c910ef909a98d22610ae7b4",
+    "authority-rsa.crt": "sha256:70df7b19892515bc269ce17a6872776e5c98eeaca9be96bbe66a3926f2bc25f4",
+}
+INFORMATION = {
+    "endpoint": "172.20.0.9:443",
+    "caHash": "sha256:00",
+    "token": "abcdef.0123456789abcdef",
+    "expires": "2026-09-02T12:00:00Z",
+}
+
+
+@pytest.mark.parametrize("name", HASHES)
+def test_hash_of_a_certificate_is_what_openssl_says(name: str) -> None:
+    assert join_information.ca_hash((Path(__file__).parent / name).read_text()) == HASHES[name]
+
+
+def published(machine: Master) -> dict[str, str]:
+    config = configuration()
+    join_information.publish(machine, config)
+    found: dict[str, str] = json.loads(machine.secrets.text(JOIN_SECRET))
+    return found
+
+
+@pytest.fixture
+def publisher() -> Master:
+    machine = Master()
+    machine.files[PKI + "ca.crt"] = CERTIFICATE
+    return machine
+
+
+def test_published_token_is_known_to_the_cluster_for_a_day(publisher: Master) -> None:
+    found = published(publisher)
+    (command,) = publisher.ran("kubectl")
+    token = json.loads(publisher.stdin[command])
+    assert token["type"] == "bootstrap.kubernetes.io/token"
+    assert token["metadata"] == {"name": "bootstrap-token-" + found["token"][:6], "namespace": "kube-system"}
+    assert token["stringData"] == {
+        "token-id": found["token"][:6],
+        "token-secret": found["token"][7:],
+        "expiration": "2026-09-02T12:00:00Z",
+        "usage-bootstrap-authentication": "true",
+        "usage-bootstrap-signing": "true",
+        "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
+    }
+    assert found == {
+        "endpoint": "172.20.0.9:443",
+        "caHash": HASHES["authority-ec.crt"],
+        "token": found["token"],
+        "expires": "2026-09-02T12:00:00Z",
+    }
+    assert publisher.commands[-1] == "systemctl enable --now cfngen-join.timer"
+
+
+def test_each_renewal_publishes_a_new_token(publisher: Master) -> None:
+    assert list(master.RENEW) == ["join information"]
+    assert published(publisher)["token"] != published(publisher)["token"]
+
+
+def test_token_appears_neither_in_arguments_nor_in_what_is_said(publisher: Master) -> None:
+    config = configuration()
+    publisher.say(join_information.publish(publisher, config))
+    secret = json.loads(publisher.secrets.text(JOIN_SECRET))["token"].split(".")[1]
+    assert secret not in " ".join(publisher.commands + publisher.said)
+
+
+def configured(**more: Any) -> dict[str, Any]:
+    return {**configuration(), "role": "node", "join": {"kind": "JoinConfiguration"}, **more}
+
+
+def waiting_node(text: str = "") -> tuple[ScriptedMachine, SecretsManager]:
+    machine = ScriptedMachine()
+    secrets = SecretsManager(**({JOIN_SECRET: text} if text else {})).install(machine)
+    machine.on("kubeadm join", lambda _: _join(machine))
+    return machine, secrets
+
+
+def _join(machine: ScriptedMachine) -> tuple[int, str]:
+    assert kubelet.KUBELET_CONF not in machine.files, "kubeadm's preflight would refuse"
+    assert PKI + "ca.crt" not in machine.files, "kubeadm's preflight would refuse"
+    machine.files["used"] = machine.files[node.JOIN]
+    machine.files[kubelet.KUBELET_CONF] = "joined"
+    return 0, ""
+
+
+def test_node_joins_with_the_token_in_a_file_that_only_root_may_read() -> None:
+    machine, _ = waiting_node(json.dumps(INFORMATION))
+    assert node.join(machine, configured()) == "joined 172.20.0.9:443"
+    assert json.loads(machine.files["used"]) == {
+        "kind": "JoinConfiguration",
+        "discovery": {
+            "bootstrapToken": {
+                "apiServerEndpoint": "172.20.0.9:443",
+                "token": "abcdef.0123456789abcdef",
+                "caCertHashes": ["sha256:00"],
+            }
+        },
+    }
+    assert machine.modes[node.JOIN] == 0o600
+    assert node.JOIN not in machine.files
+    assert "0123456789abcdef" not in " ".join(command for command in machine.commands if "i-" not in command)
+
+
+def test_node_that_joined_before_is_left_alone() -> None:
+    machine, _ = waiting_node(json.dumps(INFORMATION))
+    node.join(machine, configured())
+    machine.commands.clear()
+    machine.calls.clear()
+    assert node.join(machine, configured()) == "joined before"
+    assert machine.commands == ["systemctl start kubelet"]
+    assert machine.calls == []
+
+
+@pytest.mark.parametrize("text", ["", "{}"], ids=["no version", "empty object"])
+def test_node_waits_for_the_masters_and_says_so(text: str) -> None:
+    machine, secrets = waiting_node(text)
+    looks = 0
+
+    def look(SecretId: str) -> dict[str, Any]:  # noqa: N803
+        nonlocal looks
+        looks += 1
+        if looks == 20:
+            secrets.put(SecretId, json.dumps(INFORMATION))
+        return secrets.get(SecretId)
+
+    machine.cloud["secretsmanager.get_secret_value"] = look
+    assert node.join(machine, configured()) == "joined 172.20.0.9:443"
+    assert machine.said[0].startswith("waiting for joining (6")
+    assert machine.said[0].endswith("s): no master has published the join information yet")
+
+
+def test_token_that_ended_is_not_used() -> None:
+    machine, secrets = waiting_node(json.dumps({**INFORMATION, "expires": "2026-09-01T12:00:30Z"}))
+    with pytest.raises(BootError, match=r"the published token ended at 2026-09-01T12:00:30Z and no master has renewed"):
+        node.join(machine, configured())
+    assert machine.ran("kubeadm") == []
+    secrets.put(JOIN_SECRET, json.dumps(INFORMATION))
+    assert node.join(machine, configured()) == "joined 172.20.0.9:443"
+
+
+def test_node_gives_up_when_the_stack_would() -> None:
+    machine, _ = waiting_node()
+    with pytest.raises(BootError, match=r"waited 10[89]\d s for joining: no master has published") as caught:
+        node.join(machine, configured())
+    assert caught.value.hint.startswith("did a master's boot fail?")
+
+
+def test_failed_attempt_is_cleared_away_and_repeated_with_what_is_published_then() -> None:
+    machine, secrets = waiting_node(json.dumps(INFORMATION))
+    attempts: list[str] = []
+
+    def fail_once(command: str) -> tuple[int, str]:
+        attempts.append(json.loads(machine.files[node.JOIN])["discovery"]["bootstrapToken"]["token"])
+        if len(attempts) > 1:
+            return _join(machine)
+        machine.files[kubelet.KUBELET_CONF] = "half"
+        machine.files["/etc/kubernetes/bootstrap-kubelet.conf"] = "half"
+        machine.files[PKI + "ca.crt"] = "half"
+        secrets.put(JOIN_SECRET, json.dumps({**INFORMATION, "token": "fedcba.fedcba9876543210"}))
+        return 1, "error execution phase kubelet-start: timed out"
+
+    machine.on("kubeadm join", fail_once)
+    assert node.join(machine, configured()) == "joined 172.20.0.9:443"
+    assert attempts == ["abcdef.0123456789abcdef", "fedcba.fedcba9876543210"]
+    assert node.JOIN not in machine.files
+    assert "/etc/kubernetes/bootstrap-kubelet.conf" not in machine.files
+
+
+def conditions(status: str, message: str = "") -> tuple[int, str]:
+    found = [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": status, "message": message}]
+    return 0, json.dumps({"status": {"conditions": found}})
+
+
+def test_node_is_ready_only_when_the_cluster_says_so() -> None:
+    machine = ScriptedMachine()
+    answers = [(1, ""), (0, '{"status": {}}'), conditions("False", "cni plugin not initialized"), conditions("True")]
+    machine.on("kubectl", lambda _: answers.pop(0))
+    assert node.ready(machine, configured()) == f"node {INSTANCE} is Ready"
+    assert answers == []
+    assert machine.commands[0] == (
+        f"kubectl --kubeconfig /etc/kubernetes/kubelet.conf --request-timeout=15s get node {INSTANCE} -o json"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ((1, ""), "the API server does not know it"),
+        (conditions("False", "container runtime network not ready"), "container runtime network not ready"),
+    ],
+)
+def test_node_that_never_gets_ready_ends_the_step_with_the_clusters_reason(answer: Any, reason: str) -> None:
+    machine = ScriptedMachine()
+    machine.on("kubectl", answer)
+    with pytest.raises(BootError, match=f"for node {INSTANCE} to be Ready: {reason}") as caught:
+        node.ready(machine, configured())
+    assert "journalctl -u kubelet" in caught.value.hint

@@ -1,0 +1,257 @@
+"""The seam itself, against real files, processes, a local metadata service and botocore's stubbed clients."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import NoCredentialsError
+from botocore.stub import Stubber
+
+from cfngen.boot import machine as seam
+from cfngen.boot.machine import BootError, Machine, Pending, documents, fill
+
+TOKEN = "abcdef.0123456789abcdef"
+
+
+class Quick(Machine):
+    """A real machine whose time passes only by sleeping."""
+
+    passed = 0.0
+
+    def clock(self) -> float:
+        return self.passed
+
+    def sleep(self, seconds: float) -> None:
+        self.passed += seconds
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Quick:
+    monkeypatch.setattr(seam, "LOG", str(tmp_path / "log"))
+    return Quick()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_command_gets_its_input_and_its_output_is_returned_and_logged(machine: Quick, tmp_path: Path) -> None:
+    assert machine.run("cat", stdin="text") == (0, "text")
+    assert "`cat`\ntext\n" in (tmp_path / "log").read_text()
+    assert mode(tmp_path / "log") == 0o600
+
+
+def test_failing_command_is_one_line_with_the_last_of_what_it_said(machine: Quick) -> None:
+    with pytest.raises(BootError) as caught:
+        machine.run("sh", "-c", "echo one >&2; echo; echo two >&2; echo three >&2; echo four >&2; exit 3")
+    assert str(caught.value).endswith("exited with 3: two / three / four")
+    assert caught.value.hint.startswith("see /var/log/cfngen.log")
+
+
+def test_expected_exit_codes_are_answers(machine: Quick) -> None:
+    assert machine.run("sh", "-c", "exit 2", expect=(0, 2)) == (2, "")
+
+
+def test_missing_program_and_endless_command_are_failures(machine: Quick) -> None:
+    with pytest.raises(BootError, match="`no-such-program` could not be run"):
+        machine.run("no-such-program")
+    with pytest.raises(BootError, match=r"could not be run: .*timed out"):
+        machine.run("sleep", "5", timeout=0)
+
+
+def test_tokens_reach_neither_console_nor_log(
+    machine: Quick, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.say(f"token {TOKEN}")
+    machine.log(f"[bootstrap-token] Using token: {TOKEN}")
+    said = capsys.readouterr().out
+    assert said == "cfngen: token abcdef.…\n"
+    assert "0123456789abcdef" not in (tmp_path / "log").read_text()
+
+
+def test_file_is_written_whole_with_its_mode_and_only_if_it_changes(machine: Quick, tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b"
+    assert machine.write(str(path), "secret", 0o600)
+    assert mode(path) == 0o600
+    before = path.stat().st_ino
+    assert not machine.write(str(path), "secret", 0o600)
+    assert path.stat().st_ino == before
+    assert machine.write(str(path), "other", 0o600)
+    assert machine.read(str(path)) == "other"
+    assert [each.name for each in path.parent.iterdir()] == ["b"]
+
+
+def test_reading_finding_and_removing(machine: Quick, tmp_path: Path) -> None:
+    for name in ("x/1", "x/y/2", "x/y/z/3"):
+        machine.write(f"{tmp_path}/{name}", name)
+    assert machine.glob(f"{tmp_path}/x/**/*") == [f"{tmp_path}/x/1", f"{tmp_path}/x/y/2", f"{tmp_path}/x/y/z/3"]
+    assert machine.read(f"{tmp_path}/absent") == ""
+    assert machine.sha256(f"{tmp_path}/absent") == ""
+    assert machine.sha256(f"{tmp_path}/x/1") == hashlib.sha256(b"x/1").hexdigest()
+    assert machine.exists(f"{tmp_path}/x")
+    assert not machine.mounted(f"{tmp_path}/x")
+    machine.remove(f"{tmp_path}/x/y/", f"{tmp_path}/x/absent", f"{tmp_path}/x/1*")
+    assert machine.glob(f"{tmp_path}/x/**/*") == []
+
+
+def test_installed_programs_and_boto3_are_found(machine: Quick) -> None:
+    assert machine.which("sh")
+    assert not machine.which("no-such-program")
+    assert machine.has_boto3()
+
+
+def test_download_has_its_name_only_with_the_right_digest(machine: Quick, tmp_path: Path) -> None:
+    origin, target = tmp_path / "origin", tmp_path / "bin" / "kubelet"
+    origin.write_text("kubelet")
+    url = origin.as_uri()
+    with pytest.raises(BootError, match=f"{url} has SHA-256 {hashlib.sha256(b'kubelet').hexdigest()}, not 00"):
+        machine.download(url, str(target), "00")
+    assert list(target.parent.iterdir()) == []
+    machine.download(url, str(target), hashlib.sha256(b"kubelet").hexdigest())
+    assert target.read_text() == "kubelet"
+    assert mode(target) == 0o755
+
+
+def test_wait_says_each_minute_what_is_missing_and_ends_with_the_last_reason(
+    machine: Quick, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def probe() -> None:
+        raise Pending("still nothing")
+
+    with pytest.raises(BootError, match=r"waited 13. s for rain: still nothing") as caught:
+        machine.wait("rain", probe, "look up", 130)
+    assert caught.value.hint == "look up"
+    assert capsys.readouterr().out.splitlines() == [
+        "cfngen: waiting for rain (61 s): still nothing",
+        "cfngen: waiting for rain (121 s): still nothing",
+    ]
+
+
+def test_other_exceptions_end_a_wait_at_once(machine: Quick) -> None:
+    def probe() -> None:
+        raise BootError("hopeless")
+
+    with pytest.raises(BootError, match=r"^hopeless$"):
+        machine.wait("rain", probe, "look up")
+    assert machine.passed == 0
+
+
+class Metadata(BaseHTTPRequestHandler):
+    """EC2's metadata service, version 2 only; it hangs up on the very first request."""
+
+    requests: list[str]
+
+    def answer(self, status: int, text: str) -> None:
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def do_PUT(self) -> None:
+        self.requests.append(self.path)
+        if len(self.requests) > 1:
+            self.answer(200, "token-for-" + self.headers["X-aws-ec2-metadata-token-ttl-seconds"])
+
+    def do_GET(self) -> None:
+        allowed = self.headers["X-aws-ec2-metadata-token"] == "token-for-60"
+        self.answer(200 if allowed else 401, self.path if allowed else "")
+
+    def log_message(self, *arguments: Any) -> None:
+        return
+
+
+@pytest.fixture
+def metadata(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    Metadata.requests = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Metadata)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", f"http://127.0.0.1:{server.server_port}/")
+    yield
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.usefixtures("metadata")
+def test_metadata_is_read_with_a_session_token_and_after_a_failure(machine: Quick) -> None:
+    assert machine.metadata("dynamic/x") == "/latest/dynamic/x"
+    assert Metadata.requests == ["/latest/api/token"] * 2
+
+
+@pytest.fixture
+def volumes(machine: Quick, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubber]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
+    client = boto3.client("ec2", region_name="us-west-2")
+    monkeypatch.setitem(machine._clients, "ec2", client)
+    with Stubber(client) as stubber:
+        yield stubber
+
+
+def test_aws_answers_and_expected_errors_are_returned(machine: Quick, volumes: Stubber) -> None:
+    volumes.add_response("describe_volumes", {"Volumes": []}, {"VolumeIds": ["vol-1"]})
+    assert machine.aws("ec2", "describe_volumes", VolumeIds=["vol-1"])["Volumes"] == []
+    volumes.add_client_error("attach_volume", "VolumeInUse", "it is taken")
+    answer = machine.aws("ec2", "attach_volume", "VolumeInUse", VolumeId="v", InstanceId="i", Device="d")
+    assert answer == {"Error": {"Code": "VolumeInUse", "Message": "it is taken"}}
+
+
+def test_role_that_is_not_known_everywhere_yet_is_waited_for(machine: Quick, volumes: Stubber) -> None:
+    volumes.add_client_error("describe_volumes", "UnauthorizedOperation", "not yet")
+    volumes.add_client_error("describe_volumes", "RequestLimitExceeded", "slower")
+    volumes.add_response("describe_volumes", {"Volumes": []})
+    assert machine.aws("ec2", "describe_volumes")["Volumes"] == []
+
+
+def test_role_that_may_not_is_a_failure_after_a_minute(machine: Quick, volumes: Stubber) -> None:
+    for _ in range(20):
+        volumes.add_client_error("describe_volumes", "UnauthorizedOperation", "You are not authorized")
+    with pytest.raises(BootError, match=r"waited 6. s for describe_volumes: .*You are not authorized") as caught:
+        machine.aws("ec2", "describe_volumes")
+    assert "Does its role allow it?" in caught.value.hint
+    assert machine.passed < 75
+
+
+def test_other_errors_of_aws_are_failures_at_once(machine: Quick, volumes: Stubber) -> None:
+    volumes.add_client_error("describe_volumes", "InvalidVolume.NotFound", "The volume 'vol-1' does not exist.")
+    with pytest.raises(BootError, match="'vol-1' does not exist"):
+        machine.aws("ec2", "describe_volumes")
+    assert machine.passed == 0
+
+
+def test_missing_credentials_are_waited_for(machine: Quick) -> None:
+    class Client:
+        def describe_volumes(self) -> None:
+            raise NoCredentialsError
+
+    machine._clients["ec2"] = Client()
+    with pytest.raises(BootError, match=r"waited 6. s for describe_volumes: Unable to locate credentials"):
+        machine.aws("ec2", "describe_volumes")
+
+
+def test_client_is_for_the_instances_region_and_the_given_endpoint(
+    machine: Quick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    machine.region = "eu-central-1"
+    client = machine._client("ec2")
+    assert client.meta.region_name == "eu-central-1"
+    assert client.meta.endpoint_url == "http://127.0.0.1:1"
+    assert machine._client("ec2") is client
+
+
+def test_texts_are_filled_at_any_depth() -> None:
+    value = {"a": ["${x}", {"b": "${x}-${y}-${unknown}"}], "n": 1, "t": True}
+    assert fill(value, {"x": "1", "y": "2"}) == {"a": ["1", {"b": "1-2-${unknown}"}], "n": 1, "t": True}
+
+
+def test_documents_are_separated_as_yaml_wants_it() -> None:
+    assert documents({"a": 1}, {"b": 2}) == '{\n "a": 1\n}\n---\n{\n "b": 2\n}\n'

@@ -1,0 +1,161 @@
+"""Packages, files, kernel settings, downloads and services of every instance."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+from scripted_machine import ScriptedMachine
+
+from cfngen.boot import system
+from cfngen.boot.machine import HOME, BootError
+
+PACKAGES = {"iptables": ["iptables", "iptables-nft"], "mkfs.ext4": ["e2fsprogs", "e2fsprogs"]}
+KUBELET = "https://dl.k8s.io/release/v1.36.3/bin/linux/amd64/kubelet"
+CONTAINERD = "https://github.com/containerd/containerd/releases/download/v2.3.4/containerd-2.3.4-linux-amd64.tar.gz"
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_nothing_is_installed_when_the_image_has_it_all() -> None:
+    machine = ScriptedMachine()
+    assert system.packages(machine, {"packages": PACKAGES}) == "nothing to install"
+    assert machine.commands == []
+
+
+def install_brings(machine: ScriptedMachine, pattern: str) -> None:
+    def installed(command: str) -> tuple[int, str]:
+        machine.boto3 = True
+        return 0, ""
+
+    machine.on(pattern, installed)
+
+
+def test_apt_installs_what_is_missing_after_waiting_for_locks() -> None:
+    machine = ScriptedMachine()
+    machine.boto3, machine.programs = False, {"apt-get", "mkfs.ext4"}
+    install_brings(machine, "apt-get .* install")
+    assert system.packages(machine, {"packages": PACKAGES}) == "installed iptables, python3-boto3"
+    apt = "apt-get -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=5 --no-install-recommends"
+    assert machine.commands == [
+        "dpkg --configure -a",
+        f"{apt} update",
+        f"{apt} install iptables python3-boto3",
+    ]
+
+
+def test_dnf_has_its_own_package_names() -> None:
+    machine = ScriptedMachine()
+    machine.boto3, machine.programs = False, {"dnf", "mkfs.ext4"}
+    install_brings(machine, "dnf")
+    assert system.packages(machine, {"packages": PACKAGES}) == "installed iptables-nft, python3-boto3"
+    assert machine.commands == ["dnf -y install iptables-nft python3-boto3"]
+
+
+def test_package_mirror_that_comes_back_is_waited_for() -> None:
+    machine = ScriptedMachine()
+    machine.boto3 = False
+    attempts: list[str] = []
+
+    def update(command: str) -> tuple[int, str]:
+        attempts.append(command)
+        return (100, "Could not get lock /var/lib/apt/lists/lock") if len(attempts) < 3 else (0, "")
+
+    machine.on("apt-get .* update", update)
+    install_brings(machine, "apt-get .* install")
+    assert system.packages(machine, {"packages": {}}) == "installed python3-boto3"
+    assert len(attempts) == 3
+
+
+def test_package_mirror_that_stays_away_ends_the_step() -> None:
+    machine = ScriptedMachine()
+    machine.boto3 = False
+    machine.on("apt-get .* update", (100, "Temporary failure resolving 'archive.ubuntu.com'"))
+    with pytest.raises(BootError, match=r"^waited 30\d s for packages python3-boto3: .*Temporary failure") as caught:
+        system.packages(machine, {"packages": {}})
+    assert caught.value.hint == "can the instance reach its package mirror?"
+
+
+def test_boto3_of_another_python_is_noticed() -> None:
+    machine = ScriptedMachine()
+    machine.boto3 = False
+    with pytest.raises(BootError, match="Python cannot import boto3"):
+        system.packages(machine, {"packages": {}})
+
+
+def test_files_get_their_place_with_the_facts_filled_in() -> None:
+    machine = ScriptedMachine()
+    machine.files[HOME + "/files/etc/kubernetes/cloud.config"] = "RouteTableID = ${routeTableId}\n"
+    machine.files[HOME + "/files/etc/containerd/cni.template"] = "{{.PodCIDR}}\n"
+    known = {"facts": {"routeTableId": "rtb-0123456789abcdef0"}}
+    assert system.settings(machine, known) == "wrote 2 of 2 files"
+    assert machine.files["/etc/kubernetes/cloud.config"] == "RouteTableID = rtb-0123456789abcdef0\n"
+    assert machine.files["/etc/containerd/cni.template"] == "{{.PodCIDR}}\n"
+    assert system.settings(machine, known) == "wrote 0 of 2 files"
+
+
+def test_swap_is_turned_off_for_good_where_there_is_any() -> None:
+    machine = ScriptedMachine()
+    system.settings(machine, {"facts": {}})
+    assert machine.ran("swapoff") == []
+    machine.files["/proc/swaps"] += "/swapfile file 1048572 0 -2\n"
+    system.settings(machine, {"facts": {}})
+    assert machine.ran("swapoff|systemctl mask") == ["swapoff -a", "systemctl mask swap.target"]
+
+
+def assets() -> list[dict[str, Any]]:
+    return [
+        {"url": KUBELET, "sha256": digest("kubelet"), "file": "/usr/local/bin/kubelet"},
+        {"url": CONTAINERD, "sha256": digest("archive"), "folder": "/usr/local"},
+    ]
+
+
+def test_downloads_are_fetched_once_and_unpacked_once() -> None:
+    machine = ScriptedMachine()
+    machine.web = {KUBELET: "kubelet", CONTAINERD: "archive"}
+    assert system.downloads(machine, {"assets": assets()}) == "fetched 2 of 2 files"
+    archive = HOME + "/downloads/containerd-2.3.4-linux-amd64.tar.gz"
+    assert machine.files["/usr/local/bin/kubelet"] == "kubelet"
+    assert machine.modes["/usr/local/bin/kubelet"] == 0o755
+    assert machine.ran("tar") == [f"tar -xzf {archive} -C /usr/local --no-same-owner"]
+    machine.web = {}
+    assert system.downloads(machine, {"assets": assets()}) == "fetched 0 of 2 files"
+    assert len(machine.ran("tar")) == 1
+
+
+def test_download_cut_off_between_fetching_and_unpacking_is_finished_without_fetching() -> None:
+    machine = ScriptedMachine()
+    machine.files[HOME + "/downloads/containerd-2.3.4-linux-amd64.tar.gz"] = "archive"
+    assert system.downloads(machine, {"assets": assets()[1:]}) == "fetched 0 of 1 files"
+    assert len(machine.ran("tar")) == 1
+
+
+def test_file_of_another_version_is_replaced() -> None:
+    machine = ScriptedMachine()
+    machine.files["/usr/local/bin/kubelet"] = "an older kubelet"
+    machine.web = {KUBELET: "kubelet"}
+    assert system.downloads(machine, {"assets": assets()[:1]}) == "fetched 1 of 1 files"
+    assert machine.files["/usr/local/bin/kubelet"] == "kubelet"
+
+
+@pytest.mark.parametrize("found", ["tampered", OSError("connection refused")], ids=["digest", "network"])
+def test_file_that_cannot_be_had_whole_ends_the_step(found: str | Exception) -> None:
+    machine = ScriptedMachine()
+    machine.web = {KUBELET: found}
+    with pytest.raises(BootError, match=r"waited 18. s for download") as caught:
+        system.downloads(machine, {"assets": assets()[:1]})
+    assert caught.value.hint == f"can the instance reach {KUBELET}?"
+    assert "/usr/local/bin/kubelet" not in machine.files
+
+
+def test_services_start_now_and_the_kubelet_only_once_kubeadm_has_configured_it() -> None:
+    machine = ScriptedMachine()
+    system.services(machine, {"services": ["containerd", "cfngen-masquerade"]})
+    assert machine.commands == [
+        "systemctl daemon-reload",
+        "systemctl enable --now containerd cfngen-masquerade",
+        "systemctl enable kubelet",
+    ]

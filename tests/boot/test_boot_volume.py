@@ -1,0 +1,174 @@
+"""The master's volume: attached, found, formatted only if blank, grown, mounted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scripted_machine import IDENTITY, ScriptedMachine, refusal
+
+from cfngen.boot.machine import BootError
+from cfngen.boot.volume import FSTAB, MOUNT, volume
+
+SELF = IDENTITY["instanceId"]
+OTHER = "i-0fedcba9876543210"
+VOLUME = "vol-0123456789abcdef0"
+EXT4 = "DEVNAME=/dev/nvme1n1\nUUID=aaaa-bbbb\nTYPE=ext4\n"
+SERIAL = "/sys/block/nvme1n1/device/serial"
+
+
+class Ec2:
+    """One volume as EC2 shows it: each look moves it on to the next of `states`.
+
+    A state is (the volume's state, who holds it or None, the attachment's state).
+    """
+
+    def __init__(self, machine: ScriptedMachine, *states: tuple[str, str | None, str]) -> None:
+        self.machine = machine
+        self.states = list(states)
+        self.taken: list[str] = []
+        self.refusals: list[dict[str, Any]] = []
+        self.attached: list[dict[str, str]] = []
+        machine.cloud = {"ec2.describe_volumes": self.describe, "ec2.attach_volume": self.attach}
+
+    def describe(self, VolumeIds: Any = None, Filters: Any = None) -> dict[str, Any]:  # noqa: N803
+        if Filters:
+            assert Filters == [{"Name": "attachment.instance-id", "Values": [SELF]}]
+            return {"Volumes": [{"Attachments": [{"Device": device}]} for device in self.taken]}
+        assert VolumeIds == [VOLUME]
+        state, holder, attachment = self.states[0]
+        if len(self.states) > 1:
+            self.states.pop(0)
+        held = [{"InstanceId": holder, "State": attachment, "Device": "/dev/sdf"}] if holder else []
+        return {"Volumes": [{"State": state, "Attachments": held}]}
+
+    def attach(self, **arguments: str) -> dict[str, Any]:
+        if self.refusals:
+            return self.refusals.pop(0)
+        self.attached.append(arguments)
+        self.states = [("in-use", SELF, "attaching"), ("in-use", SELF, "attached")]
+        self.machine.files[SERIAL] = VOLUME.replace("-", "") + "\n"
+        return {}
+
+
+@pytest.fixture
+def machine() -> ScriptedMachine:
+    machine = ScriptedMachine()
+    machine.on("blkid", (0, EXT4))
+    return machine
+
+
+def run(machine: ScriptedMachine) -> str:
+    return volume(machine, {"facts": {"volumeId": VOLUME, "instanceId": SELF}, "deadline": 1080})
+
+
+def test_free_volume_is_attached_and_mounted(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, ("available", None, ""))
+    assert run(machine) == f"{VOLUME} is /dev/nvme1n1, mounted at {MOUNT}"
+    assert ec2.attached == [{"VolumeId": VOLUME, "InstanceId": SELF, "Device": "/dev/sdf"}]
+    assert machine.files[FSTAB] == (
+        "LABEL=root / ext4 defaults 0 1\nUUID=aaaa-bbbb /mnt/master ext4 noatime,nofail 0 2\n"
+    )
+    assert machine.ran("mkfs") == []
+    assert machine.commands[-2:] == [f"mount {MOUNT}", "resize2fs /dev/nvme1n1"]
+    assert machine.commands.index("systemctl daemon-reload") < machine.commands.index(f"mount {MOUNT}")
+
+
+def test_device_names_in_use_are_passed_over(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, ("available", None, ""))
+    ec2.taken = ["/dev/sda1", "/dev/sdf", "/dev/sdg"]
+    run(machine)
+    assert ec2.attached[0]["Device"] == "/dev/sdh"
+
+
+def test_volume_still_leaving_the_old_instance_is_waited_for(machine: ScriptedMachine) -> None:
+    leaving = [("in-use", OTHER, "attached")] * 8 + [("in-use", OTHER, "detaching")] * 8
+    ec2 = Ec2(machine, *leaving, ("available", None, ""))
+    run(machine)
+    assert len(ec2.attached) == 1
+    assert machine.said[0] == f"waiting for {VOLUME} to be attached (61 s): it is detaching to {OTHER}"
+
+
+def test_volume_that_another_instance_keeps_is_never_forced_away(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, ("in-use", OTHER, "attached"))
+    with pytest.raises(BootError, match=f"for {VOLUME} to be attached: it is attached to {OTHER}") as caught:
+        run(machine)
+    assert caught.value.hint == "terminate the instance that holds it, or detach it in the EC2 console"
+    assert ec2.attached == []
+    assert machine.passed >= 1080
+
+
+def test_volume_that_somebody_else_takes_meanwhile_is_waited_for(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, ("available", None, ""))
+    ec2.refusals = [refusal("VolumeInUse", f"{VOLUME} is already attached to an instance")]
+    run(machine)
+    assert len(ec2.attached) == 1
+
+
+def test_missing_volume_ends_the_step_at_once(machine: ScriptedMachine) -> None:
+    machine.cloud["ec2.describe_volumes"] = lambda **_: refusal("InvalidVolume.NotFound", f"{VOLUME} does not exist")
+    with pytest.raises(BootError, match="does not exist"):
+        run(machine)
+    assert machine.passed == 0
+
+
+def test_reboot_changes_nothing(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, ("in-use", SELF, "attached"))
+    machine.files[SERIAL] = VOLUME.replace("-", "")
+    machine.mounts.add(MOUNT)
+    before = dict(machine.files)
+    run(machine)
+    assert machine.files == before
+    assert ec2.attached == []
+    assert machine.ran("mkfs|mount") == []
+
+
+def test_blank_volume_is_formatted(machine: ScriptedMachine) -> None:
+    Ec2(machine, ("available", None, ""))
+    machine.on("blkid", lambda _: (0, EXT4) if machine.ran("mkfs") else (2, ""))
+    assert run(machine) == f"{VOLUME} is /dev/nvme1n1, formatted, mounted at {MOUNT}"
+    assert machine.ran("mkfs") == ["mkfs.ext4 -q -m 0 -L cfngen-master /dev/nvme1n1"]
+
+
+@pytest.mark.parametrize(
+    ("content", "holds"),
+    [("TYPE=xfs\nUUID=1\n", "xfs"), ("PTUUID=1\nPTTYPE=gpt\n", "gpt"), ("TYPE=crypto_LUKS\n", "crypto_LUKS")],
+)
+def test_volume_with_other_content_is_left_alone(machine: ScriptedMachine, content: str, holds: str) -> None:
+    Ec2(machine, ("available", None, ""))
+    machine.on("blkid", (0, content))
+    with pytest.raises(BootError, match=f"holds {holds}, not ext4, and is left as it is"):
+        run(machine)
+    assert machine.ran("mkfs|mount") == []
+
+
+def test_unreadable_disk_is_not_taken_for_a_blank_one(machine: ScriptedMachine) -> None:
+    Ec2(machine, ("available", None, ""))
+    machine.on("blkid", (2, ""))
+    machine.on("dd", (1, "dd: error reading '/dev/nvme1n1': Input/output error"))
+    with pytest.raises(BootError, match="Input/output error"):
+        run(machine)
+    assert machine.ran("mkfs") == []
+
+
+@pytest.mark.parametrize("device", ["/dev/xvdf", "/dev/sdf"])
+def test_disks_of_xen_instances_are_found_by_name(machine: ScriptedMachine, device: str) -> None:
+    Ec2(machine, ("in-use", SELF, "attached"))
+    machine.files["/sys/block/nvme0n1/device/serial"] = "vol0aaaaaaaaaaaaaaaa"
+    machine.files[device] = ""
+    assert f"{VOLUME} is {device}," in run(machine)
+
+
+def test_disk_that_never_appears_ends_the_step(machine: ScriptedMachine) -> None:
+    Ec2(machine, ("in-use", SELF, "attached"))
+    with pytest.raises(BootError, match=f"for the disk of {VOLUME}: the kernel shows no such disk"):
+        run(machine)
+
+
+def test_old_fstab_line_of_the_mount_point_is_replaced(machine: ScriptedMachine) -> None:
+    Ec2(machine, ("available", None, ""))
+    machine.files[FSTAB] += f"UUID=old {MOUNT} ext4 noatime,nofail 0 2\n"
+    run(machine)
+    assert [line for line in machine.files[FSTAB].splitlines() if MOUNT in line] == [
+        "UUID=aaaa-bbbb /mnt/master ext4 noatime,nofail 0 2"
+    ]

@@ -1,0 +1,94 @@
+"""A shell for the tests: runs command lines in this process, in an empty directory and a clean environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cfngen.cli.application import application
+
+ROOT = Path(__file__).parents[2]
+KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "COVERAGE_PROCESS_START")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command line left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Shell = Callable[..., Ran]
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One home for all tests of a process, so that a template is linted once."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    """The current directory: empty; and nothing in the environment that a cluster could depend on."""
+    for name in set(os.environ) - set(KEPT):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def cfngen(directory: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """Runs `cfngen ARGUMENTS` in this process; keywords become environment variables."""
+
+    def run(*arguments: str, **environ: str) -> Ran:
+        capfd.readouterr()
+        with monkeypatch.context() as patch:
+            for name, value in environ.items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as left:
+                application.main(list(arguments), prog_name="cfngen")
+        out, err = capfd.readouterr()
+        return Ran(left.value.code if isinstance(left.value.code, int) else 0, out, err)
+
+    return run
+
+
+@pytest.fixture
+def process(directory: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts `python -m cfngen ARGUMENTS` as a process of its own; keywords become environment variables."""
+    processes = ExitStack()
+
+    def start(*arguments: str, **environ: str) -> subprocess.Popen[str]:
+        started = subprocess.Popen(
+            [sys.executable, "-m", "cfngen", *arguments],
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environ},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        return processes.enter_context(started)
+
+    with processes:
+        yield start
+
+
+@pytest.fixture
+def tree(directory: Path) -> Callable[[], dict[str, bytes]]:
+    """Every file below the current directory by its relative path."""
+
+    def read() -> dict[str, bytes]:
+        files = (path for path in directory.rglob("*") if path.is_file())
+        return {str(path.relative_to(directory)): path.read_bytes() for path in files}
+
+    return read

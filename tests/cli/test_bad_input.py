@@ -1,0 +1,125 @@
+"""Cluster files that are none, and directories that cannot be written: a clear message, a code, no changed file."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+BAD_FILES = {
+    "empty": (b"", "the file is empty"),
+    "only comments": (b"# nothing\n", "nothing but comments"),
+    "bad YAML": (b"name: [a\n", "cluster.yaml:"),
+    "a list": (b"- name: a\n", "the file holds a list"),
+    "wrong type": (b"name: staging\nnodeGroups: 3\n", "cluster.yaml:2: nodeGroups"),
+    "unknown key": (b"nodeGroop: []\n", "nodeGroups"),
+    "duplicate key": (b"name: a\nname: b\n", "cluster.yaml:2: name: the key stands twice, first in line 1"),
+    "tab": (b"api:\n\tport: 443\n", "cluster.yaml:2: a tab stands where YAML wants spaces"),
+    "not UTF-8": (b"name: caf\xe9\n", "cluster.yaml:1: byte 0xe9 is not UTF-8"),
+    "binary": (b"\x00\x01\x02", "control character"),
+    "two documents": (b"name: a\n---\nname: b\n", "a second document begins here"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+def test_a_bad_cluster_file_is_refused_and_changes_nothing(cfngen, directory, tree, kind):
+    content, message = BAD_FILES[kind]
+    (directory / "cluster.yaml").write_bytes(content)
+    (directory / "output").mkdir()
+    (directory / "output" / "vpc.json").write_text("{}")
+    before = tree()
+    ran = cfngen("templates")
+    assert (ran.code, ran.out) == (1, "")
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+    assert tree() == before
+
+
+def test_every_problem_is_named_at_once(cfngen, directory):
+    (directory / "cluster.yaml").write_text("name: Bad_Name\nregion: mars\napi: {port: 0}\n")
+    ran = cfngen("lint")
+    assert ran.code == 1
+    for key in (":1: name:", ":2: region:", ":3: api.port:"):
+        assert key in ran.err
+
+
+def test_a_missing_file_says_how_to_make_one(cfngen):
+    ran = cfngen("templates", "-f", "absent.yaml")
+    assert ran.code == 1
+    assert "absent.yaml: there is no such file; `cfngen init` writes one" in ran.err
+
+
+def test_a_directory_is_not_a_cluster_file(cfngen, directory):
+    (directory / "cluster.yaml").mkdir()
+    ran = cfngen("templates")
+    assert ran.code == 1
+    assert "cluster.yaml: this is a directory" in ran.err
+
+
+def test_a_dangling_link_is_not_taken_for_no_file(cfngen, directory):
+    (directory / "cluster.yaml").symlink_to("absent.yaml")
+    ran = cfngen("config")
+    assert ran.code == 1
+    assert "there is no such file" in ran.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_a_file_that_may_not_be_read(cfngen, directory):
+    (directory / "cluster.yaml").write_text("name: secret\n")
+    (directory / "cluster.yaml").chmod(0)
+    ran = cfngen("config")
+    assert ran.code == 1
+    assert "cluster.yaml: the file cannot be read; give yourself permission" in ran.err
+
+
+def test_a_bad_value_of_a_flag_or_a_variable_is_named_as_such(cfngen):
+    ran = cfngen("config", "--set", "api.prot=1", NUM_NODES="many")
+    assert ran.code == 1
+    assert "--set api.prot=1" in ran.err
+    assert "NUM_NODES" in ran.err
+
+
+def test_an_override_without_a_value(cfngen):
+    ran = cfngen("config", "--set", "name")
+    assert ran.code == 1
+    assert "--set name" in ran.err
+
+
+def test_a_variable_that_means_nothing_any_more_says_what_replaced_it(cfngen):
+    ran = cfngen("config", DOCKER_STORAGE="btrfs")
+    assert ran.code == 1
+    assert "DOCKER_STORAGE" in ran.err
+    assert cfngen("config", "--no-env", DOCKER_STORAGE="btrfs").code == 0
+
+
+def test_an_output_directory_that_is_a_file(cfngen, directory):
+    (directory / "output").write_text("mine")
+    ran = cfngen("templates", "--defaults")
+    assert ran.code == 1
+    assert "output: is not a directory" in ran.err
+    assert (directory / "output").read_text() == "mine"
+
+
+def test_an_output_directory_below_a_file(cfngen, directory):
+    (directory / "file").write_text("mine")
+    ran = cfngen("templates", "--defaults", "--output-dir", "file/output")
+    assert ran.code == 1
+    assert "nothing was changed" in ran.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every directory")
+def test_an_output_directory_that_may_not_be_written(cfngen, directory):
+    (directory / "output").mkdir(mode=0o555)
+    ran = cfngen("templates", "--defaults")
+    assert ran.code == 1
+    assert "output" in ran.err
+    assert list((directory / "output").iterdir()) == []
+
+
+def test_a_file_of_somebody_else_is_not_replaced(cfngen, directory, tree):
+    (directory / "output").mkdir()
+    (directory / "output" / "vpc.json").write_text('{"mine": true}')
+    ran = cfngen("templates", "--defaults")
+    assert ran.code == 1
+    assert "was not written by cfngen" in ran.err
+    assert tree() == {"output/vpc.json": b'{"mine": true}'}

@@ -1,0 +1,102 @@
+"""`cfngen config` and `cfngen schema`."""
+
+from __future__ import annotations
+
+import json
+
+FILE = """\
+name: staging
+nodeGroups:
+  - name: general
+    minSize: 2
+    maxSize: 5
+"""
+
+
+def line(text, key):
+    return next(each.split(maxsplit=2)[1:] for each in text.splitlines() if each.startswith(f"{key} "))
+
+
+def test_every_value_is_shown_with_its_origin(cfngen, directory):
+    (directory / "cluster.yaml").write_text(FILE)
+    ran = cfngen("config", "--set", "api.port=6443", NODE_SIZE="m5.large")
+    assert ran.code == 0
+    assert ran.out.startswith("# cluster.yaml\n")
+    assert line(ran.out, "name") == ["staging", "cluster.yaml:1"]
+    assert line(ran.out, "nodeGroups[0].maxSize") == ["5", "cluster.yaml:5"]
+    assert line(ran.out, "nodeGroups[0].instanceType") == ["m5.large", "environment NODE_SIZE"]
+    assert line(ran.out, "api.port") == ["6443", "--set api.port=6443"]
+    assert line(ran.out, "network.podCidr") == ["10.244.0.0/16", "default"]
+    assert line(ran.out, "network.vpc.name") == ["staging-vpc", "derived: from name"]
+
+
+def test_flag_beats_environment_beats_file(cfngen, directory):
+    (directory / "cluster.yaml").write_text("nodeGroups:\n  - minSize: 2\n    maxSize: 2\n")
+    group = ("config", "--output", "json")
+
+    def maximum(*more, **environ):
+        return json.loads(cfngen(*group, *more, **environ).out)["cluster"]["nodeGroups"][0]["maxSize"]
+
+    assert maximum() == 2
+    assert maximum(NUM_NODES="6") == 6
+    assert maximum("--set", "nodeGroups[0].maxSize=9", NUM_NODES="6") == 9
+    assert maximum("--no-env", NUM_NODES="6") == 2
+
+
+def test_defaults_reads_neither_file_nor_environment(cfngen, directory):
+    (directory / "cluster.yaml").write_text("name: staging\n")
+    ran = cfngen("config", "--defaults", NUM_NODES="6")
+    assert ran.out.startswith("# the built-in default cluster\n")
+    assert line(ran.out, "name")[0] == "kubernetes"
+    assert line(ran.out, "nodeGroups[0].maxSize")[0] == "4"
+
+
+def test_without_a_file_it_says_so(cfngen):
+    assert cfngen("config").out.startswith("# the built-in default cluster; there is no cluster.yaml here\n")
+
+
+def test_defaults_and_a_file_exclude_each_other(cfngen, directory):
+    (directory / "other.yaml").write_text(FILE)
+    ran = cfngen("config", "--defaults", "-f", "other.yaml")
+    assert ran.code == 2
+    assert "--defaults and --cluster exclude each other" in ran.err
+
+
+def test_the_yaml_form_is_a_cluster_file_that_means_the_same(cfngen, directory):
+    (directory / "cluster.yaml").write_text(
+        FILE + "tags: {'on': 'yes', team: '007', colon: 'a: b'}\n"
+        "kubernetes: {kubeletConfiguration: {maxPods: 30, evictionHard: {memory.available: 5%}}}\n"
+    )
+    (directory / "complete.yaml").write_text(cfngen("config", "--output", "yaml").out)
+    first, second = (
+        json.loads(cfngen("config", "-f", file, "--output", "json").out)["cluster"]
+        for file in ("cluster.yaml", "complete.yaml")
+    )
+    assert first == second
+    assert "maxSize: 5  # cluster.yaml:5" in (directory / "complete.yaml").read_text()
+
+
+def test_the_json_form_has_origins_by_key(cfngen, directory):
+    (directory / "cluster.yaml").write_text(FILE)
+    answer = json.loads(cfngen("config", "--output", "json").out)
+    assert answer["cluster"]["name"] == "staging"
+    assert answer["origins"]["name"] == {"kind": "file", "where": "cluster.yaml:1"}
+    assert answer["origins"]["network.podCidr"] == {"kind": "default", "where": ""}
+
+
+def test_warnings_go_to_standard_error(cfngen):
+    ran = cfngen("config", "--set", "nodeGroups[0].maxSize=60")
+    assert ran.code == 0
+    assert ran.err.startswith("warning: ")
+    assert "route" in ran.err
+
+
+def test_standard_input_is_a_file_too(process):
+    out, err = process("config", "-f", "-", "--output", "json").communicate("name: piped\n")
+    assert err == ""
+    assert json.loads(out)["cluster"]["name"] == "piped"
+
+
+def test_the_schema_is_json_and_knows_the_keys(cfngen):
+    schema = json.loads(cfngen("schema").out)
+    assert {"name", "region", "network", "nodeGroups"} <= set(schema["properties"])

@@ -1,0 +1,161 @@
+"""`cfngen templates`: what it writes, what it says, and when it does not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+
+import pytest
+
+from cfngen.lint import Finding
+
+STACKS = ("vpc", "security-groups", "secrets", "iam", "master", "nodes-nodes", "cluster", "standalone")
+
+
+@pytest.fixture
+def written(cfngen, directory):
+    """The default cluster, written to output/."""
+    assert cfngen("templates", "--defaults").code == 0
+    return directory / "output"
+
+
+def test_it_writes_every_stack_and_says_what_it_did(cfngen, directory):
+    ran = cfngen("templates")
+    assert (ran.code, ran.err) == (0, "")
+    for stack in STACKS:
+        template = json.loads((directory / "output" / f"{stack}.json").read_text())
+        row = next(line.split() for line in ran.out.splitlines() if line.startswith(f"  {stack}.json "))
+        size = (directory / "output" / f"{stack}.json").stat().st_size
+        assert row == [f"{stack}.json", str(len(template["Resources"])), f"{size:,}", "written"]
+    assert (directory / "output" / "README.md").exists()
+    assert (directory / "output" / "userdata" / "master" / "config.json").exists()
+    assert "the built-in default cluster; there is no cluster.yaml here" in ran.out
+    assert "UserData of master" in ran.out
+    assert "16,384 bytes" in ran.out
+    assert "8 templates linted, nothing found." in ran.out
+    assert "upload output/standalone.json in the CloudFormation console" in ran.out
+
+
+def test_a_second_run_writes_nothing(cfngen, written):
+    before = {path: path.stat().st_mtime_ns for path in written.rglob("*")}
+    ran = cfngen("templates", "--defaults")
+    assert "0 files written" in ran.out
+    assert " written\n" not in ran.out.partition("UserData")[0]
+    assert {path: path.stat().st_mtime_ns for path in written.rglob("*")} == before
+
+
+def test_the_environment_is_named_when_it_had_a_part(cfngen):
+    ran = cfngen("templates", "--only", "vpc", VPC_NAME="main")
+    assert "with VPC_NAME from the environment" in ran.out
+
+
+def test_only_writes_one_stack_and_removes_nothing(cfngen, written, tree):
+    before = tree()
+    (written / "iam.json").unlink()
+    (written / "vpc.json").unlink()
+    ran = cfngen("templates", "--defaults", "--only", "iam")
+    assert ran.code == 0
+    assert tree() == {path: content for path, content in before.items() if path != "output/vpc.json"}
+
+
+def test_only_with_an_unknown_stack_lists_the_stacks(cfngen, directory):
+    ran = cfngen("templates", "--defaults", "--only", "nodes")
+    assert ran.code == 2
+    assert "no stack 'nodes' in this cluster; there are vpc, " in ran.err
+    assert not (directory / "output").exists()
+
+
+def test_yaml_replaces_json(cfngen, written):
+    ran = cfngen("templates", "--defaults", "--format", "yaml")
+    assert ran.code == 0
+    names = {path.name for path in written.iterdir() if path.is_file()}
+    assert names == {*(f"{stack}.yaml" for stack in STACKS), "README.md"}
+
+
+def test_another_directory(cfngen, directory):
+    assert cfngen("templates", "--defaults", "--output-dir", "deep/down").code == 0
+    assert (directory / "deep" / "down" / "cluster.json").exists()
+    assert not (directory / "output").exists()
+
+
+def test_files_of_the_user_stay(cfngen, written):
+    (written / "notes.txt").write_text("mine")
+    cfngen("templates", "--defaults", "--format", "yaml")
+    assert (written / "notes.txt").read_text() == "mine"
+
+
+def test_check_says_when_all_is_well(cfngen, written, tree):
+    before = tree()
+    ran = cfngen("templates", "--defaults", "--check")
+    assert (ran.code, ran.err) == (0, "")
+    assert "output is up to date" in ran.out
+    assert tree() == before
+
+
+def test_check_shows_what_differs_and_changes_nothing(cfngen, written, tree):
+    (written / "vpc.json").write_text((written / "vpc.json").read_text().replace("172.20.0.0/16", "172.99.0.0/16"))
+    (written / "iam.json").unlink()
+    before = tree()
+    ran = cfngen("templates", "--defaults", "--check")
+    assert ran.code == 3
+    assert "iam.json: is missing" in ran.out
+    assert "vpc.json: differs" in ran.out
+    assert '-   "Default": "172.99.0.0/16"' in ran.out
+    assert '+   "Default": "172.20.0.0/16"' in ran.out
+    assert "output is stale: 2 files would change. Nothing was written." in ran.out
+    assert tree() == before
+
+
+def test_check_without_any_output(cfngen, directory):
+    assert cfngen("templates", "--defaults", "--check").code == 3
+    assert list(directory.iterdir()) == []
+
+
+def test_check_of_one_stack(cfngen, written):
+    (written / "vpc.json").unlink()
+    assert cfngen("templates", "--defaults", "--check", "--only", "iam").code == 0
+    assert cfngen("templates", "--defaults", "--check", "--only", "vpc").code == 3
+
+
+def test_nothing_is_written_when_lint_finds_something(cfngen, directory, monkeypatch):
+    finding = Finding(
+        rule="E3012",
+        severity="error",
+        message="'many' is not of type 'integer'",
+        path=("Resources", "Vpc", "Properties"),
+        document="vpc",
+        module="cfngen.templates.vpc",
+        further="https://example.com/E3012",
+    )
+    monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: (finding,))
+    ran = cfngen("templates", "--defaults")
+    assert (ran.code, ran.out) == (1, "")
+    for fact in ("E3012", "Resources.Vpc.Properties", "cfngen.templates.vpc", "https://example.com/E3012"):
+        assert fact in ran.err
+    assert "Nothing was written" in ran.err
+    assert list(directory.iterdir()) == []
+
+
+def test_interrupted_while_linting_it_leaves_nothing(cfngen, directory, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cfngen.lint.lint", interrupt)
+    assert cfngen("templates", "--defaults").code == 130
+    assert list(directory.iterdir()) == []
+
+
+def test_interrupted_while_reading_it_leaves_nothing(process, directory):
+    os.mkfifo(directory / "cluster.yaml")
+    started = process("templates")
+    writer = None
+    while writer is None and started.poll() is None:
+        with contextlib.suppress(OSError):  # until the process has opened the other end
+            writer = os.open(directory / "cluster.yaml", os.O_WRONLY | os.O_NONBLOCK)
+    started.send_signal(signal.SIGINT)
+    out, err = started.communicate()
+    os.close(writer)
+    assert (started.returncode, out, err.strip()) == (130, "", "error: interrupted; nothing is left half-written")
+    assert [path.name for path in directory.iterdir()] == ["cluster.yaml"]

@@ -1,0 +1,56 @@
+"""`cfngen userdata`."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_the_roles_are_listed(cfngen):
+    assert cfngen("userdata").out == "master\nnodes-nodes\n"
+
+
+def test_a_role_is_shown_unpacked(cfngen):
+    ran = cfngen("userdata", "master")
+    assert ran.code == 0
+    headings = [line for line in ran.out.splitlines() if line.startswith("==> ")]
+    assert {"==> user-data.py <==", "==> config.json <==", "==> boot/machine.py <=="} <= set(headings)
+    assert "class Machine" in ran.out
+
+
+def test_one_file_by_itself(cfngen):
+    assert json.loads(cfngen("userdata", "master", "--file", "config.json").out)["role"] == "master"
+
+
+def test_the_size_of_every_role(cfngen):
+    lines = cfngen("userdata", "--size").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["master", "nodes-nodes"]
+    for line in lines:
+        _, size, of, limit, _, room, left = line.split()
+        assert (of, left) == ("of", "left")
+        numbers = [int(each.replace(",", "")) for each in (size, limit, room)]
+        assert numbers[0] + numbers[2] == numbers[1] == 16384
+
+
+def test_the_size_of_one_role(cfngen):
+    assert cfngen("userdata", "nodes-nodes", "--size").out.startswith("nodes-nodes ")
+
+
+def test_an_unknown_role_lists_the_roles(cfngen):
+    ran = cfngen("userdata", "nodes")
+    assert ran.code == 2
+    assert "no role 'nodes' in this cluster; there are master, nodes-nodes." in ran.err
+
+
+def test_an_unknown_file_lists_the_files(cfngen):
+    ran = cfngen("userdata", "master", "--file", "boot.json")
+    assert ran.code == 2
+    assert "config.json" in ran.err
+
+
+def test_a_file_needs_a_role(cfngen):
+    assert cfngen("userdata", "--file", "config.json").code == 2
+
+
+def test_the_roles_follow_the_cluster(cfngen, directory):
+    (directory / "gpu.yaml").write_text("nodeGroups: [{name: gpu}]\n")
+    assert cfngen("userdata", "-f", "gpu.yaml").out == "master\nnodes-gpu\n"

@@ -1,0 +1,257 @@
+"""What `lint` finds in whole sets of templates, and that nothing but its arguments decides it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfngen.errors import CfngenError
+from cfngen.lint import Finding, LintError, lint
+from cfngen.lint.findings import MESSAGE_LENGTH, shorten
+from cfngen.templates.document import Document
+
+TAGS = [{"Key": "KubernetesCluster", "Value": "test"}]
+KEPT = {"DeletionPolicy": "Delete", "UpdateReplacePolicy": "Delete"}
+
+
+def vpc() -> Document:
+    body = {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Parameters": {"Cidr": {"Type": "String"}},
+        "Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": {"Ref": "Cidr"}, "Tags": TAGS}}},
+        "Outputs": {"VpcId": {"Value": {"Ref": "Vpc"}}},
+    }
+    return Document("vpc", body, "cfngen.templates.vpc")
+
+
+def security_groups() -> Document:
+    group = {"GroupDescription": "of nodes", "VpcId": {"Ref": "VpcId"}, "Tags": TAGS}
+    body = {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Parameters": {"VpcId": {"Type": "AWS::EC2::VPC::Id"}},
+        "Resources": {"Nodes": {"Type": "AWS::EC2::SecurityGroup", "Properties": group}},
+        "Outputs": {"NodesId": {"Value": {"Fn::GetAtt": ["Nodes", "GroupId"]}}},
+    }
+    return Document("security-groups", body, "cfngen.templates.security_groups")
+
+
+def root(**changes: Any) -> Document:
+    """The root of the two, or with parts changed: `vpc_parameters`, `group_parameters`, `url`, `output`."""
+
+    def stack(url: Any, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+        properties = {"TemplateURL": url, "Tags": TAGS, **({} if parameters is None else {"Parameters": parameters})}
+        return {"Type": "AWS::CloudFormation::Stack", "Properties": properties, **KEPT}
+
+    wired = {"VpcId": {"Fn::GetAtt": ["VpcStack", "Outputs.VpcId"]}}
+    resources = {
+        "VpcStack": stack({"Fn::Sub": "${Base}vpc.json"}, changes.get("vpc_parameters", {"Cidr": "10.0.0.0/16"})),
+        "GroupStack": stack(
+            changes.get("url", {"Fn::Join": ["", [{"Ref": "Base"}, "security-groups.json"]]}),
+            changes.get("group_parameters", wired),
+        ),
+    }
+    body = {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Parameters": {"Base": {"Type": "String"}},
+        "Resources": resources,
+        "Outputs": {"Nodes": {"Value": changes.get("output", {"Fn::GetAtt": ["GroupStack", "Outputs.NodesId"]})}},
+    }
+    return Document("cluster", body, "cfngen.templates.root", ("vpc", "security-groups"))
+
+
+def test_clean_templates_give_nothing() -> None:
+    assert lint([vpc(), security_groups(), root()], region="us-west-2") == ()
+
+
+def test_everything_wrong_is_found_with_where_and_by_whom() -> None:
+    bad = security_groups()
+    bad.body["Resources"]["Nodes"]["Properties"]["SecurityGroupIngress"] = [
+        {"IpProtocol": "tcp", "FromPort": "many", "ToPort": 1, "CidrIp": "10.0.0.0/8"}
+    ]
+    findings = lint([vpc(), bad, root()], region="us-west-2")
+    path = ("Resources", "Nodes", "Properties", "SecurityGroupIngress", 0)
+    assert [(found.rule, found.severity, found.path) for found in findings] == [
+        ("E3012", "error", (*path, "FromPort")),
+        ("W9010", "warning", path),
+    ]
+    assert {(found.document, found.module) for found in findings} == {
+        ("security-groups", "cfngen.templates.security_groups")
+    }
+    assert findings[0].further.endswith("https://github.com/aws-cloudformation/cfn-lint/blob/main/docs/rules.md#E3012")
+    assert "https://docs.aws.amazon.com/" in findings[1].further
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "path"),
+    [
+        ({"vpc_parameters": None}, "E9018", ("VpcStack", "Properties", "TemplateURL")),
+        ({"vpc_parameters": {}}, "E3043", ("VpcStack", "Properties", "Parameters")),
+        ({"vpc_parameters": {"Cidr": ["10.0.0.0/16"]}}, "E9018", ("VpcStack", "Properties", "Parameters", "Cidr")),
+        (
+            {"vpc_parameters": {"Cidr": "10.0.0.0/16", "Cider": "x"}},
+            "E3043",
+            ("VpcStack", "Properties", "Parameters", "Cider"),
+        ),
+        (
+            {"group_parameters": {"VpcId": {"Fn::GetAtt": ["VpcStack", "Outputs.Vpc"]}}},
+            "E1010",
+            ("GroupStack", "Properties", "Parameters", "VpcId", "Fn::GetAtt", 1),
+        ),
+        (
+            {"group_parameters": {"VpcId": {"Fn::Sub": "${VpcStack.Outputs.Vpc}"}}},
+            "E1019",
+            ("GroupStack", "Properties", "Parameters", "VpcId", "Fn::Sub"),
+        ),
+        ({"url": {"Fn::Sub": "${Base}other.json"}}, "E9000", ("GroupStack", "Properties", "TemplateURL")),
+        ({"url": {"Ref": "Base"}}, "E9000", ("GroupStack", "Properties", "TemplateURL")),
+    ],
+)
+def test_what_nested_stacks_are_passed(changes: dict[str, Any], rule: str, path: tuple[Any, ...]) -> None:
+    findings = lint([vpc(), security_groups(), root(**changes)], region="us-west-2")
+    assert (rule, ("Resources", *path), "cluster") in {(found.rule, found.path, found.document) for found in findings}
+
+
+def test_an_output_that_a_nested_stack_does_not_have() -> None:
+    output = {"Fn::GetAtt": ["GroupStack", "Outputs.Nothing"]}
+    (finding,) = lint([vpc(), security_groups(), root(output=output)], region="us-west-2")
+    assert finding.rule == "E6101"
+    assert finding.path[:2] == ("Outputs", "Nodes")
+
+
+def test_a_local_template_url_is_still_refused_in_the_document_itself() -> None:
+    findings = lint([vpc(), security_groups(), root(url="security-groups.json")], region="us-west-2")
+    assert [found.rule for found in findings] == ["W3002"]
+
+
+def test_an_unused_parameter_of_the_root_is_found() -> None:
+    document = root()
+    document.body["Parameters"]["Unused"] = {"Type": "String"}
+    assert [found.rule for found in lint([vpc(), security_groups(), document], region="us-west-2")] == ["W2001"]
+
+
+def test_the_region_counts() -> None:
+    instance = {
+        "ImageId": "ami-12345678",
+        "InstanceType": "t2.micro",
+        "SubnetId": "subnet-12345678",
+        "MetadataOptions": {"HttpTokens": "required"},
+        "Tags": TAGS,
+    }
+    body = {"Resources": {"Instance": {"Type": "AWS::EC2::Instance", "Properties": instance}}}
+    document = Document("instance", body, "tests")
+    # Stockholm has no t2.
+    assert [found.rule for found in lint([document], region="eu-north-1")] == ["E3628"]
+    assert [found.rule for found in lint([document], region="us-west-2")] == []
+
+
+def test_two_findings_with_the_same_message_are_two() -> None:
+    gateway = {"Type": "AWS::EC2::InternetGateway"}
+    document = Document("/some/where/gateways.json", {"Resources": {"One": gateway, "Two": gateway}}, "tests")
+    assert [found.path for found in lint([document], region="us-west-2")] == [
+        ("Resources", "One", "Properties"),
+        ("Resources", "Two", "Properties"),
+    ]
+
+
+def test_an_unknown_region_is_refused() -> None:
+    with pytest.raises(CfngenError, match="does not know the region us-middle-1"):
+        lint([vpc()], region="us-middle-1")
+
+
+def test_messages_are_short() -> None:
+    document = vpc()
+    document.body["Resources"]["Vpc"]["Type"] = "AWS::EC2::Instance"
+    document.body["Resources"]["Vpc"]["Properties"] = {"InstanceType": "t99.huge", "Tags": TAGS}
+    findings = lint([document], region="us-west-2")
+    assert "E3628" in {found.rule for found in findings}
+    assert all(len(found.message) <= MESSAGE_LENGTH for found in findings)
+    assert all("\n" not in found.message for found in findings)
+
+
+def test_shortened_messages_keep_their_beginning_and_end() -> None:
+    text = shorten("'t99.huge' is not one of [" + ", ".join(f"'{number}'" for number in range(1000)) + "] in us-west-2")
+    assert len(text) <= MESSAGE_LENGTH
+    assert text.startswith("'t99.huge' is not one of ['0', ")
+    assert text.endswith("'999'] in us-west-2")
+    assert shorten("short,\n  in two lines") == "short, in two lines"
+
+
+def test_the_error_names_document_rule_place_module_and_where_to_read_on() -> None:
+    finding = Finding(
+        "E1", "error", "is wrong", ("Resources", "Vpc", 0), "vpc", "cfngen.templates.vpc", "Rule: https://x"
+    )
+    error = LintError([finding, Finding("W1", "warning", "is odd", (), "iam", "cfngen.templates.iam")])
+    assert isinstance(error, CfngenError)
+    assert str(error) == (
+        "the templates do not pass lint (1 error, 1 warning):\n"
+        "\n"
+        "vpc: E1 (error): is wrong\n"
+        "    at     Resources.Vpc.0\n"
+        "    made by cfngen.templates.vpc\n"
+        "    see    Rule: https://x\n"
+        "\n"
+        "iam: W1 (warning): is odd\n"
+        "    made by cfngen.templates.iam"
+    )
+    assert error.findings[0] is finding
+
+
+def test_the_error_does_not_fill_the_screen() -> None:
+    error = LintError([Finding("E1", "error", f"is wrong {n}", (), "vpc", "m") for n in range(100)])
+    assert "is wrong 19\n" in str(error)
+    assert "is wrong 20\n" not in str(error)
+    assert str(error).endswith("and 80 more")
+
+
+PROGRAM = """
+import json, sys
+from cfngen.lint import lint
+from cfngen.templates.document import Document
+from pathlib import Path
+properties = {"CidrBlock": "10.0.0.0/16", "EnableDnsSupport": "perhaps"}
+body = {"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": properties}}}
+found = lint([Document("vpc", body, "tests")], region="eu-north-1", cache=Path(sys.argv[1]) if sys.argv[1:] else None)
+print(json.dumps([[f.rule, f.message] for f in found] + ["cfnlint" in sys.modules]))
+"""
+REPOSITORY = Path(__file__).parents[2]
+
+
+def lint_in_a_process(directory: Path, *arguments: str, **environ: str) -> Any:
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "HOME": str(directory), **environ}
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    run = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+def test_the_environment_does_not_change_the_verdict(tmp_path: Path) -> None:
+    clean, hostile = tmp_path / "clean", tmp_path / "hostile"
+    clean.mkdir()
+    schemas = hostile / ".cache/aws/cfn-lint/schemas"
+    (schemas / "providers").mkdir(parents=True)
+    (schemas / "resources").mkdir()
+    (schemas / "version.json").write_text('{"schema_date": "2999-01-01T00:00:00Z"}')
+    for region in ("us-east-1", "eu-north-1"):
+        (schemas / f"providers/{region}.json").write_text("{}")
+    rc = "ignore_checks: [E, W]\nregions: [cn-north-1]\nappend_rules: [/nowhere]\n"
+    (hostile / ".cfnlintrc").write_text(rc)
+    (hostile / "project").mkdir()
+    (hostile / "project/.cfnlintrc.yaml").write_text(rc + "unknown_key: true\n")
+    normal = lint_in_a_process(clean)
+    assert [rule for rule, _ in normal[:-1]] == ["E3012", "W9011"]
+    command = {"AWS_REGION": "cn-north-1", "AWS_DEFAULT_REGION": "nowhere", "HOME": str(hostile)}
+    assert lint_in_a_process(hostile / "project", **command) == normal
+    assert lint_in_a_process(hostile, XDG_CACHE_HOME=str(hostile / ".cache"), PYTHONHASHSEED="7") == normal
+
+
+def test_a_known_verdict_needs_no_cfn_lint(tmp_path: Path) -> None:
+    *first, imported = lint_in_a_process(tmp_path, str(tmp_path / "cache"))
+    *second, imported_again = lint_in_a_process(tmp_path, str(tmp_path / "cache"))
+    assert second == first
+    assert (imported, imported_again) == (True, False)

@@ -1,0 +1,174 @@
+"""The bytes of the output: readable, in a steady order, and the same data in both forms."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import yaml
+
+from cfngen.output import render
+from cfngen.output.readme import MARKER, listed
+from cfngen.templates.document import Document
+
+
+@dataclass(frozen=True)
+class Role:
+    """Stands for a `cfngen.userdata.UserData`."""
+
+    role: str = "master"
+    value: Any = None
+    size: int = 12345
+    limit: int = 16384
+    files: dict[str, str] = field(default_factory=lambda: {"user-data.py": "loader ü\n", "boot/master.py": "code\n"})
+
+
+def vpc() -> Document:
+    body = {
+        "Resources": {
+            "Vpc": {
+                "DeletionPolicy": "Delete",
+                "Properties": {"CidrBlock": "10.0.0.0/16", "Tags": [{"Key": "b", "Value": "1"}, {"Key": "a"}]},
+                "Type": "AWS::EC2::VPC",
+            },
+            "Gateway": {"Type": "AWS::EC2::InternetGateway"},
+        },
+        "Parameters": {"Z": {"Type": "String", "Default": "yes"}, "A": {"Type": "String"}},
+        "Outputs": {"Id": {"Value": {"Fn::GetAtt": ["Vpc", "VpcId"]}}},
+        "Description": "Network | of the cluster … all of it",
+        "AWSTemplateFormatVersion": "2010-09-09",
+    }
+    return Document("vpc", body, "cfngen.templates.vpc")
+
+
+def root() -> Document:
+    url = {"Fn::Sub": "https://${Bucket}.s3/${Prefix}vpc.json"}
+    other = {"TemplateURL": "https://elsewhere/other.json", "Parameters": {"File": "vpc.json"}}
+    resources = {
+        "VpcStack": {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}},
+        "Other": {"Type": "AWS::CloudFormation::Stack", "Properties": other},
+    }
+    return Document("cluster", {"Description": "The root", "Resources": resources}, "cfngen.templates.root", ("vpc",))
+
+
+def standalone() -> Document:
+    return Document("standalone", {"Description": "All", "Resources": {}}, "cfngen.templates.standalone")
+
+
+def test_every_file_is_there() -> None:
+    files = render([vpc(), root(), standalone()], [Role(), Role("nodes-gpu", files={"config.json": "{}"})], "json")
+    assert list(files) == [
+        "README.md",
+        "vpc.json",
+        "cluster.json",
+        "standalone.json",
+        "userdata/master/boot/master.py",
+        "userdata/master/user-data.py",
+        "userdata/nodes-gpu/config.json",
+    ]
+    assert files["userdata/master/user-data.py"] == "loader ü\n".encode()
+
+
+def test_json_is_in_the_order_of_reading_and_keeps_the_order_of_names() -> None:
+    text = render([vpc()], [], "json")["vpc.json"].decode()
+    assert json.loads(text) == vpc().body
+    order = ["AWSTemplateFormatVersion", "Description", "Parameters", "Z", "A", "Resources"]
+    order += ["Vpc", "Type", "Properties", "DeletionPolicy", "Gateway", "Outputs"]
+    places = [text.index(f'"{name}"') for name in order if name != "Type"]
+    assert places == sorted(places)
+    assert text.index('"AWS::EC2::VPC"') < text.index('"Properties"')
+    assert text.endswith("}\n")
+    assert "…" in text
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    for form in ("json", "yaml"):
+        assert render([vpc(), root()], [Role()], form) == render([vpc(), root()], [Role()], form)
+
+
+AWKWARD = {
+    "Resources": {
+        "Text": {
+            "A": "yes",
+            "B": "2010-09-09",
+            "C": "0755",
+            "D": "1e3",
+            "E": "",
+            "F": "null",
+            "G": "a: b # c",
+            "H": "~",
+        },
+        "Lines": {
+            "A": "one\ntwo\n",
+            "B": "one\n  two",
+            "C": "\n",
+            "D": " lead\ntrail ",
+            "E": "tab\there",
+            "F": "x\n\n",
+        },
+        "Other": {"A": True, "B": 1, "C": 1.5, "D": [], "E": {}, "F": None, "G": "ü … \u2028", "H": "x" * 500 + " y"},
+    }
+}
+
+
+def test_yaml_is_the_same_data() -> None:
+    shared = [{"Key": "k", "Value": "v"}]
+    body = {**AWKWARD, "Metadata": {"One": shared, "Two": shared}}
+    text = render([Document("awkward", body, "tests"), vpc()], [], "yaml")["awkward.yaml"].decode()
+    assert yaml.safe_load(text) == body
+    assert "&id" not in text, "CloudFormation knows no aliases"
+    assert text.endswith("\n")
+
+
+def test_yaml_reads_well() -> None:
+    text = render([vpc()], [], "yaml")["vpc.yaml"].decode()
+    assert text.startswith("AWSTemplateFormatVersion: '2010-09-09'\nDescription: ")
+    vpc_lines = ["  Vpc:", "    Type: AWS::EC2::VPC", "    Properties:", "      CidrBlock: 10.0.0.0/16", "      Tags:"]
+    assert "\n".join([*vpc_lines, "        - Key: b", ""]) in text
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_nested_templates_are_named_as_they_are_written(form: Any) -> None:
+    text = render([vpc(), root()], [], form)[f"cluster.{form}"].decode()
+    resources = yaml.safe_load(text)["Resources"]
+    assert resources["VpcStack"]["Properties"]["TemplateURL"] == {
+        "Fn::Sub": f"https://${{Bucket}}.s3/${{Prefix}}vpc.{form}"
+    }
+    assert resources["Other"]["Properties"] == root().body["Resources"]["Other"]["Properties"]
+
+
+def test_rendering_does_not_change_the_documents() -> None:
+    document = root()
+    render([vpc(), document], [], "yaml")
+    assert document == root()
+
+
+def test_the_readme_says_what_each_file_is_and_what_to_upload() -> None:
+    files = render([vpc(), root(), standalone()], [Role()], "json")
+    text = files["README.md"].decode()
+    assert text.startswith(MARKER)
+    for line in (
+        "| `vpc.json` | Network \\| of the cluster … all of it |",
+        "| `cluster.json` | The root |",
+        "12,345 of 16,384 bytes",
+        "`standalone.json` is the whole cluster",
+        "stack from the S3 URL of `cluster.json`",
+    ):
+        assert line in text
+    assert listed(text) == files.keys() - {"README.md"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# Notes\n\n<!-- The files of cfngen in this directory:\nvpc.json\n-->",
+        MARKER,
+        f"{MARKER}\n<!-- The files of cfngen in this directory:\nvpc.json\n",
+        f"{MARKER}\n<!-- The files of cfngen in this directory:\n../secret\n/etc/passwd\na/../../b\n\n-->",
+    ],
+)
+def test_what_cfngen_did_not_write_lists_nothing(text: str) -> None:
+    assert listed(text) == frozenset()

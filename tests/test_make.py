@@ -1,0 +1,100 @@
+"""The Makefile, and the virtual environment that its targets make once."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_make_help_names_every_target():
+    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert phony
+    assert set(re.findall(r"^make ([a-z]+)", shown, re.MULTILINE)) == set(phony[1].split()) - {"runtime", "development"}
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout with a Python that only pretends: it notes what it is asked to do."""
+    (tmp_path / ".ci").mkdir()
+    for path in (".ci/venv", "setup.cfg", "pyproject.toml"):
+        (tmp_path / path).write_text((ROOT / path).read_text())
+    python = tmp_path / "python3"
+    python.write_text(
+        "#!/bin/sh\n"
+        'echo "$*" >> "$LOG"\n'
+        'case "$*" in\n'
+        '  *"version_info < "*) exit "${TOO_OLD:-0}" ;;\n'
+        '  *ensurepip*) exit "${NO_VENV:-0}" ;;\n'
+        '  "-m venv --clear .venv") rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;\n'
+        '  *install*) exit "${NO_NETWORK:-0}" ;;\n'
+        "esac\n"
+    )
+    python.chmod(0o755)
+
+    class Checkout:
+        log = tmp_path / "log"
+
+        def venv(self, wanted, **environ):
+            """Run .ci/venv; return its exit code, what it said, and whether it made or installed something."""
+            self.log.write_text("")
+            done = subprocess.run(
+                ["sh", str(tmp_path / ".ci" / "venv"), wanted],
+                env={"PATH": os.environ["PATH"], "PYTHON": str(python), "LOG": str(self.log), **environ},
+                capture_output=True,
+                text=True,
+            )
+            log = self.log.read_text()
+            return done.returncode, done.stdout + done.stderr, ("venv --clear" in log, "install" in log)
+
+    return Checkout()
+
+
+def test_the_environment_is_made_once(checkout):
+    assert checkout.venv("runtime")[::2] == (0, (True, True))
+    assert checkout.venv("runtime") == (0, "", (False, False))
+
+
+def test_development_adds_to_the_runtime_environment_and_serves_as_one(checkout):
+    checkout.venv("runtime")
+    assert checkout.venv("development")[::2] == (0, (False, True))
+    assert checkout.venv("development") == checkout.venv("runtime") == (0, "", (False, False))
+
+
+def test_changed_requirements_make_the_environment_anew(checkout):
+    checkout.venv("development")
+    with (checkout.log.parent / "setup.cfg").open("a") as file:
+        file.write("\n# changed\n")
+    assert checkout.venv("runtime")[::2] == (0, (True, True))
+
+
+def test_an_interrupted_installation_is_begun_again(checkout):
+    checkout.venv("runtime")
+    code, said, _ = checkout.venv("development", NO_NETWORK="1")
+    assert code == 1
+    assert "pip could not install what setup.cfg asks for" in said
+    assert checkout.venv("runtime")[::2] == (0, (True, True))
+
+
+def test_a_python_that_is_too_old_is_refused(checkout):
+    code, said, done = checkout.venv("runtime", TOO_OLD="1")
+    assert (code, done) == (1, (False, False))
+    assert "cfngen needs Python 3.10 or newer: make PYTHON=" in said
+
+
+def test_a_python_without_venv_says_what_to_install(checkout):
+    code, said, done = checkout.venv("runtime", NO_VENV="1")
+    assert (code, done) == (1, (False, False))
+    assert "python3-venv" in said
+
+
+def test_a_python_that_does_not_exist_is_named(checkout):
+    code, said, _ = checkout.venv("runtime", PYTHON="python9")
+    assert code == 1
+    assert "there is no 'python9' on this machine" in said

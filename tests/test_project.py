@@ -1,0 +1,129 @@
+"""The project as a reader meets it: what its pages say exists, and its parts depend on each other as they say."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+
+import cfngen
+from cfngen.cli.application import application
+from cfngen.cli.failures import EXIT_CODES
+from cfngen.cluster.load import load
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
+MODULES = sorted((ROOT / "cfngen").rglob("*.py"))
+
+# Which parts of the package a part may import; `boot` runs on instances and is packed, never imported.
+MAY_IMPORT = {
+    "errors": set(),
+    "releases": {"errors"},
+    "cluster": {"errors", "releases"},
+    "userdata": {"errors", "releases", "cluster"},
+    "templates": {"errors", "releases", "cluster", "userdata"},
+    "lint": {"errors", "templates"},
+    "output": {"errors", "templates", "userdata"},
+    "cli": {"errors", "cluster", "userdata", "templates", "lint", "output", "releases"},
+    "boot": set(),
+    "__main__": {"cli"},
+}
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def part(module: Path) -> str:
+    return module.relative_to(ROOT / "cfngen").parts[0].removesuffix(".py")
+
+
+def imports(module: Path) -> set[str]:
+    """The parts of cfngen that a module imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module or "")
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    names = {each.split(".")[1] for each in found if each.startswith("cfngen.")}
+    return {each for each in names if (ROOT / "cfngen" / each).is_dir() or (ROOT / "cfngen" / f"{each}.py").exists()}
+
+
+def options(command: click.Command) -> set[str]:
+    return {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts} | {"--help"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", linked.read_text(), re.MULTILINE)
+            anchors = {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            assert anchor in anchors, target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_commands_of_the_pages_exist(page):
+    context = click.Context(application)
+    code = re.findall(r"`([^`\n]+)`|^    (.+)$", page.read_text(), re.MULTILINE)
+    for line in (span or block for span, block in code):
+        for called in re.findall(r"(?:^|[ /(])cfngen ([a-z]+[^#|]*)", line):
+            words = called.split()
+            command = application.get_command(context, words[0])
+            assert command, line
+            assert {word for word in words if word.startswith("--")} <= options(command), line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_make_targets_of_the_pages_exist(page):
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    commands = re.findall(r"(?:^    |`)make ([a-z ]+)", page.read_text(), re.MULTILINE)
+    assert {word for command in commands for word in command.split()} <= targets
+
+
+def test_the_exit_codes_of_the_readme_are_those_of_the_program():
+    rows = dict(re.findall(r"^\| (\d+) \| (.*) \|$", (ROOT / "README.md").read_text(), re.MULTILINE))
+    assert rows == {
+        str(code): meaning.replace("--debug", "`--debug`").replace("templates --check", "`templates --check`")
+        for code, meaning in EXIT_CODES.items()
+    }
+
+
+def test_the_changelog_knows_this_version():
+    assert f"\n## {cfngen.__version__} " in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_cluster_file_of_the_readme_is_one(tmp_path):
+    text = (ROOT / "README.md").read_text()
+    block = re.search(r"For example:\n\n((?:    .*\n|\n)+)", text)
+    assert block
+    file = tmp_path / "cluster.yaml"
+    file.write_text("".join(line[4:] for line in block[1].splitlines(keepends=True)))
+    cluster = load(file, environ={}).cluster
+    assert [group.name for group in cluster.node_groups] == [
+        group["name"] for group in yaml.safe_load(file.read_text())["nodeGroups"]
+    ]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name)
+def test_a_part_imports_only_the_parts_below_it(module):
+    if module.parent == ROOT / "cfngen" and module.name == "__init__.py":
+        assert imports(module) == set()
+    else:
+        assert imports(module) - {part(module)} <= MAY_IMPORT[part(module)]
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("examples/*.yaml")), ids=name)
+def test_the_examples_are_cluster_files_without_warnings(file):
+    assert load(file, environ={}).warnings == ()

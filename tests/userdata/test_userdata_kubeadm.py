@@ -1,0 +1,188 @@
+"""kubeadm's and the kubelet's configuration, field by field against v1beta4."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from cfngen.cluster.model import Cluster
+from cfngen.userdata import kubeadm, roles
+
+# Fields of https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/ that may stand at each place.
+FIELDS = {
+    "InitConfiguration": {
+        "bootstrapTokens",
+        "dryRun",
+        "nodeRegistration",
+        "localAPIEndpoint",
+        "certificateKey",
+        "skipPhases",
+        "patches",
+        "timeouts",
+    },
+    "ClusterConfiguration": {
+        "etcd",
+        "networking",
+        "kubernetesVersion",
+        "controlPlaneEndpoint",
+        "apiServer",
+        "controllerManager",
+        "scheduler",
+        "dns",
+        "proxy",
+        "certificatesDir",
+        "imageRepository",
+        "featureGates",
+        "clusterName",
+        "encryptionAlgorithm",
+        "certificateValidityPeriod",
+        "caCertificateValidityPeriod",
+    },
+    "JoinConfiguration": {
+        "dryRun",
+        "nodeRegistration",
+        "caCertPath",
+        "discovery",
+        "controlPlane",
+        "skipPhases",
+        "patches",
+        "timeouts",
+    },
+    "nodeRegistration": {
+        "name",
+        "criSocket",
+        "taints",
+        "kubeletExtraArgs",
+        "ignorePreflightErrors",
+        "imagePullPolicy",
+        "imagePullSerial",
+    },
+}
+
+
+def cluster(**data: Any) -> Cluster:
+    return Cluster.model_validate(data)
+
+
+def init(given: Cluster) -> tuple[dict[str, Any], dict[str, Any]]:
+    first, second = kubeadm.init(given)
+    return first, second
+
+
+def arguments(found: list[dict[str, str]]) -> dict[str, str]:
+    assert all(set(each) == {"name", "value"} for each in found)
+    return {each["name"]: each["value"] for each in found}
+
+
+@pytest.mark.parametrize("document", [*kubeadm.init(Cluster()), kubeadm.join()], ids=lambda each: str(each["kind"]))
+def test_every_field_exists_in_v1beta4(document: dict[str, Any]) -> None:
+    assert document["apiVersion"] == "kubeadm.k8s.io/v1beta4"
+    assert set(document) - {"apiVersion", "kind"} <= FIELDS[document["kind"]]
+    assert set(document.get("nodeRegistration", {})) <= FIELDS["nodeRegistration"]
+
+
+def test_init_configuration_names_the_instance_and_its_fixed_address() -> None:
+    document, _ = init(Cluster())
+    assert document["localAPIEndpoint"] == {"advertiseAddress": "${privateAddress}", "bindPort": 443}
+    registration = document["nodeRegistration"]
+    assert registration["name"] == "${instanceId}"
+    assert registration["criSocket"] == "unix:///run/containerd/containerd.sock"
+    assert registration["taints"] == [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]
+    assert arguments(registration["kubeletExtraArgs"]) == {
+        "cloud-provider": "external",
+        "image-credential-provider-bin-dir": "/usr/local/bin",
+        "image-credential-provider-config": "/etc/kubernetes/credential-providers.json",
+        "node-ip": "${address}",
+    }
+    assert document["patches"] == {"directory": "/opt/cfngen/patches"}
+
+
+def test_cluster_configuration_of_the_default_cluster() -> None:
+    _, document = init(Cluster())
+    assert document == {
+        "apiVersion": "kubeadm.k8s.io/v1beta4",
+        "kind": "ClusterConfiguration",
+        "clusterName": "kubernetes",
+        "kubernetesVersion": "v1.36.3",
+        "controlPlaneEndpoint": "${privateAddress}:443",
+        "networking": {"podSubnet": "10.244.0.0/16", "serviceSubnet": "10.0.0.0/16", "dnsDomain": "cluster.local"},
+        "apiServer": {"certSANs": ["${privateAddress}", "${publicAddress}", "127.0.0.1", "localhost"]},
+        "controllerManager": {
+            "extraArgs": [
+                {"name": "allocate-node-cidrs", "value": "true"},
+                {"name": "cloud-provider", "value": "external"},
+                {"name": "cluster-cidr", "value": "10.244.0.0/16"},
+                {"name": "configure-cloud-routes", "value": "false"},
+            ]
+        },
+        "etcd": {"local": {"dataDir": "/mnt/master/etcd"}},
+    }
+
+
+def test_certificate_holds_every_name_a_client_uses() -> None:
+    _, document = init(cluster(api={"public": False, "additionalNames": ["api.example.com"], "port": 6443}))
+    assert document["apiServer"]["certSANs"] == ["${privateAddress}", "127.0.0.1", "localhost", "api.example.com"]
+    assert document["controlPlaneEndpoint"] == "${privateAddress}:6443"
+
+
+def test_users_cluster_configuration_is_merged_field_by_field() -> None:
+    configuration = {
+        "apiServer": {"extraArgs": [{"name": "audit-log-path", "value": "-"}]},
+        "controllerManager": {
+            "extraArgs": [{"name": "cluster-cidr", "value": "10.0.0.0/8"}, {"name": "v", "value": "4"}]
+        },
+        "imageRepository": "registry.example.com/k8s",
+    }
+    _, document = init(cluster(kubernetes={"clusterConfiguration": configuration}))
+    assert document["apiServer"]["certSANs"][0] == "${privateAddress}"
+    assert document["apiServer"]["extraArgs"] == [{"name": "audit-log-path", "value": "-"}]
+    assert arguments(document["controllerManager"]["extraArgs"]) == {
+        "allocate-node-cidrs": "true",
+        "cloud-provider": "external",
+        "cluster-cidr": "10.0.0.0/8",
+        "configure-cloud-routes": "false",
+        "v": "4",
+    }
+    assert document["imageRepository"] == "registry.example.com/k8s"
+    assert document["etcd"] == {"local": {"dataDir": "/mnt/master/etcd"}}
+
+
+def test_merging_changes_neither_side() -> None:
+    base, override = {"a": {"b": 1}, "l": [{"name": "x", "v": 1}]}, {"a": {"c": 2}, "l": [{"name": "x", "w": 2}]}
+    before = json.dumps([base, override])
+    assert kubeadm.merge(base, override) == {"a": {"b": 1, "c": 2}, "l": [{"name": "x", "v": 1, "w": 2}]}
+    assert json.dumps([base, override]) == before
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [({"l": [3]}, {"l": [3]}), ({"l": []}, {"l": []}), ({"l": None}, {"l": None}), ({"l": {"a": 1}}, {"l": {"a": 1}})],
+)
+def test_other_lists_are_replaced(override: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert kubeadm.merge({"l": [1, 2]}, override) == expected
+
+
+def test_kubelet_of_every_role_gets_the_users_settings_so_that_a_change_rolls_every_group() -> None:
+    given = cluster(kubernetes={"kubeletConfiguration": {"maxPods": 50, "evictionHard": {"memory.available": "1Gi"}}})
+    for found in roles(given):
+        settings = json.loads(found.files["config.json"])["kubelet"]
+        assert settings["maxPods"] == 50
+        assert settings["evictionHard"] == {
+            "imagefs.available": "10%",
+            "memory.available": "1Gi",
+            "nodefs.available": "10%",
+            "nodefs.inodesFree": "5%",
+        }
+        assert settings["cgroupDriver"] == "systemd"
+        assert settings["clusterDNS"] == ["10.0.0.10"]
+        assert (settings["shutdownGracePeriod"], settings["shutdownGracePeriodCriticalPods"]) == ("30s", "10s")
+        assert settings["rotateCertificates"] is True
+        assert settings["serverTLSBootstrap"] is False
+
+
+def test_join_configuration_leaves_discovery_to_the_instance() -> None:
+    document = kubeadm.join()
+    assert "discovery" not in document
+    assert document["nodeRegistration"]["name"] == "${instanceId}"

@@ -1,0 +1,95 @@
+"""The boot program as it is packed: the same program in fewer characters."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from cfngen.userdata.source import MODULES, packed, source, strip
+
+ALL = sorted({module for modules in MODULES.values() for module in modules})
+
+
+class Bare(ast.NodeTransformer):
+    """Removes from a syntax tree what packing removes from the text."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self._without_docstring(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return self._without_docstring(node)
+
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        return self._without_docstring(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        assert node.value
+        return ast.Assign(targets=[node.target], value=self.visit(node.value), type_comment=None)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
+        return None if node.module == "__future__" else node
+
+    def _without_docstring(self, node: ast.Module | ast.ClassDef | ast.FunctionDef) -> ast.AST:
+        if ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or ([] if isinstance(node, ast.Module) else [ast.Pass()])
+        return self.generic_visit(node)
+
+
+@pytest.mark.parametrize("module", ALL)
+def test_packed_module_is_the_same_program(module: str) -> None:
+    expected = Bare().visit(ast.parse(source(module)))
+    assert ast.dump(ast.parse(packed(module))) == ast.dump(expected)
+
+
+@pytest.mark.parametrize("module", ALL)
+def test_module_compiles_under_the_oldest_python_of_the_distributions(module: str) -> None:
+    compile(packed(module), module, "exec")
+    ast.parse(source(module), feature_version=(3, 9))
+    ast.parse(packed(module), feature_version=(3, 9))
+
+
+@pytest.mark.parametrize("module", ALL)
+def test_packed_module_has_no_comment_and_no_blank_line(module: str) -> None:
+    lines = packed(module).splitlines()
+    assert all(line.strip() and not line.lstrip().startswith("#") for line in lines)
+
+
+@pytest.mark.parametrize("role", MODULES)
+def test_role_has_every_module_that_its_modules_import(role: str) -> None:
+    for module in MODULES[role]:
+        for node in ast.walk(ast.parse(source(module))):
+            if isinstance(node, ast.ImportFrom) and node.level == 1:
+                wanted = [node.module] if node.module else [alias.name for alias in node.names]
+                assert set(wanted) <= set(MODULES[role]), module
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x = 1  # why\n", "x=1\n"),
+        ('x = "# no comment"\n', 'x="# no comment"\n'),
+        ("x = f\"{a + b} # {c['d']!r:>{w}}\" # e\n", "x=f\"{a + b} # {c['d']!r:>{w}}\"\n"),
+        ('"""Module."""\n\nx = 1\n', "x=1\n"),
+        ('def f():\n    """Docstring."""\n', "def f():\n pass\n"),
+        ('class A:\n    """Docstring.\n\n    More.\n    """\n\n    x = 1\n', "class A:\n x=1\n"),
+        ("def f(a: int, *b: str, c: int = 1, **d: dict[str, int]) -> list[str]: ...\n", "def f(a,*b,c=1,**d):...\n"),
+        ("x: dict[str, int] = {}\n", "x={}\n"),
+        ("x = {\n    'a': 1,\n    # b\n    'b': 2,\n}\n", "x={'a':1,'b':2,}\n"),
+        ("from __future__ import annotations\nimport os\n", "import os\n"),
+        ("if a:\n    if b:\n        c()\nd()\n", "if a:\n if b:\n  c()\nd()\n"),
+        ('x = """one\n    # two\n\n  three"""\n', 'x="""one\n    # two\n\n  three"""\n'),
+        ("x = a if not b else lambda *c, d=1: c[1:] or -1\n", "x=a if not b else lambda*c,d=1:c[1:]or-1\n"),
+        ("raise E('x') from e\n", "raise E('x')from e\n"),
+        ("x = 1 if y else 0\n", "x=1 if y else 0\n"),
+        ("from . import a\n", "from.import a\n"),
+        ("x = r'a' u'c' in v\n", "x=r'a'u'c'in v\n"),
+    ],
+)
+def test_strip(text: str, expected: str) -> None:
+    assert strip(text) == expected

@@ -41,9 +41,9 @@ def settings(machine: Machine, config: dict[str, Any]) -> str:
     """Put the files of /opt/cfngen/files in place, load kernel modules, set kernel parameters, turn swap off."""
     files = {path[len(FILES) :]: fill(machine.read(path), config["facts"]) for path in machine.glob(FILES + "/**/*")}
     changed = [path for path, text in files.items() if machine.write(path, text)]
-    # A kernel may have them built in, and kubeadm checks what matters.
+    # A kernel may have modules built in or refuse a parameter; kubeadm checks the ones that matter.
     machine.run("modprobe", "-a", "overlay", "br_netfilter", expect=(0, 1))
-    machine.run("sysctl", "-e", "-p", SYSCTL)
+    machine.run("sysctl", "-e", "-p", SYSCTL, expect=(0, 1))
     if len(machine.read("/proc/swaps").splitlines()) > 1:
         machine.run("swapoff", "-a")
         machine.run("systemctl", "mask", "swap.target")

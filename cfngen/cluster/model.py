@@ -53,7 +53,9 @@ class Vpc(Model):
 class Subnet(Model):
     """One subnet in one Availability Zone: created with `cidr`, or an existing one named by `id`."""
 
-    zone: values.Zone = Field("us-west-2a", description="Availability Zone of the subnet.")
+    zone: values.Zone = Field(
+        "us-west-2a", description="Availability Zone of the subnet. Default: the region's first without one."
+    )
     id: values.SubnetId | None = Field(None, description="Id of an existing subnet to use instead of creating one.")
     cidr: values.Cidr = Field(
         IPv4Network("172.20.0.0/24"),
@@ -183,7 +185,7 @@ class Instances(Model):
         (), max_length=10, description="ARNs of further managed policies for the instances' role."
     )
     creation_timeout: int = Field(
-        20, ge=5, le=360, description="Minutes an instance may take to report success before the stack gives up."
+        20, ge=5, le=60, description="Minutes an instance may take to report success before the stack gives up."
     )
 
 

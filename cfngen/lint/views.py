@@ -116,5 +116,5 @@ def _missing(document: Document, logical_id: str, name: str | None) -> Finding:
         path=("Resources", logical_id, "Properties", "TemplateURL"),
         document=document.name,
         module=document.module,
-        further="cfngen.lint.views",
+        further="a nested stack is checked against the document that its TemplateURL names: cfngen.lint.views",
     )

@@ -93,8 +93,8 @@ def test_an_existing_network_makes_no_vpc_stack(templates: Any) -> None:
 
 
 def test_subnets_in_an_existing_vpc_ask_for_the_internet_gateway(templates: Any) -> None:
-    subnets = [{"zone": "us-west-2a", "cidr": "172.20.8.0/24"}]
-    found = templates({"network": {"vpc": {"id": "vpc-0123456789abcdef0", "cidr": "172.20.0.0/16"}, "subnets": subnets}})
+    vpc = {"id": "vpc-0123456789abcdef0", "cidr": "172.20.0.0/16"}
+    found = templates({"network": {"vpc": vpc, "subnets": [{"zone": "us-west-2a", "cidr": "172.20.8.0/24"}]}})
     assert "Default" not in found["standalone"]["Parameters"]["InternetGatewayId"]
     assert not found.of_type("AWS::EC2::VPC")
     assert found.of_type("AWS::EC2::Subnet")

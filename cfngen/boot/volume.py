@@ -27,7 +27,7 @@ def volume(machine: Machine, config: dict[str, Any]) -> str:
         holds = content.get("TYPE") or content.get("PTTYPE")
         raise BootError(f"{name} holds {holds}, not ext4, and is left as it is", "is it the right volume?")
     if not machine.mounted(MOUNT):
-        _mount(machine, content["UUID"])
+        _mount(machine, device, content["UUID"])
     machine.run("resize2fs", device)
     return f"{name} is {device}{', formatted' if blank else ''}, mounted at {MOUNT}"
 
@@ -79,7 +79,7 @@ def _content(machine: Machine, device: str) -> dict[str, str]:
     return dict(re.findall(r"(?m)^(\w+)=(.*)$", text))
 
 
-def _mount(machine: Machine, uuid: str) -> None:
+def _mount(machine: Machine, device: str, uuid: str) -> None:
     # By UUID: the name of an NVMe disk may change with a reboot. nofail: without its volume a master must still let
     # people in; its kubelet's unit requires the mount.
     line = f"UUID={uuid} {MOUNT} ext4 noatime,nofail 0 2"
@@ -87,4 +87,8 @@ def _mount(machine: Machine, uuid: str) -> None:
     machine.write(FSTAB, "\n".join([*others, line, ""]))
     machine.run("mkdir", "-p", MOUNT)
     machine.run("systemctl", "daemon-reload")
-    machine.run("mount", MOUNT)
+    # Not by the line just written: with nofail, mount says nothing if the UUID is not known yet, and etcd would begin
+    # an empty cluster on the root disk.
+    machine.run("mount", "-o", "noatime", device, MOUNT)
+    if not machine.mounted(MOUNT):
+        raise BootError(f"{device} does not stay mounted at {MOUNT}", "journalctl -b | grep -i mount")

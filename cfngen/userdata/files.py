@@ -117,7 +117,7 @@ def kubelet_unit(*, master: bool) -> str:
         "Description=Kubernetes node agent",
         "Wants=network-online.target",
         "After=network-online.target containerd.service",
-        *([f"RequiresMountsFor={MASTER_MOUNT}"] if master else []),
+        *([f"RequiresMountsFor={MASTER_MOUNT}", f"AssertPathIsMountPoint={MASTER_MOUNT}"] if master else []),
         "StartLimitIntervalSec=0",
         "",
         "[Service]",

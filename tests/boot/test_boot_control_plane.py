@@ -234,7 +234,7 @@ def test_resolver_follows_the_distribution_unless_the_user_says_otherwise() -> N
 def test_add_ons_are_applied_through_standard_input_and_tried_again() -> None:
     machine, answers = Master(), [(1, "the server is currently unable to handle the request"), (0, "")]
     machine.on("kubectl .* apply", lambda _: answers.pop(0))
-    assert control_plane.addons(machine, configuration()) == "DaemonSet cloud-controller-manager"
+    assert control_plane.addons(machine, configuration()) == "applied 1 objects"
     command = machine.ran("kubectl .* apply")[-1]
     assert command.endswith("apply --server-side --force-conflicts -f -")
     assert json.loads(machine.stdin[command])["kind"] == "DaemonSet"

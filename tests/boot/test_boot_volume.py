@@ -55,7 +55,13 @@ class Ec2:
 def machine() -> ScriptedMachine:
     machine = ScriptedMachine()
     machine.on("blkid", (0, EXT4))
+    machine.on("mount", lambda _: _mount(machine))
     return machine
+
+
+def _mount(machine: ScriptedMachine) -> tuple[int, str]:
+    machine.mounts.add(MOUNT)
+    return 0, ""
 
 
 def run(machine: ScriptedMachine) -> str:
@@ -70,8 +76,11 @@ def test_free_volume_is_attached_and_mounted(machine: ScriptedMachine) -> None:
         "LABEL=root / ext4 defaults 0 1\nUUID=aaaa-bbbb /mnt/master ext4 noatime,nofail 0 2\n"
     )
     assert machine.ran("mkfs") == []
-    assert machine.commands[-2:] == [f"mount {MOUNT}", "resize2fs /dev/nvme1n1"]
-    assert machine.commands.index("systemctl daemon-reload") < machine.commands.index(f"mount {MOUNT}")
+    assert machine.commands[-3:] == [
+        "systemctl daemon-reload",
+        "mount -o noatime /dev/nvme1n1 /mnt/master",
+        "resize2fs /dev/nvme1n1",
+    ]
 
 
 def test_device_names_in_use_are_passed_over(machine: ScriptedMachine) -> None:
@@ -172,3 +181,10 @@ def test_old_fstab_line_of_the_mount_point_is_replaced(machine: ScriptedMachine)
     assert [line for line in machine.files[FSTAB].splitlines() if MOUNT in line] == [
         "UUID=aaaa-bbbb /mnt/master ext4 noatime,nofail 0 2"
     ]
+
+
+def test_mount_that_does_not_take_is_noticed_before_etcd_writes_to_the_root_disk(machine: ScriptedMachine) -> None:
+    Ec2(machine, ("available", None, ""))
+    machine.on("mount", (0, ""))
+    with pytest.raises(BootError, match="/dev/nvme1n1 does not stay mounted at /mnt/master"):
+        run(machine)

@@ -115,8 +115,9 @@ def test_pods_keep_their_address_towards_other_pods_and_the_given_range(
 
 
 def test_masters_kubelet_never_runs_without_its_volume_and_a_nodes_needs_none() -> None:
-    assert "RequiresMountsFor=/mnt/master\n" in of("master").files[UNITS + "kubelet.service"]
-    assert "RequiresMountsFor" not in of("nodes-nodes").files[UNITS + "kubelet.service"]
+    unit = of("master").files[UNITS + "kubelet.service"]
+    assert "RequiresMountsFor=/mnt/master\nAssertPathIsMountPoint=/mnt/master\n" in unit
+    assert "/mnt/master" not in of("nodes-nodes").files[UNITS + "kubelet.service"]
 
 
 def test_join_information_is_renewed_several_times_in_a_tokens_life() -> None:

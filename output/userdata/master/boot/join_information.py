@@ -1,0 +1,76 @@
+"""What a node needs to join, published in a secret that nodes may read: endpoint, CA hash, a token for a day."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+from typing import Any
+
+from .authorities import PKI
+from .control_plane import kubectl
+from .machine import Machine
+
+# Seconds; a timer renews it every six hours.
+LIFETIME = 24 * 3600
+TIMER = "cfngen-join.timer"
+
+
+def publish(machine: Machine, config: dict[str, Any]) -> str:
+    """Make a bootstrap token, publish it, and let the timer do so again."""
+    identity, secret = (_letters(6), _letters(16))
+    expires = machine.time(LIFETIME)
+    token = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "bootstrap.kubernetes.io/token",
+        "metadata": {"name": "bootstrap-token-" + identity, "namespace": "kube-system"},
+        "stringData": {
+            "token-id": identity,
+            "token-secret": secret,
+            "expiration": expires,
+            "usage-bootstrap-authentication": "true",
+            "usage-bootstrap-signing": "true",
+            "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
+        },
+    }
+    kubectl(machine, "create", "-f", "-", stdin=json.dumps(token))
+    information = {
+        "endpoint": config["endpoint"],
+        "caHash": ca_hash(machine.read(PKI + "ca.crt")),
+        "token": f"{identity}.{secret}",
+        "expires": expires,
+    }
+    arn = config["facts"]["joinSecretArn"]
+    machine.aws("secretsmanager", "put_secret_value", SecretId=arn, SecretString=json.dumps(information))
+    machine.run("systemctl", "enable", "--now", TIMER)
+    return f"nodes may join {config['endpoint']} with a token until {expires}"
+
+
+def ca_hash(pem: str) -> str:
+    """Return the hash of a certificate's public key as kubeadm wants it: SHA-256 of its SubjectPublicKeyInfo.
+
+    Args:
+        pem: text whose first certificate is meant.
+    """
+    der = base64.b64decode(pem.partition("-----BEGIN CERTIFICATE-----")[2].partition("-----END")[0])
+    certificate = _content(der, 0)[0]
+    position = _content(der, certificate)[0]
+    # TBSCertificate (RFC 5280, 4.1): [0] version, serialNumber, signature, issuer, validity, subject, the key.
+    for _ in range(6 if der[position] == 0xA0 else 5):
+        position = _content(der, position)[1]
+    return "sha256:" + hashlib.sha256(der[position : _content(der, position)[1]]).hexdigest()
+
+
+def _content(der: bytes, position: int) -> tuple[int, int]:
+    """Return where the content of the DER element at `position` begins and ends."""
+    length, begin = der[position + 1], position + 2
+    if length & 0x80:
+        begin += length & 0x7F
+        length = int.from_bytes(der[position + 2 : begin], "big")
+    return begin, begin + length
+
+
+def _letters(count: int) -> str:
+    return "".join(secrets.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(count))

@@ -1,0 +1,79 @@
+"""What masters and nodes have in common: packages, files, kernel settings, downloads, services."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from .machine import HOME, BootError, Machine, fill
+
+FILES = HOME + "/files"
+SYSCTL = "/etc/sysctl.d/99-cfngen.conf"
+# DPkg::Lock::Timeout does not cover the lock of `apt-get update`: another update is waited out by trying again.
+APT = ("apt-get", "-y", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=5", "--no-install-recommends")
+
+
+def packages(machine: Machine, config: dict[str, Any]) -> str:
+    """Install what the image lacks: boto3 and the programs of `config["packages"]` (program: apt's, dnf's package)."""
+    apt = machine.which("apt-get")
+    missing = [names[0 if apt else 1] for program, names in config["packages"].items() if not machine.which(program)]
+    if not machine.has_boto3():
+        missing.append("python3-boto3")
+    if not missing:
+        return "nothing to install"
+
+    def install() -> None:
+        if apt:
+            machine.run("dpkg", "--configure", "-a")
+            machine.run(*APT, "update")
+            machine.run(*APT, "install", *missing)
+        else:
+            machine.run("dnf", "-y", "install", *missing)
+
+    names = ", ".join(missing)
+    machine.wait("packages " + names, install, "can the instance reach its package mirror?", 300, BootError)
+    if not machine.has_boto3():
+        raise BootError("Python cannot import boto3", "is /usr/bin/python3 the distribution's?")
+    return "installed " + names
+
+
+def settings(machine: Machine, config: dict[str, Any]) -> str:
+    """Put the files of /opt/cfngen/files in place, load kernel modules, set kernel parameters, turn swap off."""
+    files = {path[len(FILES) :]: fill(machine.read(path), config["facts"]) for path in machine.glob(FILES + "/**/*")}
+    changed = [path for path, text in files.items() if machine.write(path, text)]
+    # A kernel may have modules built in or refuse a parameter; kubeadm checks the ones that matter.
+    machine.run("modprobe", "-a", "overlay", "br_netfilter", expect=(0, 1))
+    machine.run("sysctl", "-e", "-p", SYSCTL, expect=(0, 1))
+    if len(machine.read("/proc/swaps").splitlines()) > 1:
+        machine.run("swapoff", "-a")
+        machine.run("systemctl", "mask", "swap.target")
+    return f"wrote {len(changed)} of {len(files)} files"
+
+
+def downloads(machine: Machine, config: dict[str, Any]) -> str:
+    """Fetch what is not there with the right digest, four files at a time; unpack archives."""
+
+    def provide(asset: dict[str, str]) -> bool:
+        url, sha256, folder = asset["url"], asset["sha256"], asset.get("folder")
+        path = asset.get("file") or f"{HOME}/downloads/{url.rpartition('/')[2]}"
+        missing = machine.sha256(path) != sha256
+        if missing:
+            hint = f"can the instance reach {url}?"
+            machine.wait("download", lambda: machine.download(url, path, sha256), hint, 180, (BootError, OSError))
+        if folder and machine.read(path + ".unpacked") != sha256:
+            machine.run("mkdir", "-p", folder)
+            machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner")
+            machine.write(path + ".unpacked", sha256)
+        return missing
+
+    with ThreadPoolExecutor(4) as pool:
+        fetched = list(pool.map(provide, config["assets"]))
+    return f"fetched {sum(fetched)} of {len(fetched)} files"
+
+
+def services(machine: Machine, config: dict[str, Any]) -> str:
+    """Start the container runtime and the masquerading of pods; let the kubelet start at later boots."""
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "enable", "--now", *config["services"])
+    machine.run("systemctl", "enable", "kubelet")
+    return ", ".join(config["services"]) + " running"

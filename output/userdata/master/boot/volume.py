@@ -1,0 +1,94 @@
+"""The master's data volume: attached, found, formatted only if blank, grown, mounted."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .machine import BootError, Machine, Pending
+from .sequence import remaining
+
+MOUNT = "/mnt/master"
+FSTAB = "/etc/fstab"
+
+
+def volume(machine: Machine, config: dict[str, Any]) -> str:
+    """Attach the slot's volume to this instance and mount it at `/mnt/master`."""
+    name = config["facts"]["volumeId"]
+    hint = "terminate the instance that holds it, or detach it in the EC2 console"
+    seconds = remaining(machine, config)
+    attached = machine.wait(f"{name} to be attached", lambda: _attach(machine, config), hint, seconds)
+    device = machine.wait(f"the disk of {name}", lambda: _disk(machine, name, attached), "does lsblk show it?")
+    blank = not _content(machine, device)
+    if blank:
+        machine.run("mkfs.ext4", "-q", "-m", "0", "-L", "cfngen-master", device)
+    content = _content(machine, device)
+    if content.get("TYPE") != "ext4":
+        holds = content.get("TYPE") or content.get("PTTYPE")
+        raise BootError(f"{name} holds {holds}, not ext4, and is left as it is", "is it the right volume?")
+    if not machine.mounted(MOUNT):
+        _mount(machine, device, content["UUID"])
+    machine.run("resize2fs", device)
+    return f"{name} is {device}{', formatted' if blank else ''}, mounted at {MOUNT}"
+
+
+def _attach(machine: Machine, config: dict[str, Any]) -> str:
+    """Return the device name under which the volume is attached to this instance."""
+    name, instance = config["facts"]["volumeId"], config["facts"]["instanceId"]
+    found = machine.aws("ec2", "describe_volumes", VolumeIds=[name])["Volumes"][0]
+    for attachment in found.get("Attachments", []):
+        if attachment["InstanceId"] == instance and attachment["State"] == "attached":
+            return str(attachment["Device"])
+        raise Pending(f"it is {attachment['State']} to {attachment['InstanceId']}")
+    if found["State"] != "available":
+        raise Pending(f"it is {found['State']}")
+    own = [{"Name": "attachment.instance-id", "Values": [instance]}]
+    volumes = machine.aws("ec2", "describe_volumes", Filters=own)["Volumes"]
+    taken = {attachment["Device"] for each in volumes for attachment in each["Attachments"]}
+    # /dev/sdf to /dev/sdp are EC2's names for EBS volumes; the kernel calls the disk something else.
+    device = next(each for each in (f"/dev/sd{letter}" for letter in "fghijklmnop") if each not in taken)
+    answer = machine.aws(
+        "ec2",
+        "attach_volume",
+        "VolumeInUse",
+        "IncorrectState",
+        "InvalidParameterValue",
+        VolumeId=name,
+        InstanceId=instance,
+        Device=device,
+    )
+    raise Pending(answer.get("Error", {}).get("Message", "it is attaching"))
+
+
+def _disk(machine: Machine, name: str, attached: str) -> str:
+    """Return the disk of a volume: on Nitro its serial number is the volume's id, on Xen the name follows EC2's."""
+    for path in machine.glob("/sys/block/nvme*/device/serial"):
+        if machine.read(path).strip() == name.replace("-", ""):
+            return "/dev/" + path.split("/")[3]
+    for path in (attached.replace("/dev/sd", "/dev/xvd"), attached):
+        if machine.exists(path):
+            return path
+    raise Pending("the kernel shows no such disk")
+
+
+def _content(machine: Machine, device: str) -> dict[str, str]:
+    """Return what `blkid` finds on a disk, e.g. TYPE and UUID; nothing if it is blank."""
+    # blkid's exit code 2 means blank, but also unreadable: reading first tells the two apart.
+    machine.run("dd", f"if={device}", "of=/dev/null", "bs=1M", "count=1")
+    _, text = machine.run("blkid", "-p", "-o", "export", device, expect=(0, 2))
+    return dict(re.findall(r"(?m)^(\w+)=(.*)$", text))
+
+
+def _mount(machine: Machine, device: str, uuid: str) -> None:
+    # By UUID: the name of an NVMe disk may change with a reboot. nofail: without its volume a master must still let
+    # people in; its kubelet's unit requires the mount.
+    line = f"UUID={uuid} {MOUNT} ext4 noatime,nofail 0 2"
+    others = [each for each in machine.read(FSTAB).splitlines() if f" {MOUNT} " not in each]
+    machine.write(FSTAB, "\n".join([*others, line, ""]))
+    machine.run("mkdir", "-p", MOUNT)
+    machine.run("systemctl", "daemon-reload")
+    # Not by the line just written: with nofail, mount says nothing if the UUID is not known yet, and etcd would begin
+    # an empty cluster on the root disk.
+    machine.run("mount", "-o", "noatime", device, MOUNT)
+    if not machine.mounted(MOUNT):
+        raise BootError(f"{device} does not stay mounted at {MOUNT}", "journalctl -b | grep -i mount")

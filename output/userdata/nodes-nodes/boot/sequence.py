@@ -1,0 +1,113 @@
+"""Runs a role's steps in order, says what each did and how long it took, and tells CloudFormation how it ended."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from importlib import import_module
+from typing import Any, Callable
+
+from .machine import HOME, LOG, BootError, Machine, fill
+
+SIGNALLED = HOME + "/signalled"
+# A step takes the role's configuration, does its part if that is not done yet, and returns what a person should know.
+Step = Callable[[Machine, "dict[str, Any]"], str]
+
+
+def main(arguments: list[str]) -> int:
+    """Run the steps of the configured role: all of them, or with `renew` those that renew the join information."""
+    machine = Machine()
+    config = json.loads(machine.read(HOME + "/config.json"))
+    config["references"] = json.loads(machine.read(HOME + "/references.json"))
+    role = import_module("." + config["role"], __package__)
+    if arguments == ["renew"]:
+        return run(machine, config, role.RENEW, final=False)
+    return run(machine, config, role.STEPS)
+
+
+def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final: bool = True) -> int:
+    """Run steps one after another, the instance's identity first; stop at the first failure.
+
+    Args:
+        machine: the instance.
+        config: the role's configuration; what steps find out is added to it.
+        steps: functions by name, in order.
+        final: whether CloudFormation hears how it ended.
+
+    Returns:
+        The process's exit code.
+    """
+    machine.region = config["region"]
+    config["deadline"] = machine.clock() + config["timeout"] * 60 - 120
+    begin = machine.clock()
+    steps = {"identity": identity, **steps, **({"signal": succeed} if final else {})}
+    for number, (name, step) in enumerate(steps.items(), 1):
+        title, start = f"[{number}/{len(steps)}] {name}", machine.clock()
+        try:
+            outcome = step(machine, config)
+        except BootError as error:
+            failure, hint = str(error), error.hint
+        except Exception as error:  # noqa: BLE001 - whatever it is, CloudFormation and the console must hear of it
+            machine.log(traceback.format_exc())
+            failure, hint = f"{type(error).__name__}: {error}", f"see {LOG}"
+        else:
+            machine.say(f"{title}: {outcome} ({machine.clock() - start:.1f} s)")
+            continue
+        machine.say(f"{title} FAILED after {machine.clock() - start:.1f} s: {failure}. What to do: {hint}")
+        if final:
+            try:
+                machine.say(signal(machine, config, "FAILURE"))
+            except (BootError, ImportError, KeyError) as error:
+                # Without boto3 or an identity nothing can be told; the stack fails when its time is up.
+                machine.say(f"CloudFormation was not told: {error}")
+        return 1
+    machine.say(f"done in {machine.clock() - begin:.1f} s")
+    return 0
+
+
+def identity(machine: Machine, config: dict[str, Any]) -> str:
+    """Find out which instance this is, and put it and the stack's references into the configuration."""
+    document = json.loads(machine.metadata("dynamic/instance-identity/document"))
+    instance, zone = document["instanceId"], document["availabilityZone"]
+    facts = {
+        **config["references"],
+        "instanceId": instance,
+        "zone": zone,
+        "address": document["privateIp"],
+        "providerId": f"aws:///{zone}/{instance}",
+    }
+    config.update(fill(config, facts), facts=facts)
+    return f"{instance} in {zone}, {config['role']} of {config['cluster']}"
+
+
+def remaining(machine: Machine, config: dict[str, Any]) -> float:
+    """Return how many seconds a step may still wait so that a failure reaches CloudFormation before its time-out."""
+    return max(60.0, float(config["deadline"]) - machine.clock())
+
+
+def succeed(machine: Machine, config: dict[str, Any]) -> str:
+    """Tell CloudFormation that the instance works."""
+    return signal(machine, config, "SUCCESS")
+
+
+def signal(machine: Machine, config: dict[str, Any], status: str) -> str:
+    """Signal the stack once in the instance's life; a stack that is not waiting needs no signal.
+
+    Raises:
+        BootError: CloudFormation cannot be reached or refuses the role.
+    """
+    facts = config["facts"]
+    told, _, before = machine.read(SIGNALLED).partition(" ")
+    if told == facts["instanceId"]:
+        return f"told CloudFormation {before} before"
+    answer = machine.aws(
+        "cloudformation",
+        "signal_resource",
+        "ValidationError",
+        StackName=facts["stack"],
+        LogicalResourceId=facts["resource"],
+        UniqueId=facts["instanceId"],
+        Status=status,
+    )
+    machine.write(SIGNALLED, f"{facts['instanceId']} {status}")
+    return answer["Error"]["Message"] if "Error" in answer else f"told CloudFormation {status}"

@@ -119,7 +119,9 @@ class Api(Model):
         description="Address ranges that may reach the API server. Left out, the console asks whoever deploys.",
     )
     public: bool = Field(
-        True, description="Whether the API server has a public (Elastic IP) address beside its private one."
+        True,
+        description="Whether the API server has a public (Elastic IP) address beside its private one. Without, "
+        "existing subnets with a NAT gateway are needed.",
     )
     elastic_ip: ElasticIp | None = Field(None, description="An existing Elastic IP to use instead of a new one.")
     additional_names: List[values.HostName] = Field(
@@ -164,7 +166,9 @@ class Volume(Model):
     iops: int | None = Field(None, ge=100, le=256000, description="Provisioned IOPS (gp3, io1, io2).")
     throughput: int | None = Field(None, ge=125, le=2000, description="Throughput in MiB/s (gp3).")
     kms_key: values.KeyArn | None = Field(
-        None, description="ARN of the KMS key that encrypts the volume. Default: the account's key for EBS."
+        None,
+        description="ARN of the KMS key that encrypts the volume. Default: the account's key for EBS. For root volumes "
+        "the key's policy must let the service-linked role AWSServiceRoleForAutoScaling use it.",
     )
 
 
@@ -185,7 +189,7 @@ class Instances(Model):
         (), max_length=10, description="ARNs of further managed policies for the instances' role."
     )
     creation_timeout: int = Field(
-        20, ge=5, le=60, description="Minutes an instance may take to report success before the stack gives up."
+        20, ge=10, le=50, description="Minutes an instance may take to report success before the stack gives up."
     )
 
 
@@ -216,7 +220,8 @@ class NodeGroup(Instances):
         None, description="Highest hourly price in US dollars: run spot instances. Left out: on-demand instances."
     )
     public_ip: bool = Field(
-        True, description="Whether nodes have public addresses. Without, your own NAT must give them a way out."
+        True,
+        description="Whether nodes have public addresses. Without, existing subnets with a NAT gateway are needed.",
     )
     root_volume: Volume = Field(default_factory=lambda: Volume(size=32), description="Root volume.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates.images import login
+from cfngen.templates.images import has_agent, login
 
 
 class Command(NamedTuple):
@@ -33,7 +33,7 @@ def commands(cluster: Cluster) -> list[Command]:
     if (cluster.ssh.key_name or cluster.ssh.public_key) and cluster.ssh.allowed_cidrs:
         shell = f"ssh {login(cluster.control_plane.image)}@${{Host}}"
         kubeconfig = f"{shell} {read} | {server}"
-    elif cluster.ssh.session_manager:
+    elif cluster.ssh.session_manager and has_agent(cluster.control_plane.image):
         shell = (
             f"aws ssm start-session --region {cluster.region} --target $(aws ec2 describe-instances "
             f"--region {cluster.region} --query 'Reservations[0].Instances[0].InstanceId' --output text --filters "

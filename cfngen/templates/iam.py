@@ -32,6 +32,7 @@ def build(cluster: Cluster) -> Stack:
     master = [
         *statements.cloud_controller(cluster, route_table_id(stack, cluster)),
         *statements.data_volume(cluster),
+        *statements.volume_key(cluster.control_plane.volume.kms_key),
         statements.write_secrets(
             "Secrets",
             [
@@ -42,8 +43,6 @@ def build(cluster: Cluster) -> Stack:
         statements.secrets_key(_secrets_key(stack), write=True),
         *_everywhere(stack, cluster),
     ]
-    if cluster.control_plane.volume.kms_key:
-        master.append(statements.volume_key(cluster.control_plane.volume.kms_key))
     for role, profile in (
         ("Master", _role(stack, cluster, "Master", "masters", master, cluster.control_plane.additional_policies)),
         ("Node", _role(stack, cluster, "Node", "nodes", _node(stack, cluster), ())),

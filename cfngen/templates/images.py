@@ -95,3 +95,8 @@ def root_device(image: Image) -> str:
 def login(image: Image) -> str:
     """Return the login name of the image's default user."""
     return DISTRIBUTIONS[image.distribution].user
+
+
+def has_agent(image: Image) -> bool:
+    """Return whether the image brings the SSM agent: Debian's do not, one of the user's own is taken to."""
+    return bool(image.id or image.ssm_parameter) or not image.distribution.startswith("debian")

@@ -17,12 +17,13 @@ from cfngen.templates.tagging import tags
 # User Guide, AutoScalingRollingUpdate, SuspendProcesses). Launch and Terminate stay: the update itself needs them.
 SUSPENDED = ["AlarmNotification", "AZRebalance", "HealthCheck", "ReplaceUnhealthy", "ScheduledActions"]
 
-# Types that may be chosen in the console: of the image's architecture, and not nano or micro.
+# Types that may be chosen in the console: of the image's architecture, with 2 vCPU and 2 GiB. Graviton's medium sizes
+# have one vCPU, except the burstable ones.
 _TYPES: dict[Architecture, str] = {
-    "amd64": r"^(?!a1\.|[a-z]+[0-9]+g|mac)[a-z][a-z0-9-]*\.(?!nano|micro)[a-z0-9-]+$",
-    "arm64": r"^(a1|[a-z]+[0-9]+g[a-z0-9-]*)\.(?!nano|micro)[a-z0-9-]+$",
+    "amd64": r"^(?!a1\.|[a-z]+[0-9]+g|mac|t2\.small$|[cm][13]\.(small|medium)$)"
+    r"[a-z][a-z0-9-]*\.(?!nano|micro)[a-z0-9-]+$",
+    "arm64": r"^(?!(?!t4g\.)[a-z0-9-]+\.medium$)(a1|[a-z]+[0-9]+g[a-z0-9-]*)\.(?!nano|micro)[a-z0-9-]+$",
 }
-VOLUME_TYPES = ["gp3", "gp2", "io1", "io2"]
 
 
 def instance_type_parameter(stack: Stack, prefix: str, instances: Instances, group: str) -> Any:
@@ -119,6 +120,12 @@ def volume_properties(volume: Volume, **more: Any) -> dict[str, Any]:
     return {"Encrypted": True, "VolumeType": volume.type, **given, **more}
 
 
+def interchangeable_types(volume: Volume) -> list[str]:
+    """Return the EBS types that a person may choose instead: only those that need no IOPS or throughput."""
+    plain = volume.iops is None and volume.throughput is None and volume.type in ("gp2", "gp3")
+    return ["gp3", "gp2"] if plain else [volume.type]
+
+
 def latest(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSpecification:
     """Return the reference of an Auto Scaling group to a launch template; a new version rolls the group."""
     return autoscaling.LaunchTemplateSpecification(
@@ -143,7 +150,8 @@ def roll_one_at_a_time(instances: Instances) -> policies.UpdatePolicy:
         AutoScalingRollingUpdate=policies.AutoScalingRollingUpdate(
             MaxBatchSize=1,
             MinInstancesInService=0,
-            PauseTime=f"PT{instances.creation_timeout}M",
+            # The old instance must be gone before the new one begins; an hour at most is CloudFormation's limit.
+            PauseTime=f"PT{instances.creation_timeout + 10}M",
             SuspendProcesses=SUSPENDED,
             WaitOnResourceSignals=True,
         ),

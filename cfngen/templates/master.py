@@ -18,7 +18,7 @@ from cfngen.templates import access
 from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import (
-    VOLUME_TYPES,
+    interchangeable_types,
     latest,
     launch_template,
     roll_one_at_a_time,
@@ -70,7 +70,8 @@ def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterfa
         f"{prefix}Address",
         label=f"Private address of master {slot.letter}",
         group=MASTERS,
-        description=f"Fixed private IPv4 address of master {slot.letter}, inside its subnet",
+        description=f"Fixed private IPv4 address of master {slot.letter}, inside its subnet; decided once, since nodes "
+        "that have joined know no other",
         default=str(slot.address),
         AllowedPattern=ADDRESS_PATTERN,
         ConstraintDescription="must be an IPv4 address inside the subnet, not one of the five that AWS reserves",
@@ -141,7 +142,7 @@ def _volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
         group=MASTERS,
         description="EBS type of each master's data volume",
         default=volume.type,
-        AllowedValues=VOLUME_TYPES,
+        AllowedValues=interchangeable_types(volume),
     )
     name = f"{cluster.name}-master-{slot.letter}-data"
     return stack.add(
@@ -194,7 +195,7 @@ def _slot(
             group=MASTERS,
         ),
         profile=master_profile(stack),
-        interface=ec2.NetworkInterfaces(DeviceIndex=0, NetworkInterfaceId=Ref(interface)),
+        interface=ec2.NetworkInterfaces(DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)),
         user_data=userdata.master(cluster, slot, references).value,
     )
     stack.add(

@@ -6,13 +6,16 @@ passes through a template, a parameter or UserData.
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 from awacs.aws import Action, Allow, PolicyDocument, Statement
 from awacs.aws import Principal as AwsPrincipal
 from troposphere import GetAtt, Ref, Sub, ec2, kms, secretsmanager
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates.stack import ACCESS, WITH_THE_STACK, Stack
-from cfngen.templates.tagging import tags
+from cfngen.templates.tagging import tag_map, tags
 
 
 def build(cluster: Cluster) -> Stack:
@@ -60,13 +63,23 @@ def build(cluster: Cluster) -> Stack:
         pair = stack.add(
             ec2.KeyPair(
                 "SshKeyPair",
-                KeyName=f"{cluster.name}-ssh",
+                KeyName=_key_pair_name(cluster, cluster.ssh.public_key),
                 PublicKeyMaterial=cluster.ssh.public_key,
                 Tags=tags(cluster, f"{cluster.name}-ssh"),
             )
         )
         stack.output("KeyName", Ref(pair), "EC2 key pair of the instances")
     return stack
+
+
+def _key_pair_name(cluster: Cluster, public_key: str) -> str:
+    """Return a name that changes with everything that makes CloudFormation replace the key pair, its tags included.
+
+    A replacement is created before the old one goes and cannot have its name
+    (aws-cloudformation/cloudformation-coverage-roadmap#2280).
+    """
+    content = json.dumps([public_key, tag_map(cluster, cluster.name)], sort_keys=True)
+    return f"{cluster.name}-ssh-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 
 def key_name(stack: Stack, cluster: Cluster) -> dict[str, object]:

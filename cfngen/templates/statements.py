@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from awacs.aws import Action, Allow, Condition, Statement, StringEquals
+from awacs.aws import Action, Allow, Bool, Condition, Statement, StringEquals
 from troposphere import Sub
 
 from cfngen.cluster.model import Cluster
@@ -42,9 +42,9 @@ def _tagging(cluster: Cluster) -> Condition:
     return Condition(StringEquals({"aws:RequestTag/KubernetesCluster": cluster.name}))
 
 
-def _via(service: str) -> Condition:
+def _via(service: str) -> StringEquals:
     # The value of this key ends in amazonaws.com in every partition (AWS KMS Developer Guide, kms:ViaService).
-    return Condition(StringEquals({"kms:ViaService": Sub(f"{service}.${{AWS::Region}}.amazonaws.com")}))
+    return StringEquals({"kms:ViaService": Sub(f"{service}.${{AWS::Region}}.amazonaws.com")})
 
 
 def _ec2(resource: str) -> Sub:
@@ -100,6 +100,24 @@ def cloud_controller(cluster: Cluster, route_table: Any) -> list[Statement]:
             elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
             condition=_tagged(cluster),
         ),
+        # To create with tags is to tag as well, and what is being created has no tag yet ("Grant permission to tag
+        # resources during creation", Elastic Load Balancing User Guide).
+        _allow(
+            "CloudControllerTagNewLoadBalancers",
+            "elasticloadbalancing:AddTags",
+            condition=Condition(
+                StringEquals(
+                    {
+                        "aws:RequestTag/KubernetesCluster": cluster.name,
+                        "elasticloadbalancing:CreateAction": [
+                            "CreateListener",
+                            "CreateLoadBalancer",
+                            "CreateTargetGroup",
+                        ],
+                    }
+                )
+            ),
+        ),
         _allow(
             "CloudControllerNewLoadBalancers",
             """elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
@@ -154,17 +172,30 @@ def data_volume(cluster: Cluster) -> list[Statement]:
     ]
 
 
-def volume_key(key: str) -> Statement:
-    """Return what attaching a volume takes that is encrypted with a key of the user's own.
+def volume_key(key: str | None) -> list[Statement]:
+    """Return what attaching a volume takes that is encrypted with a customer managed key.
 
+    Without a key of the cluster file it may still be one: an account can make such a key its default for EBS.
     Source: "Required permissions", Amazon EBS User Guide, encryption: the caller's grant lets EBS use the key.
+
+    Args:
+        key: ARN of the key, or None for the account's default.
     """
-    return _allow(
-        "DataVolumeKey",
-        "kms:CreateGrant kms:Decrypt kms:DescribeKey kms:GenerateDataKeyWithoutPlaintext",
-        [key],
-        _via("ec2"),
-    )
+    keys = [key or Sub("arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/*")]
+    return [
+        _allow(
+            "DataVolumeKey",
+            "kms:Decrypt kms:DescribeKey kms:GenerateDataKeyWithoutPlaintext",
+            keys,
+            Condition(_via("ec2")),
+        ),
+        _allow(
+            "DataVolumeKeyGrant",
+            "kms:CreateGrant",
+            keys,
+            Condition([Bool({"kms:GrantIsForAWSResource": "true"}), _via("ec2")]),
+        ),
+    ]
 
 
 def read_secrets(sid: str, secrets: list[Any]) -> Statement:
@@ -187,7 +218,7 @@ def secrets_key(key: Any, *, write: bool) -> Statement:
         "SecretsKey",
         "kms:Decrypt kms:GenerateDataKey" if write else "kms:Decrypt",
         [key],
-        _via("secretsmanager"),
+        Condition(_via("secretsmanager")),
     )
 
 

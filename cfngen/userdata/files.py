@@ -39,8 +39,9 @@ def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
 def of_master(cluster: Cluster) -> dict[str, str]:
     """Return the files that only masters have, by path."""
     return {
-        # KubernetesClusterID saves the lookup of the instance's tags; RouteTableID, that of the one tagged route table.
-        CLOUD_CONFIG: _lines("[Global]", f"KubernetesClusterID = {cluster.name}", "RouteTableID = ${routeTableId}"),
+        # The controller tags what it makes with KubernetesCluster, on which every IAM condition of the masters rests,
+        # only when it knows the cluster by that tag; KubernetesClusterID alone would switch it off (its tags.go).
+        CLOUD_CONFIG: _lines("[Global]", f"KubernetesClusterTag = {cluster.name}", "RouteTableID = ${routeTableId}"),
         f"{UNITS}/cfngen-join.service": JOIN_UNIT,
         f"{UNITS}/cfngen-join.timer": JOIN_TIMER,
         "/etc/profile.d/cfngen.sh": "export KUBECONFIG=/etc/kubernetes/admin.conf\n",

@@ -108,7 +108,7 @@ def test_volume_of_a_cluster_whose_authorities_are_lost_is_not_touched() -> None
     machine.files[DATA] = "members"
     with pytest.raises(BootError, match="vol-1 holds a cluster, but secret arn:ca is empty") as caught:
         boot(machine)
-    assert caught.value.hint == "restore the secret's previous version (AWSPREVIOUS)"
+    assert caught.value.hint == "put the secret's previous value (AWSPREVIOUS) as a new version"
     assert machine.ran("kubeadm") == []
     assert machine.secrets.text(CA_SECRET) == ""
 

@@ -104,9 +104,18 @@ HONOURED: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
+EXISTING = {
+    "VPC_ID": "vpc-01234567",
+    "KUBE_VPC_CIDR_BASE": "172.20",
+    "SUBNET_ID": "subnet-01234567",
+    "KUBE_SUBNET_CIDR": "172.20.0.0/24",
+}
+
+
 @pytest.mark.parametrize(("name", "value", "expected"), HONOURED)
 def test_a_variable_sets_its_keys(name: str, value: str, expected: dict[str, Any]) -> None:
-    found = effective({name: value})
+    # Without public addresses nodes need subnets that exist, and a NAT gateway in them.
+    found = effective({name: value, **(EXISTING if name.endswith("_PUBLIC_IP") else {})})
     assert {key: found[key] for key in expected} == expected
 
 

@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 from parliament import analyze_policy_string
 
+from cfngen import userdata
+
 
 def accepted(finding: Any) -> bool:
     """Whether a finding is known and wanted."""
     if finding.issue == "RESOURCE_STAR":
         # Reads that neither EC2 nor Elastic Load Balancing scopes to a resource, and writes bound to the cluster's tag.
         return True
+    if finding.issue == "UNKNOWN_CONDITION_FOR_ACTION":
+        # Younger than parliament's table: "Grant permission to tag resources during creation", ELB User Guide.
+        return "elasticloadbalancing:AddTags" in str(finding.detail)
     # EC2 checks the VPC as well when a security group is made; parliament's table of actions does not know.
     return finding.issue == "RESOURCE_MISMATCH" and "ec2:CreateSecurityGroup" in str(finding.detail)
 
@@ -105,6 +110,25 @@ def test_only_masters_may_write_routes_and_only_to_the_clusters_table(templates:
     assert "ec2:CreateRoute" not in json.dumps(found["NodeRole"])
     routes = next(each for each in found["MasterRole"]["Statement"] if "ec2:CreateRoute" in each["Action"])
     assert [each["Fn::Sub"].rpartition("/")[2] for each in routes["Resource"]] == ["${RouteTable}"]
+
+
+def test_load_balancers_can_be_made_and_tagged_with_the_clusters_tag_only(templates: Any) -> None:
+    # The controller sends tags when it creates, which Elastic Load Balancing authorizes as AddTags on top.
+    master = policies(templates, {"name": "prod"})["MasterRole"]
+    tagging = [
+        each["Condition"]["StringEquals"]
+        for each in master["Statement"]
+        if "elasticloadbalancing:AddTags" in each["Action"] and "RequestTag" in json.dumps(each["Condition"])
+    ]
+    assert [each["aws:RequestTag/KubernetesCluster"] for each in tagging] == ["prod"]
+    assert "CreateLoadBalancer" in tagging[0]["elasticloadbalancing:CreateAction"]
+
+
+def test_the_controller_knows_the_cluster_by_the_tag_that_its_permissions_ask_for(templates: Any) -> None:
+    found = templates({"name": "prod"})
+    files = next(each for each in userdata.roles(found.cluster) if each.role == "master").files
+    assert "KubernetesClusterTag = prod" in files["files/etc/kubernetes/cloud.config"].splitlines()
+    assert "aws:RequestTag/KubernetesCluster" in json.dumps(policies(templates, {"name": "prod"})["MasterRole"])
 
 
 def test_inline_policies_fit_iams_limit(templates: Any) -> None:

@@ -10,7 +10,13 @@ import pytest
 
 SHAPES: dict[str, dict[str, Any]] = {
     "default": {},
-    "private api": {"api": {"public": False}},
+    "private api": {
+        "api": {"public": False},
+        "network": {
+            "vpc": {"id": "vpc-0123456789abcdef0", "cidr": "172.20.0.0/16"},
+            "subnets": [{"zone": "us-west-2a", "id": "subnet-0123456789abcdef0", "cidr": "172.20.0.0/24"}],
+        },
+    },
     "three zones": {"network": {"subnets": [{"zone": f"us-west-2{letter}"} for letter in "abc"]}},
     "existing": {
         "network": {
@@ -106,7 +112,9 @@ def test_a_master_keeps_address_and_volume_when_its_instance_goes(templates: Any
     assert (group["MinSize"], group["MaxSize"]) == ("1", "1")
     assert group["AvailabilityZones"] == [{"Ref": "ZoneA"}]
     data = found.properties("MasterALaunchTemplate")["LaunchTemplateData"]
-    assert data["NetworkInterfaces"] == [{"DeviceIndex": 0, "NetworkInterfaceId": {"Ref": "MasterANetworkInterface"}}]
+    assert data["NetworkInterfaces"] == [
+        {"DeviceIndex": 0, "DeleteOnTermination": False, "NetworkInterfaceId": {"Ref": "MasterANetworkInterface"}}
+    ]
     volume = found.of_type("AWS::EC2::Volume")["MasterAVolume"]
     assert volume["DeletionPolicy"] == volume["UpdateReplacePolicy"] == "Snapshot"
     assert volume["Properties"]["Encrypted"] is True
@@ -250,6 +258,32 @@ def test_the_shell_command_follows_the_way_in_that_is_open(templates: Any) -> No
     assert "ssh ubuntu@" in shell({"keyName": "k", "allowedCidrs": ["203.0.113.0/24"]})
     assert "ssm" in shell({"keyName": "k"}), "a key without an open port is no way in"
     assert shell({"sessionManager": False}) == '""'
+    debian = templates({"image": {"distribution": "debian-13"}})["standalone"]["Outputs"]
+    assert "ShellCommand" not in debian, "Debian's images have no SSM agent"
+
+
+def test_the_data_volumes_type_can_be_changed_only_to_one_that_takes_the_same(templates: Any) -> None:
+    def offered(volume: dict[str, Any]) -> list[str]:
+        found = templates({"controlPlane": {"volume": volume}})["standalone"]["Parameters"]["MasterVolumeType"]
+        return list(found["AllowedValues"])
+
+    assert offered({}) == ["gp3", "gp2"]
+    assert offered({"type": "io2", "iops": 5000, "size": 100}) == ["io2"]
+    assert offered({"type": "gp3", "throughput": 250}) == ["gp3"]
+
+
+def test_a_changed_key_or_tag_gives_the_imported_key_pair_another_name(templates: Any) -> None:
+    # CloudFormation replaces the key pair then, which the old name would not allow.
+    def name(configuration: dict[str, Any]) -> str:
+        return str(templates(configuration).properties("SshKeyPair")["KeyName"])
+
+    names = {
+        name({"ssh": {"publicKey": "ssh-ed25519 AAAA"}}),
+        name({"ssh": {"publicKey": "ssh-ed25519 BBBB"}}),
+        name({"ssh": {"publicKey": "ssh-ed25519 AAAA"}, "tags": {"team": "platform"}}),
+    }
+    assert len(names) == 3
+    assert all(each.startswith("kubernetes-ssh-") for each in names)
 
 
 def test_the_types_that_the_console_offers_fit_the_image(templates: Any) -> None:
@@ -258,8 +292,10 @@ def test_the_types_that_the_console_offers_fit_the_image(templates: Any) -> None
     graviton = arm64["MasterInstanceType"]["AllowedPattern"]
     for fits, pattern in (
         (("t3.medium", "m7i.metal-24xl", "g4dn.xlarge"), amd64),
-        (("t4g.small", "a1.large"), graviton),
+        (("t4g.small", "t4g.medium", "a1.large"), graviton),
     ):
         assert all(re.match(pattern, each) for each in fits)
-    assert not any(re.match(amd64, each) for each in ("t3.micro", "t2.nano", "m7g.large", "a1.large", "mac1.metal"))
-    assert not any(re.match(graviton, each) for each in ("t4g.nano", "t4g.micro", "m5.large", "g5.xlarge"))
+    small = ("t3.micro", "t2.nano", "t2.small", "m3.medium", "c1.medium")
+    assert not any(re.match(amd64, each) for each in (*small, "m7g.large", "a1.large", "mac1.metal"))
+    few = ("t4g.nano", "t4g.micro", "m7g.medium", "a1.medium")
+    assert not any(re.match(graviton, each) for each in (*few, "m5.large", "g5.xlarge"))

@@ -182,7 +182,7 @@ def test_rights_of_the_cloud_controller_manager_are_named_one_by_one() -> None:
 
 def test_cloud_configuration_names_cluster_and_route_table() -> None:
     assert of("master", name="prod").files["files/etc/kubernetes/cloud.config"] == (
-        "[Global]\nKubernetesClusterID = prod\nRouteTableID = ${routeTableId}\n"
+        "[Global]\nKubernetesClusterTag = prod\nRouteTableID = ${routeTableId}\n"
     )
 
 

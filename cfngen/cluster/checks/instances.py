@@ -66,15 +66,35 @@ def _image_source(path: Path, image: Image) -> Iterator[Problem]:
         yield Problem((*path, "rootDevice"), message, ((*path, "id"), (*path, "ssmParameter")))
 
 
-def _private_nodes(cluster: Cluster) -> Iterator[Problem]:
+def _without_public_address(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    """Return the keys that take instances their public address, and which instances those are."""
+    if not cluster.api.public:
+        yield ("api", "public"), "masters"
     for index, group in enumerate(cluster.node_groups):
         if not group.public_ip:
-            message = (
-                "nodes without public addresses reach nothing outside by themselves; "
-                "give their subnets a route through a NAT gateway, or they cannot install Kubernetes"
-            )
-            yield Problem(("nodeGroups", index, "publicIp"), message)
+            yield ("nodeGroups", index, "publicIp"), "nodes"
 
 
-PROBLEMS = (_types_fit, _types_exist, _architectures, _image_sources)
-WARNINGS = (_private_nodes,)
+def _no_way_out(cluster: Cluster) -> Iterator[Problem]:
+    # The subnets that cfngen makes lead to an internet gateway, which serves public addresses only.
+    if cluster.network.subnets[0].id:
+        return
+    for path, who in _without_public_address(cluster):
+        message = (
+            f"{who} without public addresses cannot install Kubernetes from the subnets that cfngen makes, for these "
+            "have no NAT gateway; name existing subnets that have one in network.subnets, or leave the key out"
+        )
+        yield Problem(path, message, (("network", "subnets"),))
+
+
+def _way_out(cluster: Cluster) -> Iterator[Problem]:
+    for path, who in _without_public_address(cluster):
+        message = (
+            f"{who} without public addresses reach nothing outside by themselves; their subnets need a route through "
+            "a NAT gateway, or Kubernetes cannot be installed"
+        )
+        yield Problem(path, message)
+
+
+PROBLEMS = (_types_fit, _types_exist, _architectures, _image_sources, _no_way_out)
+WARNINGS = (_way_out,)

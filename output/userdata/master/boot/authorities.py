@@ -20,7 +20,7 @@ FILES = (
     "sa.pub",
 )
 INITIALISED = "initialised"
-RESTORE = "restore the secret's previous version (AWSPREVIOUS)"
+RESTORE = "put the secret's previous value (AWSPREVIOUS) as a new version"
 KUBEADM = HOME + "/kubeadm.yaml"
 
 

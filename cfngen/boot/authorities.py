@@ -58,6 +58,11 @@ def store(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> d
     return load(machine, config)
 
 
+def installed(machine: Machine, bundle: dict[str, str]) -> bool:
+    """Return whether kubeadm finds the authorities of the bundle."""
+    return all(machine.read(PKI + name) == bundle[name] for name in FILES)
+
+
 def install(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> str:
     """Put the authorities where kubeadm looks for them; make and store them if there are none yet."""
     if not bundle:
@@ -67,7 +72,7 @@ def install(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) ->
         bundle = store(machine, config, made)
         if all(bundle[name] == made[name] for name in FILES):
             return "made certificate authorities"
-    if any(machine.read(PKI + name) != bundle[name] for name in FILES):
+    if not installed(machine, bundle):
         # Leaf certificates of other authorities would stay in use: all of them are made anew.
         machine.remove(PKI)
         for name in FILES:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .authorities import PKI
 from .control_plane import kubectl
-from .machine import Machine
+from .machine import BootError, Machine
 
 # Seconds; a timer renews it every six hours.
 LIFETIME = 24 * 3600
@@ -19,9 +19,24 @@ TIMER = "cfngen-join.timer"
 
 def publish(machine: Machine, config: dict[str, Any]) -> str:
     """Make a bootstrap token, publish it, and let the timer do so again."""
+    hint = "is the API server healthy?"
+    token = machine.wait("a token", lambda: _token(machine), hint, passing=BootError)
+    information = {
+        "endpoint": config["endpoint"],
+        "caHash": ca_hash(machine.read(PKI + "ca.crt")),
+        **token,
+    }
+    arn = config["facts"]["joinSecretArn"]
+    machine.aws("secretsmanager", "put_secret_value", SecretId=arn, SecretString=json.dumps(information))
+    machine.run("systemctl", "enable", "--now", TIMER)
+    return f"nodes may join {config['endpoint']} with a token until {token['expires']}"
+
+
+def _token(machine: Machine) -> dict[str, str]:
+    """Make a bootstrap token; return it and when it ends."""
     identity, secret = (_letters(6), _letters(16))
     expires = machine.time(LIFETIME)
-    token = {
+    resource = {
         "apiVersion": "v1",
         "kind": "Secret",
         "type": "bootstrap.kubernetes.io/token",
@@ -35,17 +50,8 @@ def publish(machine: Machine, config: dict[str, Any]) -> str:
             "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
         },
     }
-    kubectl(machine, "create", "-f", "-", stdin=json.dumps(token))
-    information = {
-        "endpoint": config["endpoint"],
-        "caHash": ca_hash(machine.read(PKI + "ca.crt")),
-        "token": f"{identity}.{secret}",
-        "expires": expires,
-    }
-    arn = config["facts"]["joinSecretArn"]
-    machine.aws("secretsmanager", "put_secret_value", SecretId=arn, SecretString=json.dumps(information))
-    machine.run("systemctl", "enable", "--now", TIMER)
-    return f"nodes may join {config['endpoint']} with a token until {expires}"
+    kubectl(machine, "create", "-f", "-", stdin=json.dumps(resource))
+    return {"token": f"{identity}.{secret}", "expires": expires}
 
 
 def ca_hash(pem: str) -> str:

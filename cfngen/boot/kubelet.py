@@ -25,7 +25,9 @@ def establish(machine: Machine, config: dict[str, Any]) -> None:
 def clear(machine: Machine) -> None:
     """Remove what an earlier attempt, or the instance that an image was made of, left behind."""
     machine.run("systemctl", "stop", "kubelet")
-    machine.remove("/etc/kubernetes/*.conf", "/etc/kubernetes/manifests/*", "/var/lib/kubelet/pki/*")
+    # containerd keeps a CNI configuration that it finds, and with it another node's range of pods.
+    old = ("/etc/kubernetes/*.conf", "/etc/kubernetes/manifests/*", "/var/lib/kubelet/pki/*", "/etc/cni/net.d/*")
+    machine.remove(*old)
 
 
 def patch(machine: Machine, config: dict[str, Any]) -> None:

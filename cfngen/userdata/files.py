@@ -68,7 +68,6 @@ def containerd() -> str:
         "",
         # The kubelet tells containerd the node's pod range; containerd fills it into the template.
         runtime + ".cni]",
-        'bin_dir = "/opt/cni/bin"',
         'conf_dir = "/etc/cni/net.d"',
         'conf_template = "/etc/containerd/cni.template"',
     )
@@ -138,14 +137,17 @@ def masquerade_unit(cluster: Cluster) -> str:
 
     What pods send to `network.nonMasqueradeCidr`, to other pods and to the node itself keeps the pod's address.
     """
-    pods = cluster.network.pod_cidr
+    pods, vpc = cluster.network.pod_cidr, cluster.network.vpc.cidr
     kept = [cluster.network.non_masquerade_cidr]
     if not pods.subnet_of(kept[0]):
         kept.append(pods)
+    # Amazon's resolver, the VPC's second address, answers the VPC's own addresses only, which pods' are not.
+    resolver = [vpc[2]] if vpc.overlaps(kept[0]) else []
     chain, rule = "CFNGEN-MASQUERADE", f"POSTROUTING -s {pods} -m addrtype ! --dst-type LOCAL"
     commands = [
         f"-iptables -w -t nat -N {chain}",
         f"iptables -w -t nat -F {chain}",
+        *(f"iptables -w -t nat -A {chain} -d {each} -j MASQUERADE" for each in resolver),
         *(f"iptables -w -t nat -A {chain} -d {each} -j RETURN" for each in kept),
         f"iptables -w -t nat -A {chain} -j MASQUERADE",
         f"-iptables -w -t nat -D {rule} -j {chain}",

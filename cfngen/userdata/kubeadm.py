@@ -68,6 +68,9 @@ def _cluster_configuration(cluster: Cluster) -> dict[str, Any]:
                 }
             )
         },
+        # Leaf certificates are made anew with each new instance. A year, kubeadm's default, would stop a master that
+        # nobody touched for so long.
+        "certificateValidityPeriod": "43800h",
         "etcd": {"local": {"dataDir": f"{MASTER_MOUNT}/etcd"}},
     }
 

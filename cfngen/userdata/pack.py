@@ -56,7 +56,8 @@ for path, text in [("references.json", json.dumps(REFERENCES)), *zip(items[::2],
     with open(home + path, "w") as file:
         file.write(text)
 os.chmod(home + "{unit}", 0o644)
-subprocess.run(["systemctl", "enable", "--now", "--no-block", home + "{unit}"], check=True)
+for order in (["enable", home + "{unit}"], ["restart", "--no-block", "{unit}"]):
+    subprocess.run(["systemctl", *order], check=True)
 """
 
 

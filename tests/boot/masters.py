@@ -51,6 +51,10 @@ class Master(ScriptedMachine):
         self.on("kubeadm init phase certs all", self._certs)
         self.on("kubeadm init phase kubeconfig all", self._kubeconfig)
         self.on("kubeadm init phase etcd local", self._etcd)
+        # Like kubeadm 1.29 and newer: the administrators' group has no rights before a phase gives it its role.
+        self.bound = False
+        self.on("kubeadm init phase upload-config", self._bind)
+        self.on("kubectl .* get node ", self._get_node)
 
     def _certs(self, command: str) -> tuple[int, str]:
         self.made += 1
@@ -67,3 +71,10 @@ class Master(ScriptedMachine):
     def _etcd(self, command: str) -> tuple[int, str]:
         self.files[DATA] = "members"
         return 0, ""
+
+    def _bind(self, command: str) -> tuple[int, str]:
+        self.bound = True
+        return 0, ""
+
+    def _get_node(self, command: str) -> tuple[int, str]:
+        return (0, "") if self.bound else (1, "nodes is forbidden")

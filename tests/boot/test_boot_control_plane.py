@@ -21,6 +21,7 @@ START = [
     f"kubeadm init phase control-plane all --config {KUBEADM}",
     f"kubeadm init phase kubelet-start --config {KUBEADM}",
     "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=15s get --raw /readyz",
+    f"kubeadm init phase upload-config kubeadm --config {KUBEADM}",
     f"kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=15s get node {INSTANCE}",
     f"kubeadm init phase upload-config all --config {KUBEADM}",
     f"kubeadm init phase mark-control-plane --config {KUBEADM}",
@@ -69,6 +70,15 @@ def test_reboot_of_the_same_instance_only_looks() -> None:
         "systemctl start kubelet",
         "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=15s get --raw /readyz",
     ]
+
+
+def test_changed_authorities_bring_new_certificates_at_the_next_boot() -> None:
+    machine = Master()
+    boot(machine)
+    machine.secrets.put(CA_SECRET, json.dumps({**MARKED, "ca.key": "another"}))
+    machine.commands.clear()
+    assert boot(machine) == ["resume: restored certificate authorities", "resumed the cluster of the volume"]
+    assert machine.files[PKI + "apiserver.crt"] == "signed by another"
 
 
 def test_image_made_of_a_master_is_not_taken_for_the_master() -> None:
@@ -238,3 +248,15 @@ def test_add_ons_are_applied_through_standard_input_and_tried_again() -> None:
     command = machine.ran("kubectl .* apply")[-1]
     assert command.endswith("apply --server-side --force-conflicts -f -")
     assert json.loads(machine.stdin[command])["kind"] == "DaemonSet"
+
+
+def test_master_does_not_work_before_the_cloud_controller_does() -> None:
+    machine = Master()
+    tainted = "taints:\n- key: node.cloudprovider.kubernetes.io/uninitialized\n"
+    machine.on("kubectl .* get nodes ", lambda _: (0, tainted if machine.passed < 50 else "taints: []\n"))
+    control_plane.addons(machine, configuration())
+    assert machine.passed >= 50
+    machine.on("kubectl .* get nodes ", (0, tainted))
+    with pytest.raises(BootError, match="for the cloud controller manager: the node still has its taint") as caught:
+        control_plane.addons(machine, configuration())
+    assert caught.value.hint == "kubectl -n kube-system logs daemonset/cloud-controller-manager"

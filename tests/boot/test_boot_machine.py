@@ -227,12 +227,31 @@ def test_other_errors_of_aws_are_failures_at_once(machine: Quick, volumes: Stubb
     assert machine.passed == 0
 
 
-def test_missing_credentials_are_waited_for(machine: Quick) -> None:
+def test_missing_credentials_are_looked_for_again(machine: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A client that was made without credentials never looks for them again: each attempt takes a new one.
+    made: list[str] = []
+
+    class Client:
+        def describe_volumes(self) -> dict[str, Any]:
+            if len(made) < 3:
+                raise NoCredentialsError
+            return {"Volumes": []}
+
+    def client(service: str, **arguments: Any) -> Client:
+        made.append(service)
+        return Client()
+
+    monkeypatch.setattr("boto3.client", client)
+    assert machine.aws("ec2", "describe_volumes") == {"Volumes": []}
+    assert made == ["ec2", "ec2", "ec2"]
+
+
+def test_credentials_that_never_come_end_the_wait(machine: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
     class Client:
         def describe_volumes(self) -> None:
             raise NoCredentialsError
 
-    machine._clients["ec2"] = Client()
+    monkeypatch.setattr("boto3.client", lambda service, **arguments: Client())
     with pytest.raises(BootError, match=r"waited 6. s for describe_volumes: Unable to locate credentials"):
         machine.aws("ec2", "describe_volumes")
 

@@ -6,12 +6,14 @@ import hashlib
 from typing import Any
 
 import pytest
-from scripted_machine import ScriptedMachine
+from scripted_machine import IDENTITY, ScriptedMachine
 
-from cfngen.boot import system
+from cfngen.boot import kubelet, system
 from cfngen.boot.machine import HOME, BootError
 
 PACKAGES = {"iptables": ["iptables", "iptables-nft"], "mkfs.ext4": ["e2fsprogs", "e2fsprogs"]}
+# 180 s before a failure must have been told.
+CONFIG: dict[str, Any] = {"deadline": 180, "facts": {"instanceId": IDENTITY["instanceId"]}}
 KUBELET = "https://dl.k8s.io/release/v1.36.3/bin/linux/amd64/kubelet"
 CONTAINERD = "https://github.com/containerd/containerd/releases/download/v2.3.4/containerd-2.3.4-linux-amd64.tar.gz"
 
@@ -22,7 +24,7 @@ def digest(text: str) -> str:
 
 def test_nothing_is_installed_when_the_image_has_it_all() -> None:
     machine = ScriptedMachine()
-    assert system.packages(machine, {"packages": PACKAGES}) == "nothing to install"
+    assert system.packages(machine, {**CONFIG, "packages": PACKAGES}) == "nothing to install"
     assert machine.commands == []
 
 
@@ -38,7 +40,7 @@ def test_apt_installs_what_is_missing_after_waiting_for_locks() -> None:
     machine = ScriptedMachine()
     machine.boto3, machine.programs = False, {"apt-get", "mkfs.ext4"}
     install_brings(machine, "apt-get .* install")
-    assert system.packages(machine, {"packages": PACKAGES}) == "installed iptables, python3-boto3"
+    assert system.packages(machine, {**CONFIG, "packages": PACKAGES}) == "installed iptables, python3-boto3"
     apt = "apt-get -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=5 --no-install-recommends"
     assert machine.commands == [
         "dpkg --configure -a",
@@ -51,7 +53,7 @@ def test_dnf_has_its_own_package_names() -> None:
     machine = ScriptedMachine()
     machine.boto3, machine.programs = False, {"dnf", "mkfs.ext4"}
     install_brings(machine, "dnf")
-    assert system.packages(machine, {"packages": PACKAGES}) == "installed iptables-nft, python3-boto3"
+    assert system.packages(machine, {**CONFIG, "packages": PACKAGES}) == "installed iptables-nft, python3-boto3"
     assert machine.commands == ["dnf -y install iptables-nft python3-boto3"]
 
 
@@ -66,7 +68,7 @@ def test_package_mirror_that_comes_back_is_waited_for() -> None:
 
     machine.on("apt-get .* update", update)
     install_brings(machine, "apt-get .* install")
-    assert system.packages(machine, {"packages": {}}) == "installed python3-boto3"
+    assert system.packages(machine, {**CONFIG, "packages": {}}) == "installed python3-boto3"
     assert len(attempts) == 3
 
 
@@ -74,8 +76,8 @@ def test_package_mirror_that_stays_away_ends_the_step() -> None:
     machine = ScriptedMachine()
     machine.boto3 = False
     machine.on("apt-get .* update", (100, "Temporary failure resolving 'archive.ubuntu.com'"))
-    with pytest.raises(BootError, match=r"^waited 30\d s for packages python3-boto3: .*Temporary failure") as caught:
-        system.packages(machine, {"packages": {}})
+    with pytest.raises(BootError, match=r"^waited 18\d s for packages python3-boto3: .*Temporary failure") as caught:
+        system.packages(machine, {**CONFIG, "packages": {}})
     assert caught.value.hint == "can the instance reach its package mirror?"
 
 
@@ -83,7 +85,7 @@ def test_boto3_of_another_python_is_noticed() -> None:
     machine = ScriptedMachine()
     machine.boto3 = False
     with pytest.raises(BootError, match="Python cannot import boto3"):
-        system.packages(machine, {"packages": {}})
+        system.packages(machine, {**CONFIG, "packages": {}})
 
 
 def test_files_get_their_place_with_the_facts_filled_in() -> None:
@@ -116,20 +118,20 @@ def assets() -> list[dict[str, Any]]:
 def test_downloads_are_fetched_once_and_unpacked_once() -> None:
     machine = ScriptedMachine()
     machine.web = {KUBELET: "kubelet", CONTAINERD: "archive"}
-    assert system.downloads(machine, {"assets": assets()}) == "fetched 2 of 2 files"
+    assert system.downloads(machine, {**CONFIG, "assets": assets()}) == "fetched 2 of 2 files"
     archive = HOME + "/downloads/containerd-2.3.4-linux-amd64.tar.gz"
     assert machine.files["/usr/local/bin/kubelet"] == "kubelet"
     assert machine.modes["/usr/local/bin/kubelet"] == 0o755
     assert machine.ran("tar") == [f"tar -xzf {archive} -C /usr/local --no-same-owner"]
     machine.web = {}
-    assert system.downloads(machine, {"assets": assets()}) == "fetched 0 of 2 files"
+    assert system.downloads(machine, {**CONFIG, "assets": assets()}) == "fetched 0 of 2 files"
     assert len(machine.ran("tar")) == 1
 
 
 def test_download_cut_off_between_fetching_and_unpacking_is_finished_without_fetching() -> None:
     machine = ScriptedMachine()
     machine.files[HOME + "/downloads/containerd-2.3.4-linux-amd64.tar.gz"] = "archive"
-    assert system.downloads(machine, {"assets": assets()[1:]}) == "fetched 0 of 1 files"
+    assert system.downloads(machine, {**CONFIG, "assets": assets()[1:]}) == "fetched 0 of 1 files"
     assert len(machine.ran("tar")) == 1
 
 
@@ -137,7 +139,7 @@ def test_file_of_another_version_is_replaced() -> None:
     machine = ScriptedMachine()
     machine.files["/usr/local/bin/kubelet"] = "an older kubelet"
     machine.web = {KUBELET: "kubelet"}
-    assert system.downloads(machine, {"assets": assets()[:1]}) == "fetched 1 of 1 files"
+    assert system.downloads(machine, {**CONFIG, "assets": assets()[:1]}) == "fetched 1 of 1 files"
     assert machine.files["/usr/local/bin/kubelet"] == "kubelet"
 
 
@@ -146,16 +148,25 @@ def test_file_that_cannot_be_had_whole_ends_the_step(found: str | Exception) -> 
     machine = ScriptedMachine()
     machine.web = {KUBELET: found}
     with pytest.raises(BootError, match=r"waited 18. s for download") as caught:
-        system.downloads(machine, {"assets": assets()[:1]})
+        system.downloads(machine, {**CONFIG, "assets": assets()[:1]})
     assert caught.value.hint == f"can the instance reach {KUBELET}?"
     assert "/usr/local/bin/kubelet" not in machine.files
 
 
 def test_services_start_now_and_the_kubelet_only_once_kubeadm_has_configured_it() -> None:
     machine = ScriptedMachine()
-    system.services(machine, {"services": ["containerd", "cfngen-masquerade"]})
+    config = {**CONFIG, "services": ["containerd", "cfngen-masquerade"]}
+    system.services(machine, config)
     assert machine.commands == [
         "systemctl daemon-reload",
         "systemctl enable --now containerd cfngen-masquerade",
+        "systemctl restart containerd cfngen-masquerade",
         "systemctl enable kubelet",
     ]
+
+
+def test_services_of_an_instance_that_was_set_up_are_left_running() -> None:
+    machine = ScriptedMachine()
+    machine.files.update({kubelet.ESTABLISHED: IDENTITY["instanceId"], kubelet.KUBELET_CONF: "its"})
+    system.services(machine, {**CONFIG, "services": ["containerd"]})
+    assert machine.ran("systemctl restart") == []

@@ -117,6 +117,7 @@ def test_cluster_configuration_of_the_default_cluster() -> None:
                 {"name": "configure-cloud-routes", "value": "false"},
             ]
         },
+        "certificateValidityPeriod": "43800h",
         "etcd": {"local": {"dataDir": "/mnt/master/etcd"}},
     }
 

@@ -52,6 +52,9 @@ def prepare(machine: Machine, config: dict[str, Any]) -> str:
     settings = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", **config["kubelet"]}
     machine.write(KUBEADM, documents(*config["kubeadm"], settings), 0o600)
     kubelet.patch(machine, config)
+    if config["way"] == "steady" and not authorities.installed(machine, bundle):
+        # Somebody changed the secret: every certificate follows.
+        config["way"] = "resume"
     if config["way"] != "steady":
         kubelet.clear(machine)
     return f"{config['way']}: {authorities.install(machine, config, bundle)}"
@@ -71,10 +74,14 @@ def start(machine: Machine, config: dict[str, Any]) -> str:
     if way == "init":
         # Checks the machine and pulls the images: the one thing here that needs somebody else's server.
         hint = "can the instance reach registry.k8s.io?"
-        machine.wait("kubeadm's preflight", lambda: _phase(machine, "preflight"), hint, passing=BootError)
+        seconds = remaining(machine, config)
+        machine.wait("kubeadm's preflight", lambda: _phase(machine, "preflight"), hint, seconds, BootError)
     for phase in BEGIN:
         _phase(machine, phase)
     _await(machine, config, *HEALTHY)
+    # admin.conf may do nothing until the first phase that talks to the API server has bound its group to a role
+    # (kubernetes/kubernetes#121305); this one needs no Node.
+    _phase(machine, "upload-config kubeadm")
     _await(machine, config, f"node {instance}", "node", instance)
     for phase in FINISH:
         _phase(machine, phase)
@@ -84,13 +91,20 @@ def start(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def addons(machine: Machine, config: dict[str, Any]) -> str:
-    """Apply the manifests that the configuration holds."""
-    text = documents(*config["manifests"])
+    """Apply the manifests that the configuration holds, and see the cloud controller manager at work."""
+    text, node, seconds = documents(*config["manifests"]), config["facts"]["instanceId"], remaining(machine, config)
 
     def apply() -> None:
         kubectl(machine, "apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
 
-    machine.wait("kubectl apply", apply, "is the API server healthy?", passing=BootError)
+    def initialised() -> None:
+        # Without it no node takes pods and no pod is routed, though each node is Ready.
+        if "cloudprovider.kubernetes.io/uninitialized" in kubectl(machine, "get", "nodes", node, "-o", "yaml")[1]:
+            raise Pending("the node still has its taint")
+
+    machine.wait("kubectl apply", apply, "is the API server healthy?", seconds, BootError)
+    hint = "kubectl -n kube-system logs daemonset/cloud-controller-manager"
+    machine.wait("the cloud controller manager", initialised, hint, seconds, (BootError, Pending))
     return f"applied {len(config['manifests'])} objects"
 
 

@@ -20,7 +20,9 @@ METADATA = "http://169.254.169.254"
 # A bootstrap token (id.secret). None is ever printed on purpose; this catches what a command may say.
 TOKEN = re.compile(r"\b([a-z0-9]{6})\.[a-z0-9]{16}\b")
 # Errors of AWS that pass: a new instance's role is not known everywhere for up to a minute.
-PASSING = re.compile("Denied|Unauthorized|Throttl|Internal|Unavailable|LimitExceeded")
+PASSING = re.compile(
+    "Denied|Unauthorized|AuthFailure|ClientToken|UnrecognizedClient|Throttl|Internal|Unavailable|LimitExceeded"
+)
 
 Found = TypeVar("Found")
 
@@ -273,6 +275,8 @@ class Machine:
                     raise Pending(str(error)) from error
                 raise BootError(str(error), "is the resource there?") from error
             except errors.BotoCoreError as error:
+                # A client that found no credentials when it was made never looks for them again.
+                self._clients.clear()
                 raise Pending(str(error)) from error
 
         return self.wait(operation, probe, "has the instance a way to AWS? Does its role allow it?", 60)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from . import kubelet
 from .machine import HOME, BootError, Machine, fill
+from .sequence import remaining
 
 FILES = HOME + "/files"
 SYSCTL = "/etc/sysctl.d/99-cfngen.conf"
@@ -31,7 +33,13 @@ def packages(machine: Machine, config: dict[str, Any]) -> str:
             machine.run("dnf", "-y", "install", *missing)
 
     names = ", ".join(missing)
-    machine.wait("packages " + names, install, "can the instance reach its package mirror?", 300, BootError)
+    machine.wait(
+        "packages " + names,
+        install,
+        "can the instance reach its package mirror?",
+        remaining(machine, config),
+        BootError,
+    )
     if not machine.has_boto3():
         raise BootError("Python cannot import boto3", "is /usr/bin/python3 the distribution's?")
     return "installed " + names
@@ -52,6 +60,7 @@ def settings(machine: Machine, config: dict[str, Any]) -> str:
 
 def downloads(machine: Machine, config: dict[str, Any]) -> str:
     """Fetch what is not there with the right digest, four files at a time; unpack archives."""
+    seconds = remaining(machine, config)
 
     def provide(asset: dict[str, str]) -> bool:
         url, sha256, folder = asset["url"], asset["sha256"], asset.get("folder")
@@ -59,7 +68,7 @@ def downloads(machine: Machine, config: dict[str, Any]) -> str:
         missing = machine.sha256(path) != sha256
         if missing:
             hint = f"can the instance reach {url}?"
-            machine.wait("download", lambda: machine.download(url, path, sha256), hint, 180, (BootError, OSError))
+            machine.wait("download", lambda: machine.download(url, path, sha256), hint, seconds, (BootError, OSError))
         if folder and machine.read(path + ".unpacked") != sha256:
             machine.run("mkdir", "-p", folder)
             machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner")
@@ -75,5 +84,8 @@ def services(machine: Machine, config: dict[str, Any]) -> str:
     """Start the container runtime and the masquerading of pods; let the kubelet start at later boots."""
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "enable", "--now", *config["services"])
+    if not kubelet.established(machine, config):
+        # An image may have started them already, with a configuration of its own; containers outlive containerd.
+        machine.run("systemctl", "restart", *config["services"])
     machine.run("systemctl", "enable", "kubelet")
     return ", ".join(config["services"]) + " running"

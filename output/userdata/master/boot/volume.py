@@ -22,6 +22,8 @@ def volume(machine: Machine, config: dict[str, Any]) -> str:
     blank = not _content(machine, device)
     if blank:
         machine.run("mkfs.ext4", "-q", "-m", "0", "-L", "cfngen-master", device)
+        # systemd unmounts what its device unit, which udev makes, does not know yet (systemd/systemd#9869).
+        machine.run("udevadm", "settle")
     content = _content(machine, device)
     if content.get("TYPE") != "ext4":
         holds = content.get("TYPE") or content.get("PTTYPE")

@@ -2,7 +2,7 @@
 # cfngen's boot program, packed; `cfngen userdata` shows it.
 import base64, json, lzma, os, subprocess
 REFERENCES = {"resource": "Master", "stack": "${stack}", "volumeId": "${volumeId}", "privateAddress": "${privateAddress}", "caSecretArn": "${caSecretArn}", "joinSecretArn": "${joinSecretArn}", "routeTableId": "${routeTableId}", "publicAddress": "${publicAddress}"}
-PROGRAM = "… 13839 characters: the other files of this folder, packed …"
+PROGRAM = "… 14167 characters: the other files of this folder, packed …"
 os.umask(0o077)
 home = os.environ.get("CFNGEN_ROOT", "") + "/opt/cfngen/"
 items = lzma.decompress(base64.b85decode(PROGRAM)).decode().split("\0")
@@ -11,4 +11,5 @@ for path, text in [("references.json", json.dumps(REFERENCES)), *zip(items[::2],
     with open(home + path, "w") as file:
         file.write(text)
 os.chmod(home + "cfngen-boot.service", 0o644)
-subprocess.run(["systemctl", "enable", "--now", "--no-block", home + "cfngen-boot.service"], check=True)
+for order in (["enable", home + "cfngen-boot.service"], ["restart", "--no-block", "cfngen-boot.service"]):
+    subprocess.run(["systemctl", *order], check=True)

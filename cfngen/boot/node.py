@@ -52,7 +52,9 @@ def ready(machine: Machine, config: dict[str, Any]) -> str:
     def probe() -> None:
         code, text = machine.run(*kubectl, "get", "node", name, "-o", "json", expect=(0, 1))
         conditions = {} if code else {each["type"]: each for each in json.loads(text)["status"].get("conditions", [])}
-        condition = conditions.get("Ready", {"status": "", "message": "the API server does not know it or not answer"})
+        condition = conditions.get(
+            "Ready", {"status": "", "message": "the API server does not know it, or does not answer"}
+        )
         if condition["status"] != "True":
             raise Pending(condition.get("message", ""))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.cluster.paths import EVERY, FREE_FORM, Path, dotted, leaves, parsed, within
+from cfngen.cluster.paths import EVERY, FREE_FORM, Path, dotted, leaves, lookup, parsed, within
 from cfngen.cluster.problems import Problem, Source
 from cfngen.cluster.yaml_file import YamlFile, value
 
@@ -45,12 +45,14 @@ class Layers:
         data: the merged values; an empty (null) value means that the key is left out.
         sources: source of every leaf and of every mapping and list that the file holds, by path.
         unused: assignments to every item of a list that is empty.
+        replaced: values of the file that an environment variable replaced: their path, the variable, where they stand.
     """
 
     def __init__(self, file: YamlFile | None, name: str) -> None:
         self.data: dict[str, Any] = without_nulls(copy.deepcopy(file.data)) if file else {}
         self.sources: dict[Path, Source] = {}
         self.unused: list[Assignment] = []
+        self.replaced: list[tuple[Path, Source, Source]] = []
         if file:
             self.sources = {path: Source("file", name, line) for path, line in file.lines.items() if path}
 
@@ -116,6 +118,9 @@ class Layers:
         return here
 
     def _set(self, path: Path, new: Any, source: Source) -> None:
+        written = self.sources.get(path)
+        if source.kind == "environment" and written and written.kind == "file" and lookup(self.data, path) != new:
+            self.replaced.append((path, source, written))
         parent = self._reach(path[:-1], [] if isinstance(path[-1], int) else {}) if len(path) > 1 else self.data
         last = path[-1]
         if isinstance(parent, dict) and isinstance(last, str):

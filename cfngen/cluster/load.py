@@ -50,7 +50,11 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
 
     outcome = Outcome(given.data, file=file, sources=given.sources)
     cluster = outcome.cluster(problems)
-    warnings = [*_unused(given), *(outcome.located(problem) for problem in checks.warnings(cluster))]
+    warnings = [
+        *_unused(given),
+        *_replaced(given, file),
+        *(outcome.located(problem) for problem in checks.warnings(cluster)),
+    ]
     return Loaded(cluster, outcome.origins(cluster), tuple(str(warning) for warning in ordered(warnings)))
 
 
@@ -69,3 +73,17 @@ def parse(data: Mapping[str, Any]) -> Cluster:
 def _unused(given: layers.Layers) -> list[Problem]:
     message = "has no effect, for nodeGroups is empty; add a group to it"
     return [Problem((), message, source=assignment.source) for assignment in given.unused]
+
+
+def _replaced(given: layers.Layers, file: Source | None) -> list[Problem]:
+    """Warn of variables that a shell may hold for another cluster and that change what the file says."""
+    advice = "unset the variable if it was meant for another cluster, or leave the environment out with --no-env"
+    found = [
+        Problem(path, f"replaces what {written} says; {advice}", source=variable)
+        for path, variable, written in given.replaced
+    ]
+    vpc = ("network", "vpc", "id")
+    if file and (source := given.sources.get(vpc)) and source.kind == "environment" and not found:
+        message = f"takes an existing VPC, of which {file.name} says nothing; {advice}"
+        found.append(Problem(vpc, message, source=source))
+    return found

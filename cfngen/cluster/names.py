@@ -40,23 +40,23 @@ _TAGS = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html"
 
 OF_CLUSTER = (
     DerivedName(
-        "network load balancer of the API",
+        "load balancer of the API that a cluster of several masters will have",
         "{cluster}-api",
         32,
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateLoadBalancer.html",
     ),
-    DerivedName("nested stack", "{cluster}-SecurityGroups" + _GENERATED, 128, _CLOUDFORMATION),
+    DerivedName("nested stack", "{cluster}-SecurityGroupsStack" + _GENERATED, 128, _CLOUDFORMATION),
     DerivedName("tag key of the cluster", "kubernetes.io/cluster/{cluster}", 128, _TAGS),
     DerivedName("Name tag of the VPC", "{cluster}-vpc", 255, _TAGS),
     DerivedName(
         "key pair",
-        "{cluster}-ssh",
+        "{cluster}-ssh-XXXXXXXX",
         255,
         "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_ImportKeyPair.html",
     ),
 )
 OF_GROUP = (
-    DerivedName("nested stack", "{cluster}-NodeGroup{id}" + _GENERATED, 128, _CLOUDFORMATION),
+    DerivedName("nested stack", "{cluster}-NodeGroup{id}Stack" + _GENERATED, 128, _CLOUDFORMATION),
     DerivedName("Name tag of nodes", "{cluster}-nodes-{group}", 256, _TAGS),
 )
 

@@ -48,5 +48,9 @@ def commands(cluster: Cluster) -> list[Command]:
         return []
     return [
         Command("ShellCommand", shell, "Opens a shell on the first master"),
-        Command("KubeconfigCommand", kubeconfig, "Writes the administrator's kubeconfig to the file kubeconfig"),
+        Command(
+            "KubeconfigCommand",
+            f"(umask 077; {kubeconfig})",
+            "Writes the administrator's kubeconfig to the file kubeconfig",
+        ),
     ]

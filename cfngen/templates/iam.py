@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from awacs.aws import PolicyDocument, Statement
-from awacs.helpers.trust import make_simple_assume_policy
-from troposphere import GetAtt, Ref, iam
+from awacs.aws import Allow, PolicyDocument, Principal, Statement
+from awacs.sts import AssumeRole
+from troposphere import GetAtt, Ref, Sub, iam
 
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.templates import statements
@@ -18,6 +18,9 @@ from cfngen.templates.naming import group_id
 from cfngen.templates.network import route_table_id
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
+
+# EC2's name as a principal ends as the partition's addresses do: amazonaws.com.cn in China.
+_TRUST = Statement(Effect=Allow, Principal=Principal("Service", Sub("ec2.${AWS::URLSuffix}")), Action=[AssumeRole])
 
 
 def build(cluster: Cluster) -> Stack:
@@ -99,7 +102,7 @@ def _role(
         iam.Role(
             f"{role}Role",
             Description=f"{whose} of the Kubernetes cluster {cluster.name}",
-            AssumeRolePolicyDocument=make_simple_assume_policy("ec2.amazonaws.com"),
+            AssumeRolePolicyDocument=PolicyDocument(Version="2012-10-17", Statement=[_TRUST]),
             Policies=[
                 iam.Policy(
                     PolicyName="kubernetes", PolicyDocument=PolicyDocument(Version="2012-10-17", Statement=allowed)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from ipaddress import IPv4Network
 
+from cfngen.cluster import names
+
 
 def pascal(text: str) -> str:
     """Return `text` as one PascalCase word, e.g. `gpu-a` as `GpuA`."""
@@ -13,7 +15,7 @@ def pascal(text: str) -> str:
 
 def group_id(name: str) -> str:
     """Return the prefix of a node group's logical ids, e.g. `NodeGroupGpu`."""
-    return f"NodeGroup{pascal(name)}"
+    return f"NodeGroup{names.logical_id(name)}"
 
 
 def slot_id(letter: str) -> str:

@@ -21,7 +21,13 @@ PROBLEMS: tuple[Check, ...] = (
     *sizes.PROBLEMS,
     *kubernetes.PROBLEMS,
 )
-WARNINGS: tuple[Check, ...] = (*addresses.WARNINGS, *access.WARNINGS, *instances.WARNINGS, *sizes.WARNINGS)
+WARNINGS: tuple[Check, ...] = (
+    *placement.WARNINGS,
+    *addresses.WARNINGS,
+    *access.WARNINGS,
+    *instances.WARNINGS,
+    *sizes.WARNINGS,
+)
 
 
 def problems(cluster: Cluster) -> tuple[Problem, ...]:

@@ -130,5 +130,15 @@ def _no_agent(cluster: Cluster) -> Iterator[Problem]:
             return
 
 
+def _open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
+    for path, cidrs, what in (
+        (("api", "allowedCidrs"), cluster.api.allowed_cidrs, "the Kubernetes API"),
+        (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs, "port 22 of every instance"),
+    ):
+        for position, cidr in enumerate(cidrs):
+            if cidr.prefixlen == 0:
+                yield Problem((*path, position), f"{cidr} lets the whole internet reach {what}; name your own ranges")
+
+
 PROBLEMS = (_api_port, _elastic_ip, _one_key, _repeated, _arn_partitions)
-WARNINGS = (_ssh_without_key, _no_way_in, _no_agent)
+WARNINGS = (_ssh_without_key, _no_way_in, _no_agent, _open_to_the_world)

@@ -48,4 +48,16 @@ def _group_zones(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem(path, f"{zone} stands twice; remove one")
 
 
+def _other_partition(cluster: Cluster) -> Iterator[Problem]:
+    region = cluster.region
+    if region.startswith(("cn-", "us-iso", "eu-iso", "eusc-")):
+        message = (
+            f"cfngen has not been looked at in the partition of {region}, and instances there may not reach dl.k8s.io, "
+            "github.com and registry.k8s.io; set assets.mirror and "
+            "kubernetes.clusterConfiguration.imageRepository, and expect more to change"
+        )
+        yield Problem(("region",), message)
+
+
 PROBLEMS = (_region_exists, _zones_in_region, _zones_distinct, _group_zones)
+WARNINGS = (_other_partition,)

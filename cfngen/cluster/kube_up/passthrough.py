@@ -78,7 +78,10 @@ VARIABLES: tuple[Variable, ...] = (
         "In the control plane as the flag `feature-gates`.",
     ),
     honoured("EVICTION_HARD", f"{_KUBELET}.evictionHard", _eviction),
-    refused("NODE_LABELS", "label nodes in the running cluster, e.g. by `kubectl label node`"),
+    refused(
+        "NODE_LABELS",
+        "node groups cannot label their nodes yet, and Jenkins sets this variable too: there, use --no-env",
+    ),
     honoured("HAIRPIN_MODE", f"{_KUBELET}.hairpinMode"),
     accepted("SOFTLOCKUP_PANIC", "false", "set kernel.softlockup_panic in an image of your own (image.id)"),
     accepted("PREPULL_E2E_IMAGES", "false", f"{_TESTS}; unset it"),

@@ -82,5 +82,11 @@ VARIABLES: tuple[Variable, ...] = (
         "add a node group, and a subnet in its zone, to the cluster file instead: one cluster spans several zones",
     ),
     accepted("MULTIZONE", "*", "It had no effect on AWS; give several `network.subnets`, one for each zone."),
-    honoured("NUM_NODES", _SIZES, _nodes, "Sets all three sizes of every group.", old=("NUM_MINIONS",)),
+    honoured(
+        "NUM_NODES",
+        _SIZES,
+        _nodes,
+        "Sets all three sizes of every group; 0 leaves room for one node.",
+        old=("NUM_MINIONS",),
+    ),
 )

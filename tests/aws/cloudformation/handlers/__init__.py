@@ -1,0 +1,37 @@
+"""Resource types the double can make: those that the generated templates use.
+
+Each handler names the properties it passes on; a template that uses another one is refused, rather than made without
+it. Nested stacks are no handler: `cloudformation.operations` makes them.
+"""
+
+from __future__ import annotations
+
+from cloudformation.handlers import identity, instances, network
+from cloudformation.handlers.handler import Call, Created, Handler, client
+
+__all__ = ["HANDLERS", "Call", "Created", "Handler", "client"]
+
+HANDLERS: dict[str, Handler] = {
+    "AWS::AutoScaling::AutoScalingGroup": instances.AutoScalingGroup(),
+    "AWS::EC2::DHCPOptions": network.DhcpOptions(),
+    "AWS::EC2::EIP": instances.ElasticIp(),
+    "AWS::EC2::EIPAssociation": instances.ElasticIpAssociation(),
+    "AWS::EC2::InternetGateway": network.InternetGateway(),
+    "AWS::EC2::KeyPair": instances.KeyPair(),
+    "AWS::EC2::LaunchTemplate": instances.LaunchTemplate(),
+    "AWS::EC2::NetworkInterface": instances.NetworkInterface(),
+    "AWS::EC2::Route": network.Route(),
+    "AWS::EC2::RouteTable": network.RouteTable(),
+    "AWS::EC2::SecurityGroup": network.SecurityGroup(),
+    "AWS::EC2::SecurityGroupIngress": network.SecurityGroupIngress(),
+    "AWS::EC2::Subnet": network.Subnet(),
+    "AWS::EC2::SubnetRouteTableAssociation": network.SubnetRouteTableAssociation(),
+    "AWS::EC2::VPC": network.Vpc(),
+    "AWS::EC2::VPCDHCPOptionsAssociation": network.DhcpOptionsAssociation(),
+    "AWS::EC2::VPCGatewayAttachment": network.VpcGatewayAttachment(),
+    "AWS::EC2::Volume": instances.Volume(),
+    "AWS::IAM::InstanceProfile": identity.InstanceProfile(),
+    "AWS::IAM::Role": identity.Role(),
+    "AWS::KMS::Key": identity.Key(),
+    "AWS::SecretsManager::Secret": identity.Secret(),
+}

@@ -1,0 +1,141 @@
+"""Intrinsic functions and pseudo parameters, resolved against a stack's parameters and its finished resources."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cloudformation.errors import NotModelledError, ResourceError
+from cloudformation.template import SUBSTITUTION
+
+NO_VALUE = object()
+
+
+class Scope:
+    """Where names mean something.
+
+    Args:
+        body: the template
+        names: what Ref gives: parameters, pseudo parameters and, as they come into being, resources
+        attribute: what GetAtt gives for a logical id and an attribute
+        zones: names of the Availability Zones of a region
+    """
+
+    def __init__(
+        self,
+        body: Mapping[str, Any],
+        names: Mapping[str, Any],
+        attribute: Callable[[str, str], Any],
+        zones: Callable[[str], list[str]],
+    ) -> None:
+        self._body = body
+        self._names = names
+        self._attribute = attribute
+        self._zones = zones
+
+    def resolve(self, value: Any) -> Any:
+        """A value with every intrinsic function replaced by its result; keys and items of AWS::NoValue are left out."""
+        if isinstance(value, list):
+            return [item for item in map(self.resolve, value) if item is not NO_VALUE]
+        if not isinstance(value, dict):
+            return value
+        if len(value) == 1:
+            [(name, argument)] = value.items()
+            if name in ("Ref", "Condition") and isinstance(argument, str):
+                return self._ref(argument) if name == "Ref" else self.condition(argument)
+            if name.startswith("Fn::"):
+                return self._call(name.removeprefix("Fn::"), argument)
+        resolved = {key: self.resolve(item) for key, item in value.items()}
+        return {key: item for key, item in resolved.items() if item is not NO_VALUE}
+
+    def condition(self, name: str) -> bool:
+        """Whether a condition of the template holds."""
+        return bool(self.resolve(self._body["Conditions"][name]))
+
+    def _call(self, name: str, argument: Any) -> Any:
+        function = getattr(self, f"_fn_{name.lower()}", None)
+        if function is None:
+            raise NotModelledError(f"Fn::{name}")
+        return function(argument)
+
+    def _ref(self, name: str) -> Any:
+        if name == "AWS::NoValue":
+            return NO_VALUE
+        if name not in self._names:
+            raise ResourceError(f"Template error: {name} has no value yet")
+        return self._names[name]
+
+    def _fn_getatt(self, argument: Any) -> Any:
+        logical_id, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
+        return self._attribute(logical_id, self.resolve(attribute))
+
+    def _fn_sub(self, argument: Any) -> str:
+        text, local = (argument, {}) if isinstance(argument, str) else argument
+        local = self.resolve(local)
+
+        def value(name: str) -> str:
+            if name in local:
+                return str(local[name])
+            return str(self._fn_getatt(name) if "." in name else self._ref(name))
+
+        return "".join(
+            value(piece) if index % 2 else piece.replace("${!", "${")
+            for index, piece in enumerate(SUBSTITUTION.split(text))
+        )
+
+    def _fn_join(self, argument: Any) -> str:
+        delimiter, items = argument
+        return delimiter.join(map(_text, self.resolve(items)))
+
+    def _fn_select(self, argument: Any) -> Any:
+        index, items = self.resolve(argument)
+        return items[int(index)]
+
+    def _fn_split(self, argument: Any) -> list[str]:
+        delimiter, text = self.resolve(argument)
+        return text.split(delimiter)
+
+    def _fn_findinmap(self, argument: Any) -> Any:
+        name, first, second = self.resolve(argument)
+        try:
+            return self._body["Mappings"][name][first][second]
+        except KeyError as error:
+            raise ResourceError(f"Template error: Unable to get mapping for {name}::{first}::{second}") from error
+
+    def _fn_base64(self, argument: Any) -> str:
+        return base64.b64encode(self.resolve(argument).encode()).decode()
+
+    def _fn_getazs(self, argument: Any) -> list[str]:
+        return self._zones(self.resolve(argument) or self._names["AWS::Region"])
+
+    def _fn_cidr(self, argument: Any) -> list[str]:
+        block, count, bits = self.resolve(argument)
+        networks = ipaddress.ip_network(block).subnets(new_prefix=32 - int(bits))
+        return [str(each) for each, _ in zip(networks, range(int(count)), strict=False)]
+
+    def _fn_if(self, argument: Any) -> Any:
+        name, yes, no = argument
+        return self.resolve(yes if self.condition(name) else no)
+
+    def _fn_equals(self, argument: Any) -> bool:
+        first, second = self.resolve(argument)
+        return _text(first) == _text(second)
+
+    def _fn_and(self, argument: Any) -> bool:
+        return all(self.resolve(argument))
+
+    def _fn_or(self, argument: Any) -> bool:
+        return any(self.resolve(argument))
+
+    def _fn_not(self, argument: Any) -> bool:
+        return not self.resolve(argument)[0]
+
+    def _fn_contains(self, argument: Any) -> bool:
+        items, wanted = self.resolve(argument)
+        return wanted in items
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

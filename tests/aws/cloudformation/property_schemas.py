@@ -1,0 +1,136 @@
+"""Properties of resources against the published schemas of their types, which cfn-lint bundles.
+
+CloudFormation turns texts into the type a property has, so "20" is a size and true is "true" where a text is wanted.
+Names, required properties, types, enumerations, patterns and lengths are checked; formats such as "this is a VPC's id"
+are not, since the service itself then refuses what does not exist.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+import regex  # ECMA patterns use classes such as \p{L}, which re lacks
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER, ResourceNotFoundError
+
+from cloudformation.errors import ResourceError
+
+Schema = Mapping[str, Any]
+
+
+def known(region: str, resource_type: str) -> bool:
+    """Whether CloudFormation has this type in this region."""
+    try:
+        schema(region, resource_type)
+    except ResourceNotFoundError:
+        return False
+    return True
+
+
+def schema(region: str, resource_type: str) -> Schema:
+    """The published schema of a type."""
+    return PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).schema
+
+
+def tag_property(region: str, resource_type: str) -> str | None:
+    """Name of the property that holds a type's tags, if CloudFormation passes the stack's tags on to it."""
+    tagging = schema(region, resource_type).get("tagging", {})
+    if not tagging.get("taggable", False):
+        return None
+    return tagging.get("tagProperty", "/properties/Tags").removeprefix("/properties/")
+
+
+def conform(region: str, resource_type: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Properties with their values turned into the types of the schema.
+
+    Raises:
+        ResourceError: unknown, missing, read-only or malformed properties
+    """
+    root = schema(region, resource_type)
+    read_only = {path.removeprefix("/properties/") for path in root.get("readOnlyProperties", [])}
+    if set(properties) & read_only:
+        raise ResourceError(f"Encountered read-only properties {sorted(set(properties) & read_only)}")
+    return _Conformer(root).value({**root, "type": "object"}, dict(properties), "#")
+
+
+class _Conformer:
+    def __init__(self, root: Schema) -> None:
+        self._root = root
+
+    def value(self, schema: Schema, value: Any, path: str) -> Any:
+        schema = self._dereferenced(schema)
+        branches = schema.get("oneOf") or schema.get("anyOf")
+        if branches and "type" not in schema and "properties" not in schema:
+            return self._branch(branches, value, path)
+        types = schema.get("type", [])
+        types = [types] if isinstance(types, str) else types
+        if isinstance(value, dict):
+            return self._object(schema, types, value, path)
+        if isinstance(value, list):
+            if types and "array" not in types:
+                raise _refusal(path, f"expected type: {types}, found: array")
+            items = schema.get("items", {})
+            return [self.value(items, item, f"{path}/{index}") for index, item in enumerate(value)]
+        return self._scalar(schema, types, value, path)
+
+    def _dereferenced(self, schema: Schema) -> Schema:
+        while "$ref" in schema:
+            found: Any = self._root
+            for part in schema["$ref"].removeprefix("#/").split("/"):
+                found = found[part]
+            schema = {**{key: item for key, item in schema.items() if key != "$ref"}, **found}
+        return schema
+
+    def _branch(self, branches: list[Schema], value: Any, path: str) -> Any:
+        for branch in branches:
+            with contextlib.suppress(ResourceError):
+                return self.value(branch, value, path)
+        raise _refusal(path, "fits none of the allowed shapes")
+
+    def _object(self, schema: Schema, types: list[str], value: dict[str, Any], path: str) -> Any:
+        if types and "object" not in types:
+            raise _refusal(path, f"expected type: {types}, found: object")
+        properties = schema.get("properties")
+        if properties is None:
+            return value
+        unknown = sorted(set(value) - set(properties))
+        if unknown and not schema.get("additionalProperties") and "patternProperties" not in schema:
+            raise _refusal(path, f"extraneous key [{', '.join(unknown)}] is not permitted")
+        if missing := sorted(set(schema.get("required", [])) - set(value)):
+            raise _refusal(path, f"required key [{', '.join(missing)}] not found")
+        return {key: self.value(properties.get(key, {}), item, f"{path}/{key}") for key, item in value.items()}
+
+    def _scalar(self, schema: Schema, types: list[str], value: Any, path: str) -> Any:
+        try:
+            value = _converted(types, value)
+        except ValueError:
+            raise _refusal(path, f"expected type: {types}, found: {value!r}") from None
+        if "enum" in schema and value not in schema["enum"]:
+            raise _refusal(path, f"{value!r} is not a valid enum value {schema['enum']}")
+        if isinstance(value, str):
+            if "pattern" in schema and not regex.search(schema["pattern"], value):
+                raise _refusal(path, f"{value!r} does not match pattern {schema['pattern']}")
+            if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
+                raise _refusal(path, f"a text of {len(value)} characters is too short or too long")
+        elif not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+            raise _refusal(path, f"{value} is too small or too large")
+        return value
+
+
+def _converted(types: list[str], value: Any) -> Any:
+    if not types:
+        return value
+    if "string" in types:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    if "boolean" in types and str(value).lower() in ("true", "false"):
+        return str(value).lower() == "true"
+    if "integer" in types and not isinstance(value, bool):
+        return int(value)
+    if "number" in types and not isinstance(value, bool):
+        return float(value)
+    raise ValueError(value)
+
+
+def _refusal(path: str, message: str) -> ResourceError:
+    return ResourceError(f"Properties validation failed: {path}: {message}")

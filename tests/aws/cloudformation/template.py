@@ -1,0 +1,138 @@
+"""A template: parsed, within CloudFormation's limits, its references checked and its resources put in order.
+
+Sections, resource attributes and the quotas (500 resources, 200 parameters, 200 outputs) are those of the
+CloudFormation user guide, "Template anatomy" and "CloudFormation quotas".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cloudformation.errors import NotModelledError, ValidationError
+
+SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata", "Parameters", "Rules", "Mappings", "Conditions",
+            "Resources", "Outputs"}  # fmt: skip
+ATTRIBUTES = {"Type", "Properties", "DependsOn", "Condition", "Metadata", "CreationPolicy", "UpdatePolicy",
+              "DeletionPolicy", "UpdateReplacePolicy"}  # fmt: skip
+DELETION_POLICIES = {"Delete", "Retain", "RetainExceptOnCreate", "Snapshot"}
+QUOTAS = {"Resources": 500, "Parameters": 200, "Outputs": 200, "Mappings": 200}
+LOGICAL_ID = re.compile(r"[A-Za-z0-9]{1,255}")
+SUBSTITUTION = re.compile(r"\$\{([^!][^}]*)\}")
+
+
+@dataclass(frozen=True)
+class ResourceDefinition:
+    """A resource as the template describes it, with the logical ids it must wait for."""
+
+    type: str
+    body: Mapping[str, Any]
+    needs: frozenset[str]
+
+    @property
+    def deletion_policy(self) -> str:
+        return self.body.get("DeletionPolicy", "Delete")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A template whose references and limits have been checked."""
+
+    body: Mapping[str, Any]
+    resources: Mapping[str, ResourceDefinition]
+
+    @property
+    def parameters(self) -> Mapping[str, Mapping[str, Any]]:
+        return self.body.get("Parameters", {})
+
+
+def parse(text: str) -> Template:
+    """Read a JSON template.
+
+    Raises:
+        ValidationError: what CreateStack would refuse
+        NotModelledError: a valid template that asks for more than the double can do
+    """
+    try:
+        body = json.loads(text)
+    except ValueError as error:
+        raise ValidationError(f"Template format error: JSON not well-formed. ({error})") from error
+    if "Transform" in body:
+        raise NotModelledError("Transform")
+    if unknown := sorted(set(body) - SECTIONS):
+        raise ValidationError(f"Invalid template property or properties {unknown}")
+    if not body.get("Resources"):
+        raise ValidationError("Template format error: At least one Resources member must be defined.")
+    for section, quota in QUOTAS.items():
+        if len(body.get(section, {})) > quota:
+            raise ValidationError(
+                f"Template format error: Number of {section.lower()}, {len(body[section])}, is greater than "
+                f"maximum allowed, {quota}"
+            )
+    _check_references(body)
+    definitions = {key: _definition(body, key, each) for key, each in body["Resources"].items()}
+    _check_order(definitions)
+    return Template(body, definitions)
+
+
+def references(value: Any) -> Iterator[str]:
+    """Names that Ref, GetAtt and Sub use anywhere within a value."""
+    if isinstance(value, list):
+        for item in value:
+            yield from references(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key == "Ref":
+                yield item
+            elif key == "Fn::GetAtt":
+                yield item.split(".")[0] if isinstance(item, str) else item[0]
+            elif key == "Fn::Sub":
+                text, local = (item, {}) if isinstance(item, str) else item
+                yield from (name.split(".")[0] for name in SUBSTITUTION.findall(text) if name not in local)
+                yield from references(local)
+            else:
+                yield from references(item)
+
+
+def _definition(body: Mapping[str, Any], logical_id: str, resource: Mapping[str, Any]) -> ResourceDefinition:
+    if not LOGICAL_ID.fullmatch(logical_id):
+        raise ValidationError(f"Template format error: Resource name {logical_id} is non alphanumeric.")
+    if unknown := sorted(set(resource) - ATTRIBUTES):
+        raise ValidationError(f"Invalid template resource property {', '.join(unknown)} ({logical_id})")
+    for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+        if resource.get(policy, "Delete") not in DELETION_POLICIES:
+            raise ValidationError(f"Template error: Unrecognized {policy} {resource[policy]} for resource {logical_id}")
+    explicit = resource.get("DependsOn", [])
+    explicit = [explicit] if isinstance(explicit, str) else explicit
+    if missing := sorted(set(explicit) - set(body["Resources"])):
+        raise ValidationError(f"Template format error: Unresolved resource dependencies {missing} in {logical_id}")
+    implicit = set(references(resource.get("Properties", {}))) & set(body["Resources"])
+    return ResourceDefinition(resource["Type"], resource, frozenset(explicit) | implicit)
+
+
+def _check_references(body: Mapping[str, Any]) -> None:
+    parameters = set(body.get("Parameters", {}))
+    for section, known in (
+        ("Resources", parameters | set(body["Resources"])),
+        ("Outputs", parameters | set(body["Resources"])),
+        ("Conditions", parameters),
+        ("Rules", parameters),
+    ):
+        used = {name for name in references(body.get(section, {})) if not name.startswith("AWS::")}
+        if missing := sorted(used - known):
+            raise ValidationError(
+                f"Template format error: Unresolved resource dependencies {missing} in the {section} block of the "
+                "template"
+            )
+
+
+def _check_order(definitions: Mapping[str, ResourceDefinition]) -> None:
+    remaining = {key: set(each.needs) for key, each in definitions.items()}
+    while free := [key for key, needs in remaining.items() if not needs & set(remaining)]:
+        for key in free:
+            del remaining[key]
+    if remaining:
+        raise ValidationError(f"Circular dependency between resources: {sorted(remaining)}")

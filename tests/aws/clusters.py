@@ -1,0 +1,254 @@
+"""Clusters created from their templates in the account of a test, as an operator would from the console."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import functools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cloudformation import CloudFormation, Launched, Resource, Stack, client
+from moto import mock_aws
+
+from cfngen.cluster.load import load
+from cfngen.cluster.model import Cluster
+from cfngen.templates import generate
+
+CASES = Path(__file__).parents[1] / "golden" / "cases"
+BUCKET = "templates-of-the-operator"
+PREFIX = "clusters/one/"
+ALLOWED = "203.0.113.7/32"
+BOOT_SECONDS = 90
+REFERENCES = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
+
+# Public parameters of the image publishers: Ubuntu (documentation.ubuntu.com/aws), Debian (wiki.debian.org/Cloud/
+# AmazonEC2Image), Amazon Linux 2023 (user guide, "Launch the latest AL2023 AMI"); and one of the operator's own.
+IMAGES = (
+    "/aws/service/canonical/ubuntu/server/22.04/stable/current/amd64/hvm/ebs-gp2/ami-id",
+    "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id",
+    "/aws/service/canonical/ubuntu/server/24.04/stable/current/arm64/hvm/ebs-gp3/ami-id",
+    "/aws/service/debian/release/12/latest/amd64",
+    "/aws/service/debian/release/13/latest/amd64",
+    "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-6.1-x86_64",
+    "/platform/images/node",
+)
+
+
+@contextlib.contextmanager
+def in_memory(config: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """An AWS account of moto, empty unless one is open already; no call leaves the process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a thousand images, read again and again
+        with mock_aws(config=config):
+            yield
+
+
+@functools.cache
+def golden(case: str) -> Cluster:
+    """The cluster of a golden case."""
+    environment = CASES / case / "environment.yaml"
+    environ = yaml.safe_load(environment.read_text()) if environment.exists() else {}
+    return load(CASES / case / "cluster.yaml", environ=environ).cluster
+
+
+@dataclass
+class Machines:
+    """What instances do: read their user data as the boot program does, boot, and signal what it tells them to.
+
+    Attributes:
+        outcomes: by the logical id of a group: SUCCESS, FAILURE or nothing at all; SUCCESS where it is not named.
+        references: what each instance was told, in the order of launch.
+    """
+
+    region: str
+    outcomes: Mapping[str, str | None] = field(default_factory=dict)
+    references: list[dict[str, str]] = field(default_factory=list)
+    cloud: CloudFormation | None = None
+
+    def __call__(self, launched: Launched) -> None:
+        ec2 = client("ec2", self.region)
+        answer = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
+        told = json.loads(REFERENCES.search(base64.b64decode(answer["UserData"]["Value"]).decode()).group(1))
+        self.references.append(told)
+        self.cloud.clock.later(BOOT_SECONDS, lambda: self._booted(launched.instance_id, told))
+
+    def _booted(self, instance_id: str, told: Mapping[str, str]) -> None:
+        outcome = self.outcomes.get(told["resource"], "SUCCESS")
+        if outcome and running_instances(self.region, instance_id):
+            self.cloud.signal_resource(told["stack"], told["resource"], instance_id, outcome)
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account ready for a cluster: its templates uploaded, images published."""
+
+    cluster: Cluster
+    templates: Mapping[str, dict[str, Any]]
+    cloud: CloudFormation
+    machines: Machines
+    images: Mapping[str, str]
+
+    def create(self, form: str = "standalone", *, name: str = "k8s", **parameters: str) -> Stack:
+        """Create a cluster and wait for the end.
+
+        Args:
+            form: `standalone`, or `cluster` for the root with nested stacks
+            name: name of the stack
+            parameters: what the operator fills in; those that have no default and are left out get a usual value
+        """
+        wanted = self.templates[form]["Parameters"]
+        usual = {"ApiAllowedCidr": ALLOWED, "TemplateBucket": BUCKET, "TemplatePrefix": PREFIX}
+        given = {key: value for key, value in usual.items() if key in wanted} | parameters
+        stack = self.cloud.create_stack(
+            name, url=self.url(form), parameters=given, capabilities=["CAPABILITY_IAM"], tags={"owner": "operator"}
+        )
+        return self.cloud.wait(stack)
+
+    def url(self, form: str) -> str:
+        return f"https://{BUCKET}.s3.{self.cluster.region}.amazonaws.com/{PREFIX}{form}.json"
+
+    def delete(self, stack: Stack) -> Stack:
+        return self.cloud.wait(self.cloud.delete_stack(stack.name))
+
+
+def prepared(cluster: Cluster, **outcomes: str | None) -> Account:
+    """An account ready for a cluster, whose groups' instances end booting as told (see `Machines`)."""
+    region = cluster.region
+    s3 = client("s3", region)
+    elsewhere = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+    s3.create_bucket(Bucket=BUCKET, **elsewhere)
+    templates = {each.name: each.body for each in generate(cluster)}
+    for name, body in templates.items():
+        s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}{name}.json", Body=json.dumps(body).encode())
+    register = client("ec2", region).register_image
+    images = {name: register(Name=name.strip("/").replace("/", "-"))["ImageId"] for name in IMAGES}
+    machines = Machines(region, outcomes)
+    machines.cloud = CloudFormation(region, stored=images, instances=machines)
+    return Account(cluster, templates, machines.cloud, machines, images)
+
+
+def landlord(where: Account) -> dict[str, str]:
+    """What somebody else has made in the account before: values for the parameters that ask for such a thing."""
+    ec2 = client("ec2", where.cluster.region)
+    vpc = ec2.create_vpc(CidrBlock="10.20.0.0/16")["Vpc"]["VpcId"]
+    table = ec2.create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
+    gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+    ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
+    zones = {letter: f"{where.cluster.region}{letter}" for letter in "ab"}
+    subnet_a = ec2.create_subnet(VpcId=vpc, CidrBlock="10.20.0.0/20", AvailabilityZone=zones["a"])["Subnet"]
+    subnet_b = ec2.create_subnet(VpcId=vpc, CidrBlock="10.20.16.0/20", AvailabilityZone=zones["b"])["Subnet"]
+    address = ec2.allocate_address(Domain="vpc")
+    for name in ("laptop", "operator key"):
+        ec2.create_key_pair(KeyName=name)
+    [image, *_] = where.images.values()
+    return {
+        "VpcId": vpc,
+        "RouteTableId": table,
+        "InternetGatewayId": gateway,
+        "SubnetAId": subnet_a["SubnetId"],
+        "SubnetBId": subnet_b["SubnetId"],
+        "ApiElasticIpAllocationId": address["AllocationId"],
+        "ApiElasticIp": address["PublicIp"],
+        "MasterImageAmi0123456789abcdef0": image,
+        "NodeImageAmi0123456789abcdef1": image,
+    }
+
+
+def resources(stack: Stack) -> dict[str, Resource]:
+    """Every resource of a stack and its nested stacks; logical ids are unique over all of them."""
+    found = {key: each for key, each in stack.resources.items() if each.child is None}
+    for child in stack.children.values():
+        for key, each in resources(child).items():
+            assert key not in found
+            found[key] = each
+    return found
+
+
+def running_instances(region: str, *ids: str) -> dict[str, dict[str, Any]]:
+    """Instances of the account, or those of the given ids, that are not terminated."""
+    answer = client("ec2", region).describe_instances(InstanceIds=list(ids))
+    instances = (each for reservation in answer["Reservations"] for each in reservation["Instances"])
+    return {each["InstanceId"]: each for each in instances if each["State"]["Name"] == "running"}
+
+
+def describe(where: Account, kind: str, **arguments: Any) -> dict[str, Any]:
+    """The only thing of a kind that EC2 describes."""
+    answer = getattr(client("ec2", where.cluster.region), f"describe_{kind}")(**arguments)
+    [item] = next(value for value in answer.values() if isinstance(value, list))
+    return item
+
+
+def tags(item: Mapping[str, Any]) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in item.get("Tags") or item["TagSet"]}
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Every text within a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts(item)
+
+
+def inventory(region: str) -> dict[str, set[str]]:
+    """What exists in the account, by kind.
+
+    Not counted: keys that wait for their deletion, keys that AWS keeps, and the first interface and volume of
+    terminated instances, which go with them in EC2 and stay in moto.
+    """
+    ec2, iam, kms = (client(name, region) for name in ("ec2", "iam", "kms"))
+    instances = set(running_instances(region))
+    interfaces = ec2.describe_network_interfaces()["NetworkInterfaces"]
+    volumes = ec2.describe_volumes()["Volumes"]
+    keys = (kms.describe_key(KeyId=each["KeyId"])["KeyMetadata"] for each in kms.list_keys()["Keys"])
+    groups = client("autoscaling", region).describe_auto_scaling_groups()["AutoScalingGroups"]
+    profiles = iam.list_instance_profiles()["InstanceProfiles"]
+    return {
+        "VPCs": {each["VpcId"] for each in ec2.describe_vpcs()["Vpcs"]},
+        "subnets": {each["SubnetId"] for each in ec2.describe_subnets()["Subnets"]},
+        "route tables": {each["RouteTableId"] for each in ec2.describe_route_tables()["RouteTables"]},
+        "DHCP options": {each["DhcpOptionsId"] for each in ec2.describe_dhcp_options()["DhcpOptions"]},
+        "gateways": {each["InternetGatewayId"] for each in ec2.describe_internet_gateways()["InternetGateways"]},
+        "security groups": {each["GroupId"] for each in ec2.describe_security_groups()["SecurityGroups"]},
+        "interfaces": {
+            each["NetworkInterfaceId"]
+            for each in interfaces
+            if "Attachment" not in each or each["Attachment"]["InstanceId"] in instances
+        },
+        "volumes": {
+            each["VolumeId"]
+            for each in volumes
+            if all(attachment["InstanceId"] in instances for attachment in each["Attachments"])
+        },
+        "addresses": {each["AllocationId"] for each in ec2.describe_addresses()["Addresses"]},
+        "snapshots": {each["SnapshotId"] for each in ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]},
+        "key pairs": {each["KeyName"] for each in ec2.describe_key_pairs()["KeyPairs"]},
+        "launch templates": {each["LaunchTemplateId"] for each in ec2.describe_launch_templates()["LaunchTemplates"]},
+        "instances": instances,
+        "Auto Scaling groups": {each["AutoScalingGroupName"] for each in groups},
+        "roles": {each["RoleName"] for each in iam.list_roles()["Roles"]},
+        "instance profiles": {each["InstanceProfileName"] for each in profiles},
+        "keys": {
+            each["KeyId"]
+            for each in keys
+            if each["KeyState"] != "PendingDeletion" and not each["Description"].startswith("Default master key")
+        },
+        "secrets": {each["ARN"] for each in client("secretsmanager", region).list_secrets()["SecretList"]},
+    }
+
+
+def leftovers(where: Account, before: dict[str, set[str]]) -> dict[str, set[str]]:
+    """What exists in the account now and did not before."""
+    after = inventory(where.cluster.region)
+    return {kind: after[kind] - before[kind] for kind in after if after[kind] - before[kind]}

@@ -1,0 +1,268 @@
+"""The double itself: which templates and parameters it takes, and what expressions mean."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from cloudformation import (
+    HANDLERS,
+    CloudFormation,
+    InsufficientCapabilitiesError,
+    NotModelledError,
+    ValidationError,
+    client,
+)
+from cloudformation.property_schemas import schema, tag_property
+
+GATEWAY = {"Type": "AWS::EC2::InternetGateway"}
+KEY_PAIR = {"Type": "AWS::EC2::KeyPair", "Properties": {"KeyName": {"Ref": "Name"}}}
+
+
+def template(**sections: Any) -> str:
+    return json.dumps({"Resources": {"Gateway": GATEWAY}, **sections})
+
+
+def outputs(cloud: CloudFormation, value: Any, **sections: Any) -> str:
+    stack = cloud.create_stack("s", body=template(Outputs={"It": {"Value": value}}, **sections))
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    return stack.outputs["It"]
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("{", "JSON not well-formed"),
+        (template(Extra={}), "Invalid template property"),
+        (template(Resources={}), "At least one Resources member"),
+        (template(Resources={f"G{index}": GATEWAY for index in range(501)}), "maximum allowed, 500"),
+        (template(Parameters={f"P{index}": {"Type": "String", "Default": ""} for index in range(201)}), "allowed, 200"),
+        (template(Resources={"not-so": GATEWAY}), "non alphanumeric"),
+        (template(Resources={"G": {**GATEWAY, "Depends": []}}), "Invalid template resource property Depends"),
+        (template(Resources={"G": {**GATEWAY, "DependsOn": "Other"}}), "Unresolved resource dependencies"),
+        (template(Resources={"G": {**GATEWAY, "DeletionPolicy": "Keep"}}), "Unrecognized DeletionPolicy"),
+        (template(Resources={"G": {**GATEWAY, "DeletionPolicy": "Snapshot"}}), "does not support snapshots"),
+        (template(Resources={"G": {"Type": "AWS::No::Such"}}), r"Unrecognized resource types: \[AWS::No::Such\]"),
+        (template(Resources={"K": KEY_PAIR}), r"Unresolved resource dependencies \['Name'\]"),
+        (template(Outputs={"It": {"Value": {"Fn::Sub": "${Nothing.Arn}"}}}), "in the Outputs block"),
+        (
+            template(Resources={"A": {**GATEWAY, "DependsOn": "B"}, "B": {**GATEWAY, "DependsOn": ["A"]}}),
+            r"Circular dependency between resources: \['A', 'B'\]",
+        ),
+    ],
+)
+def test_malformed_templates_are_refused(cloud: CloudFormation, body: str, says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        cloud.create_stack("s", body=body)
+    with pytest.raises(ValidationError, match="does not exist"):
+        cloud.stack("s")
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"Transform": "AWS::Serverless-2016-10-31"},
+        {"Resources": {"Bucket": {"Type": "AWS::S3::Bucket"}}},
+        {"Resources": {"Gateway": {**GATEWAY, "CreationPolicy": {"ResourceSignal": {"Count": 1}}}}},
+        {"Outputs": {"It": {"Value": "1", "Export": {"Name": "it"}}}},
+        {"Outputs": {"It": {"Value": {"Fn::ImportValue": "it"}}}},
+    ],
+)
+def test_what_is_not_modelled_stops_the_test(cloud: CloudFormation, sections: dict[str, Any]) -> None:
+    with pytest.raises(NotModelledError):
+        cloud.create_stack("s", body=template(**sections))
+
+
+def test_sizes_of_templates(cloud: CloudFormation) -> None:
+    large = template(Description="x" * 51_200)
+    with pytest.raises(ValidationError, match="51200"):
+        cloud.create_stack("s", body=large)
+    s3 = client("s3", "us-west-2")
+    s3.create_bucket(Bucket="bucket", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    s3.put_object(Bucket="bucket", Key="large.json", Body=large.encode())
+    s3.put_object(Bucket="bucket", Key="huge.json", Body=template(Description="x" * 1_048_576).encode())
+    assert (
+        cloud.create_stack("s", url="https://bucket.s3.us-west-2.amazonaws.com/large.json").status == "CREATE_COMPLETE"
+    )
+    for url, says in (
+        ("https://bucket.s3.us-west-2.amazonaws.com/huge.json", "1048576 bytes"),
+        ("https://bucket.s3.us-west-2.amazonaws.com/none.json", "S3 error"),
+        ("https://bucket.s3.eu-west-1.amazonaws.com/large.json", "supported URL"),
+        ("http://bucket.s3.us-west-2.amazonaws.com/large.json", "supported URL"),
+    ):
+        with pytest.raises(ValidationError, match=says):
+            cloud.create_stack("t", url=url)
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [
+        ({"Ref": "AWS::Region"}, "us-west-2"),
+        ({"Ref": "AWS::StackName"}, "s"),
+        ({"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"}, "arn:aws:iam::123456789012:root"),
+        ({"Fn::Sub": "${!Literal} ${Name}"}, "${Literal} joe"),
+        ({"Fn::Sub": ["${Own}-${Name}", {"Own": {"Ref": "AWS::URLSuffix"}}]}, "amazonaws.com-joe"),
+        ({"Fn::Join": ["", ["a", {"Ref": "Name"}, {"Ref": "AWS::NoValue"}, "${Name}"]]}, "ajoe${Name}"),
+        ({"Fn::Select": ["1", {"Fn::Split": [",", "a,b,c"]}]}, "b"),
+        ({"Fn::Join": ["|", {"Ref": "List"}]}, "x|y"),
+        ({"Fn::FindInMap": ["Sizes", {"Ref": "AWS::Region"}, "Small"]}, "t3.small"),
+        ({"Fn::Base64": "hello"}, "aGVsbG8="),
+        ({"Fn::Select": [0, {"Fn::GetAZs": ""}]}, "us-west-2a"),
+        ({"Fn::Select": [2, {"Fn::Cidr": ["10.0.0.0/16", 4, 8]}]}, "10.0.2.0/24"),
+        ({"Fn::If": ["IsJoe", "yes", "no"]}, "yes"),
+        ({"Fn::If": ["IsNotJoe", "yes", "no"]}, "no"),
+        ({"Fn::If": ["Both", "yes", "no"]}, "no"),
+        ({"Fn::If": ["Either", "yes", "no"]}, "yes"),
+    ],
+)
+def test_expressions(cloud: CloudFormation, value: Any, result: str) -> None:
+    is_joe = {"Fn::Equals": [{"Ref": "Name"}, "joe"]}
+    conditions = {
+        "IsJoe": is_joe,
+        "IsNotJoe": {"Fn::Not": [{"Condition": "IsJoe"}]},
+        "Both": {"Fn::And": [{"Condition": "IsJoe"}, {"Condition": "IsNotJoe"}]},
+        "Either": {"Fn::Or": [{"Condition": "IsJoe"}, {"Condition": "IsNotJoe"}]},
+    }
+    parameters = {
+        "Name": {"Type": "String", "Default": "joe"},
+        "List": {"Type": "CommaDelimitedList", "Default": "x, y"},
+    }
+    mappings = {"Sizes": {"us-west-2": {"Small": "t3.small"}}}
+    assert outputs(cloud, value, Parameters=parameters, Conditions=conditions, Mappings=mappings) == result
+
+
+def test_what_a_false_condition_guards_is_not_made(cloud: CloudFormation) -> None:
+    never = {"Never": {"Fn::Equals": ["a", "b"]}}
+    body = template(
+        Conditions=never,
+        Resources={"One": GATEWAY, "Two": {**GATEWAY, "Condition": "Never"}},
+        Outputs={"Two": {"Condition": "Never", "Value": {"Ref": "Two"}}},
+    )
+    stack = cloud.create_stack("s", body=body)
+    assert (list(stack.resources), stack.outputs, stack.status) == (["One"], {}, "CREATE_COMPLETE")
+
+
+@pytest.mark.parametrize(
+    ("definition", "value", "says"),
+    [
+        ({"Type": "String"}, None, r"Parameters: \[P\] must have values"),
+        ({"Type": "String", "AllowedPattern": "[a-z]+"}, "abc1", "must match pattern"),
+        ({"Type": "String", "AllowedPattern": "a", "ConstraintDescription": "an a"}, "b", "failed to satisfy.*an a"),
+        ({"Type": "String", "AllowedValues": ["a", "b"]}, "c", "AllowedValues"),
+        ({"Type": "String", "MinLength": 2}, "c", "at least 2"),
+        ({"Type": "String", "MaxLength": "2"}, "ccc", "at most 2"),
+        ({"Type": "Number", "MinValue": 1}, "0", "not less than 1"),
+        ({"Type": "Number", "MaxValue": 1}, "1.5", "not greater than 1"),
+        ({"Type": "Number"}, "one", "must be a number"),
+        ({"Type": "AWS::SSM::Parameter::Value<String>"}, "/none", r"Unable to fetch parameters \[/none\]"),
+        ({"Type": "String", "Allowed": "x"}, "x", "Unrecognized parameter attribute"),
+    ],
+)
+def test_parameters_that_are_refused(cloud: CloudFormation, definition: Any, value: str | None, says: str) -> None:
+    given = {} if value is None else {"P": value}
+    with pytest.raises(ValidationError, match=says):
+        cloud.create_stack("s", body=template(Parameters={"P": definition}), parameters=given)
+
+
+def test_a_parameter_the_template_does_not_have_is_refused(cloud: CloudFormation) -> None:
+    with pytest.raises(ValidationError, match=r"Parameters: \[P\] do not exist in the template"):
+        cloud.create_stack("s", body=template(), parameters={"P": "x"})
+
+
+def test_values_from_parameter_store() -> None:
+    cloud = CloudFormation("us-west-2", stored={"/image": "ami-12345678"})
+    parameters = {"P": {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/image"}}
+    assert outputs(cloud, {"Ref": "P"}, Parameters=parameters) == "ami-12345678"
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        ("AWS::EC2::VPC::Id", "vpc-0123456789abcdef0"),
+        ("AWS::EC2::Subnet::Id", "subnet-0123456789abcdef0"),
+        ("AWS::EC2::KeyPair::KeyName", "nobody"),
+        ("AWS::EC2::AvailabilityZone::Name", "us-west-2x"),
+        ("AWS::EC2::Image::Id", "ami-0123456789abcdef0"),
+    ],
+)
+def test_what_the_account_does_not_have_fails_the_stack_before_its_resources(
+    cloud: CloudFormation, declared: str, value: str
+) -> None:
+    stack = cloud.create_stack("s", body=template(Parameters={"P": {"Type": declared}}), parameters={"P": value})
+    assert (stack.status, stack.resources) == ("ROLLBACK_COMPLETE", {})
+    reason = f"Parameter validation failed: parameter value {value} for parameter name P does not exist."
+    assert stack.events[1].reason == f"{reason} Rollback requested by user."
+
+
+def test_what_must_not_be_echoed_is_not_shown(cloud: CloudFormation) -> None:
+    parameters = {"P": {"Type": "String", "NoEcho": True}, "Q": {"Type": "String", "Default": "seen"}}
+    stack = cloud.create_stack("s", body=template(Parameters=parameters), parameters={"P": "secret"})
+    assert stack.shown_parameters() == {"P": "****", "Q": "seen"}
+
+
+def test_rules(cloud: CloudFormation) -> None:
+    assertion = {"Assert": {"Fn::Contains": [["a", "b"], {"Ref": "P"}]}, "AssertDescription": "P is a or b"}
+    condition = {"Fn::Not": [{"Fn::Equals": [{"Ref": "P"}, "free"]}]}
+    body = template(
+        Parameters={"P": {"Type": "String"}}, Rules={"R": {"RuleCondition": condition, "Assertions": [assertion]}}
+    )
+    with pytest.raises(ValidationError, match="P is a or b"):
+        cloud.create_stack("s", body=body, parameters={"P": "c"})
+    assert cloud.create_stack("s", body=body, parameters={"P": "b"}).status == "CREATE_COMPLETE"
+    assert cloud.create_stack("t", body=body, parameters={"P": "free"}).status == "CREATE_COMPLETE"
+
+
+def test_iam_resources_must_be_acknowledged(cloud: CloudFormation) -> None:
+    body = template(Resources={"Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": {}}}})
+    with pytest.raises(InsufficientCapabilitiesError, match="CAPABILITY_IAM"):
+        cloud.create_stack("s", body=body)
+
+
+def properties_that_fail() -> list[Any]:
+    vpc, volume = "AWS::EC2::VPC", "AWS::EC2::Volume"
+    return [
+        pytest.param(vpc, {"CidrBlock": "10.0.0.0/16", "Colour": "red"}, "extraneous key.*Colour", id="unknown"),
+        pytest.param("AWS::EC2::Subnet", {"CidrBlock": "10.0.0.0/24"}, "required key.*VpcId", id="missing"),
+        pytest.param(vpc, {"CidrBlock": "10.0.0.0/16", "VpcId": "vpc-1"}, "read-only.*VpcId", id="read-only"),
+        pytest.param(vpc, {"CidrBlock": ["10.0.0.0/16"]}, "found: array", id="list"),
+        pytest.param(volume, {"AvailabilityZone": "us-west-2a", "Size": "much"}, "found: 'much'", id="no number"),
+        pytest.param(volume, {"AvailabilityZone": "us-west-2a", "Size": 1, "Tags": [{"Key": "a"}]}, "Value", id="deep"),
+        pytest.param(vpc, {"CidrBlock": "10.0.0.0/4"}, "CreateVpc", id="refused by the service"),
+    ]
+
+
+@pytest.mark.parametrize(("resource_type", "properties", "says"), properties_that_fail())
+def test_properties_that_fail_their_resource(
+    cloud: CloudFormation, resource_type: str, properties: Any, says: str
+) -> None:
+    stack = cloud.create_stack("s", body=template(Resources={"It": {"Type": resource_type, "Properties": properties}}))
+    assert stack.status == "ROLLBACK_COMPLETE"
+    [failed] = [each for each in stack.events if each.status == "CREATE_FAILED"]
+    assert failed.logical_id == "It"
+    assert re.search(says, failed.reason)
+
+
+def test_texts_become_the_types_of_the_schema(cloud: CloudFormation) -> None:
+    properties = {"AvailabilityZone": "us-west-2a", "Size": "7", "Encrypted": "true", "VolumeType": "gp3"}
+    body = template(Resources={"It": {"Type": "AWS::EC2::Volume", "Properties": properties}})
+    made = cloud.create_stack("s", body=body).resources["It"]
+    assert (made.properties["Size"], made.properties["Encrypted"]) == (7, True)
+    [volume] = client("ec2", "us-west-2").describe_volumes(VolumeIds=[made.physical_id])["Volumes"]
+    assert (volume["Size"], volume["Encrypted"]) == (7, True)
+
+
+def test_an_attribute_the_type_does_not_have_fails_what_asks_for_it(cloud: CloudFormation) -> None:
+    stack = cloud.create_stack("s", body=template(Outputs={"It": {"Value": {"Fn::GetAtt": "Gateway.Arn"}}}))
+    assert stack.status == "ROLLBACK_COMPLETE"
+    assert "Requested attribute Arn does not exist" in stack.events[4].reason
+
+
+@pytest.mark.parametrize("resource_type", sorted(HANDLERS))
+def test_handlers_pass_on_properties_that_their_type_has(resource_type: str) -> None:
+    published = schema("us-west-2", resource_type)
+    assert HANDLERS[resource_type].properties <= set(published["properties"])
+    assert set(published.get("required", ())) <= HANDLERS[resource_type].properties
+    holder = tag_property("us-west-2", resource_type)
+    assert holder is None or holder in HANDLERS[resource_type].properties

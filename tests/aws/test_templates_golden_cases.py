@@ -1,0 +1,126 @@
+"""The clusters of the golden cases, created from their templates in an account that has what they ask for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cloudformation import Resource, Stack, client
+from clusters import CASES, Account, describe, golden, inventory, landlord, leftovers, prepared, resources
+
+from cfngen.cluster.load import load
+
+NESTED = ("existing-vpc", "existing-vpc-new-subnets", "own-images", "private-api", "several-groups")
+SEPARATELY = ("existing-elastic-ip", "extra-policies")  # name things that only an account can name
+
+
+def created(where: Account, form: str) -> tuple[Stack, dict[str, Resource]]:
+    given = {key: value for key, value in landlord(where).items() if key in where.templates[form]["Parameters"]}
+    stack = where.create(form, **given)
+    assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
+    return stack, resources(stack)
+
+
+@pytest.mark.parametrize(
+    ("case", "form"),
+    [
+        *((path.name, "standalone") for path in sorted(CASES.iterdir()) if path.name not in SEPARATELY),
+        *((case, "cluster") for case in NESTED),
+    ],
+)
+def test_every_golden_cluster_can_be_created(case: str, form: str) -> None:
+    where = prepared(golden(case))
+    stack, _ = created(where, form)
+    assert set(stack.outputs) == set(where.templates[form]["Outputs"])
+    assert all(stack.outputs.values())
+
+
+@pytest.mark.parametrize("case", ["existing-vpc", "existing-vpc-new-subnets"])
+def test_deletion_spares_what_somebody_else_made(case: str) -> None:
+    where = prepared(golden(case))
+    others = landlord(where)
+    before = inventory(where.cluster.region)
+    wanted = where.templates["cluster"]["Parameters"]
+    stack = where.create("cluster", **{key: value for key, value in others.items() if key in wanted})
+    assert where.delete(stack).status == "DELETE_COMPLETE"
+    after = inventory(where.cluster.region)
+    assert all(before[kind] <= after[kind] for kind in before)
+    assert set(leftovers(where, before)) == {"snapshots"}
+
+
+def test_another_kind_of_volume_and_its_key() -> None:
+    where = prepared(golden("volumes"))
+    _, found = created(where, "standalone")
+    volume = describe(where, "volumes", VolumeIds=[found["MasterAVolume"].physical_id])
+    assert (volume["VolumeType"], volume["Size"], volume["Iops"]) == ("io2", 100, 5000)
+    assert volume["KmsKeyId"] == where.cluster.control_plane.volume.kms_key
+
+
+def test_groups_span_the_zones_they_are_to_span() -> None:
+    where = prepared(golden("several-groups"))
+    _, found = created(where, "cluster")
+    autoscaling = client("autoscaling", "eu-central-1")
+    subnets = {letter: found[f"Subnet{letter}"].physical_id for letter in "ABC"}
+    for group, letters in (("General", "ABC"), ("Memory", "A"), ("TwoZones", "BC")):
+        name = found[f"NodeGroup{group}AutoScalingGroup"].physical_id
+        [answer] = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+        assert answer["VPCZoneIdentifier"] == ",".join(subnets[letter] for letter in letters)
+
+
+def test_spot_nodes_are_asked_for_at_the_given_price() -> None:
+    where = prepared(golden("spot"))
+    _, found = created(where, "standalone")
+    version = describe(
+        where, "launch_template_versions", LaunchTemplateId=found["NodeGroupSpotLaunchTemplate"].physical_id
+    )
+    options = version["LaunchTemplateData"]["InstanceMarketOptions"]
+    assert (options["MarketType"], options["SpotOptions"]["MaxPrice"]) == ("spot", "0.04")
+
+
+def test_an_imported_key_is_the_instances_key() -> None:
+    where = prepared(golden("imported-key"))
+    _, found = created(where, "cluster")
+    version = describe(where, "launch_template_versions", LaunchTemplateId=found["MasterALaunchTemplate"].physical_id)
+    assert version["LaunchTemplateData"]["KeyName"] == found["SshKeyPair"].physical_id
+
+
+def test_an_existing_address_and_dhcp_options() -> None:
+    ec2 = client("ec2", "us-west-2")
+    options = ec2.create_dhcp_options(DhcpConfigurations=[{"Key": "domain-name", "Values": ["example.com"]}])
+    identifier = options["DhcpOptions"]["DhcpOptionsId"]
+    path = CASES / "existing-elastic-ip" / "cluster.yaml"
+    where = prepared(load(path, environ={}, overrides=[f"network.dhcpOptions={identifier}"]).cluster)
+    stack, found = created(where, "cluster")
+    address = describe(where, "addresses")
+    assert address["NetworkInterfaceId"] == found["MasterANetworkInterface"].physical_id
+    assert stack.outputs["ApiEndpoint"] == f"https://{address['PublicIp']}"
+    assert describe(where, "vpcs", VpcIds=[stack.outputs["VpcId"]])["DhcpOptionsId"] == identifier
+    where.delete(stack)
+    assert not describe(where, "addresses").get("NetworkInterfaceId")
+
+
+@pytest.mark.parametrize("account", [{"iam": {"load_aws_managed_policies": True}}], indirect=True)
+def test_additional_policies_and_security_groups(account: None) -> None:
+    iam, ec2 = client("iam", "us-west-2"), client("ec2", "us-west-2")
+    for name in ("boundary", "masters", "batch"):
+        statement = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}
+        document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+        iam.create_policy(PolicyName=name, PolicyDocument=document)
+    groups = [
+        ec2.create_security_group(GroupName=name, Description=name)["GroupId"] for name in ("one", "two", "three")
+    ]
+    path = CASES / "extra-policies" / "cluster.yaml"
+    overrides = [
+        f"controlPlane.additionalSecurityGroups[0]={groups[0]}",
+        f"nodeGroups[1].additionalSecurityGroups[0]={groups[1]}",
+        f"nodeGroups[1].additionalSecurityGroups[1]={groups[2]}",
+    ]
+    where = prepared(load(path, environ={}, overrides=overrides).cluster)
+    _, found = created(where, "cluster")
+    role = iam.get_role(RoleName=found["MasterRole"].physical_id)["Role"]
+    assert role["PermissionsBoundary"]["PermissionsBoundaryArn"] == "arn:aws:iam::123456789012:policy/boundary"
+    attached = iam.list_attached_role_policies(RoleName=found["MasterRole"].physical_id)["AttachedPolicies"]
+    assert [each["PolicyName"] for each in attached] == ["masters"]
+    identifier = found["MasterANetworkInterface"].physical_id
+    interface = describe(where, "network_interfaces", NetworkInterfaceIds=[identifier])
+    assert {each["GroupId"] for each in interface["Groups"]} == {found["MasterSecurityGroup"].physical_id, groups[0]}

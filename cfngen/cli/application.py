@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from os import environ
@@ -11,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from cfngen import __version__
-from cfngen.cli.failures import EXIT_CODES, USAGE, Settings, exit_code
+from cfngen.cli.failures import EXIT_CODES, READER_GONE, USAGE, Settings, exit_code
 
 COMMANDS = ("init", "templates", "lint", "userdata", "config", "schema", "completion")
 FIRST_USE = """\b
@@ -21,6 +23,15 @@ A first use:
   cfngen userdata master     read what the master will run
 """
 CODES = "\n".join(["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())])
+
+
+@contextmanager
+def _quiet_without_reader() -> Iterator[None]:
+    """End with the exit code for it where nobody reads the output any more; click would end with that of a failure."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise click.exceptions.Exit(READER_GONE) from None
 
 
 class Application(click.Group):
@@ -47,6 +58,18 @@ class Application(click.Group):
             advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}."
             ctx.fail(f"no such command {name!r}; {advice}")
         return super().resolve_command(ctx, args)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """As click does it; options such as --help print already here."""
+        with _quiet_without_reader():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does it."""
+        with _quiet_without_reader():
+            return super().invoke(ctx)
 
     def main(self, *arguments: Any, **options: Any) -> NoReturn:
         """Run a command line, as click's own `main` takes it, and leave with its exit code."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,7 @@ USAGE = 2
 STALE = 3
 INTERNAL = 70
 INTERRUPTED = 130
+READER_GONE = 141
 
 EXIT_CODES = {
     DONE: "done",
@@ -26,6 +31,17 @@ EXIT_CODES = {
     STALE: "templates --check: the output directory is not what the cluster gives",
     INTERNAL: "a fault of cfngen itself; run again with --debug and report it",
     INTERRUPTED: "interrupted",
+    READER_GONE: "what was reading the output, such as `head`, has ended",
+}
+_HINTS = {
+    errno.ENOENT: "check the name; nothing is there.",
+    errno.EISDIR: "name a file; this is a directory.",
+    errno.ENOTDIR: "check the path; a part of it is a file.",
+    errno.EACCES: "give yourself permission, or choose another file.",
+    errno.EPERM: "give yourself permission, or choose another file.",
+    errno.EROFS: "choose another place; this file system is read-only.",
+    errno.ENOSPC: "free space on that file system, or choose another place.",
+    errno.EDQUOT: "your disk quota is used up; free space, or choose another place.",
 }
 
 
@@ -50,6 +66,43 @@ def exit_code(run: Callable[[], Any], settings: Settings) -> int:
         settings: filled in by the command line itself while it is parsed.
     """
     try:
+        code = _outcome(run, settings)
+    except BrokenPipeError:
+        code = READER_GONE
+    except OSError:
+        # Standard error itself takes nothing: there is no other place to say it.
+        code = FAILED
+    return _flushed(code, settings)
+
+
+def _flushed(code: int, settings: Settings) -> int:
+    """Write out what is left, and let the interpreter find nothing to write, and to complain about, at its end."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except OSError as failure:
+            with contextlib.suppress(OSError):
+                silent = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(silent, stream.fileno())
+                os.close(silent)
+            if isinstance(failure, BrokenPipeError):
+                code = READER_GONE
+            elif code == DONE:
+                code = FAILED
+                with contextlib.suppress(OSError):
+                    _explain(failure, [_described(failure)], _hint(failure), settings)
+    return code
+
+
+def _outcome(run: Callable[[], Any], settings: Settings) -> int:
+    """Run the command line and show what went wrong.
+
+    Raises:
+        OSError: what is to be shown cannot be written.
+    """
+    try:
         returned = run()
     except click.Abort:
         _error("interrupted; nothing is left half-written", settings)
@@ -60,16 +113,20 @@ def exit_code(run: Callable[[], Any], settings: Settings) -> int:
         _error(failure.format_message(), settings)
         return failure.exit_code
     except CfngenError as failure:
-        _explain(failure, str(failure), failure.hint, settings)
+        # An error that stands for several problems lists them, as that of a cluster file does.
+        problems = getattr(failure, "problems", ()) or (failure,)
+        _explain(failure, [str(problem) for problem in problems], failure.hint, settings)
         return failure.exit_code
+    except BrokenPipeError:
+        return READER_GONE
     except OSError as failure:
-        _explain(failure, _described(failure), "", settings)
+        _explain(failure, [_described(failure)], _hint(failure), settings)
         return FAILED
     except Exception as failure:  # noqa: BLE001  the last line of defence: a fault becomes one readable line
         where = traceback.extract_tb(failure.__traceback__)[-1]
         message = f"a fault in cfngen: {type(failure).__name__}: {failure} ({Path(where.filename).name}:{where.lineno})"
         hint = "run the same with `cfngen --debug …` and report the traceback together with your cluster file."
-        _explain(failure, message, hint, settings)
+        _explain(failure, [message], hint, settings)
         return INTERNAL
     return returned if isinstance(returned, int) else DONE
 
@@ -77,14 +134,22 @@ def exit_code(run: Callable[[], Any], settings: Settings) -> int:
 def _described(failure: OSError) -> str:
     """An operating system's error the way a person says it: which file, and what about it."""
     reason = failure.strerror or str(failure) or type(failure).__name__
-    return f"{failure.filename}: {reason}" if failure.filename else reason
+    # Whatever has a name is opened by it, and the commands account for their own files: what remains is the output.
+    return f"{failure.filename}: {reason}" if failure.filename else f"standard output cannot be written: {reason}"
 
 
-def _explain(failure: BaseException, message: str, hint: str, settings: Settings) -> None:
-    """Show the message and the hint, and in debug mode the traceback before them."""
+def _hint(failure: OSError) -> str:
+    if not failure.filename:
+        return "send the output elsewhere."
+    return _HINTS.get(failure.errno or 0, "the words are the operating system's; look at the file and where it is.")
+
+
+def _explain(failure: BaseException, messages: Sequence[str], hint: str, settings: Settings) -> None:
+    """Show the messages and the hint, and in debug mode the traceback before them."""
     if settings.debug:
         click.echo("".join(traceback.format_exception(failure)), err=True, nl=False)
-    _error(message, settings)
+    for message in messages:
+        _error(message, settings)
     if hint:
         click.echo(click.style("hint: ", bold=True) + hint, err=True, color=settings.color)
 

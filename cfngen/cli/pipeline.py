@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cfngen.cli.terminal import counted, progress
+from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from cfngen.cli.source import Source
     from cfngen.cluster.model import Cluster
+    from cfngen.lint import Finding
     from cfngen.templates.document import Document
     from cfngen.userdata import UserData
 
@@ -32,6 +34,11 @@ class Generated:
     documents: tuple[Document, ...]
     userdata: tuple[UserData, ...]
     variables: tuple[str, ...]
+
+    @property
+    def stacks(self) -> tuple[str, ...]:
+        """Names of the templates."""
+        return tuple(document.name for document in self.documents)
 
 
 def generate(source: Source) -> Generated:
@@ -57,10 +64,37 @@ def judge(documents: Sequence[Document], *, region: str, cache: bool) -> None:
 
     Raises:
         LintError: with everything found.
+        CfngenError: lint cannot do its work.
     """
-    from cfngen.lint import LintError, cache_directory, lint
+    from cfngen.lint import LintError
 
-    with progress(f"linting {counted(len(documents), 'template')}…"):
-        findings = lint(documents, region=region, cache=cache_directory(os.environ) if cache else None)
+    findings = found(documents, region=region, cache=cache)
     if findings:
         raise LintError(findings)
+
+
+def found(
+    documents: Sequence[Document], *, region: str, cache: bool, texts: Mapping[str, str] | None = None
+) -> tuple[Finding, ...]:
+    """What lint finds in the templates; shows that it is at work.
+
+    Args:
+        documents: the templates.
+        region: the region they are for.
+        cache: whether to use and keep verdicts.
+        texts: by name, the text that a document was read from.
+
+    Raises:
+        CfngenError: lint cannot do its work.
+    """
+    from cfngen.lint import cache_directory, lint
+
+    with progress(f"linting {counted(len(documents), 'template')}…"):
+        directory = cache_directory(os.environ) if cache else None
+        try:
+            return lint(documents, region=region, cache=directory, texts=texts)
+        except OSError as error:
+            raise CfngenError(
+                f"lint cannot write its temporary files: {(error.strerror or str(error)).lower()}",
+                hint="Make room in the directory for temporary files, or name another one in TMPDIR.",
+            ) from error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cfngen.cli.paths import PathArgument, StandardInput
 from cfngen.cli.terminal import warning
 
 if TYPE_CHECKING:
@@ -44,7 +45,12 @@ class Source:
         missing = "" if self.asked else f"; there is no {DEFAULT_FILE} here"
         return f"the built-in default cluster{missing}"
 
-    def load(self) -> Loaded:
+    @property
+    def standard_input(self) -> bool:
+        """Whether the cluster file is standard input."""
+        return isinstance(self.path, StandardInput)
+
+    def read(self) -> Loaded:
         """Read, complete and check the cluster.
 
         Raises:
@@ -52,11 +58,29 @@ class Source:
         """
         from cfngen.cluster.load import load
 
-        path = Path("/dev/stdin") if self.path == STDIN else self.path
-        loaded = load(path, environ=self.environ, overrides=self.overrides)
+        return load(self.path, environ=self.environ, overrides=self.overrides)
+
+    def load(self) -> Loaded:
+        """Read, complete and check the cluster; show what deserves a thought in it.
+
+        Raises:
+            ClusterFileError: with everything that is wrong.
+        """
+        loaded = self.read()
         for text in loaded.warnings:
             warning(text)
         return loaded
+
+
+def source_of(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, defaults: bool) -> Source:
+    """Return what the options mean in the current directory and environment."""
+    path = file
+    if path is None and not defaults and os.path.lexists(DEFAULT_FILE):
+        path = DEFAULT_FILE
+    if path == STDIN:
+        path = StandardInput(STDIN)
+    environ = {} if no_env or defaults else dict(os.environ)
+    return Source(path=path, environ=environ, overrides=overrides, asked=defaults or file is not None)
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,7 +91,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "-f",
         "file",
         metavar="FILE",
-        type=click.Path(path_type=Path),
+        type=PathArgument("name a file, or - for standard input"),
         help=f"Cluster file; - is standard input. Default: ./{DEFAULT_FILE} if there is one, else kube-up's cluster.",
     )
     @click.option(
@@ -89,11 +113,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if defaults and file is not None:
             raise click.UsageError("--defaults and --cluster exclude each other: which cluster is meant?")
-        path = file
-        if path is None and not defaults and os.path.lexists(DEFAULT_FILE):
-            path = DEFAULT_FILE
-        environ = {} if no_env or defaults else dict(os.environ)
-        source = Source(path=path, environ=environ, overrides=overrides, asked=defaults or file is not None)
+        source = source_of(file, overrides, no_env=no_env, defaults=defaults)
         return command(*args, source=source, **options)
 
     return chosen

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import click
 
+_ERASE_LINE = "\r\x1b[2K"
+
 
 @contextmanager
 def progress(text: str) -> Iterator[None]:
-    """Show a line on standard error while the body runs; nothing at all where that is not a terminal."""
-    if not sys.stderr.isatty():
+    """Show a line on standard error while the body runs; nothing at all where that is not a terminal that can erase it.
+
+    Afterwards the terminal is told to erase the line, whatever has been added to it, such as the ^C of an interrupt.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         yield
         return
-    click.echo(text, err=True, nl=False)
+    # One row: of a text that goes on in the next, the first part would stay.
+    click.echo(text[: shutil.get_terminal_size().columns - 1], err=True, nl=False)
     try:
         yield
     finally:
-        click.echo(f"\r{' ' * len(text)}\r", err=True, nl=False)
+        # Asked for as colours are, since click takes every control sequence out where colours are not wanted.
+        click.echo(_ERASE_LINE, err=True, nl=False, color=True)
 
 
 def warning(text: str) -> None:

@@ -26,7 +26,7 @@ _DAY = 24 * 60 * 60
 _SUFFIX = ".verdict.json"
 
 Verdict = list[dict[str, Any]]
-"""Findings as JSON: rule, severity, message, path and further; the document's name and module are the caller's."""
+"""Findings as JSON: all fields of a `Finding` but the document's name and module, which are the caller's."""
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
@@ -129,7 +129,7 @@ def _is_verdict(stored: Any, name: str) -> bool:
     """Whether JSON read from a cache file is a verdict of that name, whole and of the expected shape."""
     if not isinstance(stored, dict) or stored.get("key") != name or not isinstance(stored.get("findings"), list):
         return False
-    fields = {"rule": str, "severity": str, "message": str, "path": list, "further": str}
+    fields = {"rule": str, "severity": str, "message": str, "path": list, "further": str, "line": int, "column": int}
     return all(
         isinstance(finding, dict)
         and finding.keys() == fields.keys()

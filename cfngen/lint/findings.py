@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
@@ -11,6 +11,7 @@ from cfngen.errors import CfngenError
 
 Severity = Literal["error", "warning", "informational"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "informational")
+_NOUNS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "informational": "informational finding"}
 
 # cfn-lint quotes whole objects and whole enumerations: one wrong instance type makes a message of 22 kB.
 MESSAGE_LENGTH = 300
@@ -26,8 +27,10 @@ class Finding:
         message: what is wrong, at most `MESSAGE_LENGTH` characters.
         path: where in the template: keys and list indices from the top, e.g. ("Resources", "Vpc", "Properties", …).
         document: name of the document.
-        module: the module that made the document.
+        module: the module that made the document; empty for a template that was read from a file.
         further: where to read more: the rule's short description and a URL.
+        line: line in the document's source text, counted from 1; 0 if the document has no such text.
+        column: column in that line, counted from 1; 0 likewise.
     """
 
     rule: str
@@ -37,12 +40,16 @@ class Finding:
     document: str
     module: str
     further: str = ""
+    line: int = 0
+    column: int = 0
 
     def __str__(self) -> str:
-        lines = [f"{self.document}: {self.rule} ({self.severity}): {self.message}"]
+        place = f"{self.document}:{self.line}:{self.column}" if self.line else self.document
+        lines = [f"{place}: {self.rule} ({self.severity}) {self.message}"]
         if self.path:
             lines.append(f"    at     {'.'.join(map(str, self.path))}")
-        lines.append(f"    made by {self.module}")
+        if self.module:
+            lines.append(f"    made by {self.module}")
         if self.further:
             lines.append(f"    see    {self.further}")
         return "\n".join(lines)
@@ -62,12 +69,16 @@ class LintError(CfngenError):
         super().__init__(
             self._text(),
             hint="Nothing was written. A template that cfngen made and refuses is a fault of cfngen, unless your own "
-            "values (names, ids, policies, extra configuration) are what the message is about.",
+            "values (names, ids, policies, extra configuration) are what the message is about."
+            if any(finding.module for finding in findings)
+            else "",
         )
 
     def _text(self) -> str:
         counts = {severity: sum(f.severity == severity for f in self.findings) for severity in SEVERITIES}
-        total = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
+        total = ", ".join(
+            f"{count} {_NOUNS[severity]}{'' if count == 1 else 's'}" for severity, count in counts.items() if count
+        )
         lines = [f"the templates do not pass lint ({total}):"]
         shown = self.findings[: self.SHOWN]
         for _, findings in groupby(shown, key=lambda finding: finding.document):

@@ -77,12 +77,27 @@ class Judge:
         self._runner = Runner(self._config())
 
     def judge(self, view: View) -> Verdict:
-        """Return what cfn-lint and our own rules find, without duplicates, in a stable order."""
+        """Return what cfn-lint and our own rules find, without duplicates, in a stable order.
+
+        Raises:
+            CfngenError: cfn-lint fails by itself on a template that has a text, hence is not of our making.
+        """
+        if view.text is None:
+            return self._judge(view)
+        try:
+            return self._judge(view)
+        except Exception as error:
+            raise CfngenError(
+                f"{view.document}: cannot be judged: cfn-lint itself fails on it ({type(error).__name__}: {error})",
+                hint="Run `cfn-lint` on the file; if it fails too, its maintainers will want to know.",
+            ) from error
+
+    def _judge(self, view: View) -> Verdict:
         if not view.nested and not any(True for _ in self._runner.validate_template(view.body)):
             return []
         # Reading a file takes cfn-lint ten times as long as taking data, but tells it line numbers, and by these it
         # tells findings apart: of those with the same message it would give only the first.
-        findings = [_finding(match) for match in self._from_files(view)]
+        findings = [_finding(match, placed=view.text is not None) for match in self._from_files(view)]
         texts = {json.dumps(found, sort_keys=True) for found in findings if view.counts(found["rule"], found["path"])}
         # By way of JSON also because cfn-lint's paths are made of classes of its own, which cannot leave the process.
         return [json.loads(text) for text in sorted(texts)]
@@ -106,7 +121,8 @@ class Judge:
             (directory / f"{name}.json").write_text(json.dumps(body), encoding="utf-8")
         # Not a name that a nested template may have.
         template = directory / "the template.json"
-        template.write_text(json.dumps(view.body, indent=1), encoding="utf-8")
+        text = json.dumps(view.body, indent=1) if view.text is None else view.text
+        template.write_text(text, encoding="utf-8")
         matches: Iterator[Match] = run_template_by_file_paths(self._config([template]), self._runner.rules)
         return matches
 
@@ -125,7 +141,7 @@ def _use_bundled_schemas() -> None:
         )
 
 
-def _finding(match: Match) -> dict[str, Any]:
+def _finding(match: Match, *, placed: bool) -> dict[str, Any]:
     rule = match.rule
     own = rule.id[1:2] == "9"
     where = rule.source_url if own else f"{_CFN_LINT_RULES}#{rule.id}"
@@ -135,4 +151,6 @@ def _finding(match: Match) -> dict[str, Any]:
         "message": shorten(match.message),
         "path": list(getattr(match, "path", ())),
         "further": f"{rule.shortdesc}: {where}",
+        "line": match.linenumber if placed else 0,
+        "column": match.columnnumber if placed else 0,
     }

@@ -9,11 +9,11 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cfngen.errors import CfngenError
 from cfngen.lint import cache as verdicts
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from cfngen.templates.document import Document
 
 
-def lint(documents: Sequence[Document], *, region: str, cache: Path | None = None) -> tuple[Finding, ...]:
+def lint(
+    documents: Sequence[Document], *, region: str, cache: Path | None = None, texts: Mapping[str, str] | None = None
+) -> tuple[Finding, ...]:
     """Judge documents with cfn-lint and cfngen's own rules.
 
     The verdict depends on the documents, the region, cfn-lint's version and this package's sources, and on nothing in
@@ -36,17 +38,19 @@ def lint(documents: Sequence[Document], *, region: str, cache: Path | None = Non
             the documents: what it passes to each and takes from it.
         region: AWS region that the templates are for.
         cache: directory of earlier verdicts (`cache_directory`), made if missing; None reads and keeps none.
+        texts: by name, the text that a document was read from; findings in it are given line and column.
 
     Returns:
         Everything found: by document in the given order, errors first. Empty means clean.
 
     Raises:
-        CfngenError: cfn-lint does not know the region, or a process of it ended without an answer (out of memory).
+        CfngenError: cfn-lint does not know the region, fails by itself on a template that has a text, or a process of
+            it ended without an answer (out of memory).
     """
-    todo, findings = views(documents)
+    todo, findings = views(documents, texts or {})
     store = verdicts.Cache(cache) if cache else None
     fingerprint = verdicts.fingerprint(region) if store else b""
-    keys = [verdicts.key(fingerprint, (view.body, view.nested)) if store else "" for view in todo]
+    keys = [verdicts.key(fingerprint, _seen(view)) if store else "" for view in todo]
     known: list[verdicts.Verdict | None] = [store.get(key) if store else None for key in keys]
     unknown = [index for index, verdict in enumerate(known) if verdict is None]
     if unknown:
@@ -64,6 +68,11 @@ def lint(documents: Sequence[Document], *, region: str, cache: Path | None = Non
     order = {document.name: index for index, document in enumerate(documents)}
     # The second view of a document repeats what the first found.
     return tuple(sorted(dict.fromkeys(findings), key=lambda found: _rank(found, order[found.document])))
+
+
+def _seen(view: View) -> tuple[Mapping[str, Any], ...]:
+    """All that the verdict about a view depends on."""
+    return (view.body, view.nested) if view.text is None else (view.body, view.nested, {"text": view.text})
 
 
 def _rank(finding: Finding, document: int) -> tuple[int, int, str, str]:
@@ -147,7 +156,9 @@ def _start_work(workplace: Path) -> None:
     # What linting leaves behind is looked through less often than after every 700 objects.
     gc.set_threshold(50_000, 20, 20)
     # Ctrl-C reaches every process of the terminal: these end at once and in silence, the parent says what it means.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Where the parent was started to ignore it, as shells start background jobs, these ignore it too.
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _judge_inherited(view: View) -> verdicts.Verdict:

@@ -34,11 +34,13 @@ class View:
         document: name of the document it is a view of.
         body: the template.
         nested: templates to lay beside it, by name, each reduced to its interface; empty for a document as it is.
+        text: the text that the body was read from, by whose lines findings are placed; None if there is none.
     """
 
     document: str
     body: dict[str, Any]
     nested: Mapping[str, dict[str, Any]]
+    text: str | None = None
 
     @property
     def weight(self) -> tuple[int, int]:
@@ -55,10 +57,15 @@ class View:
         return rule != "W2001" and not (rule == "W3002" and tuple(path[-1:]) == ("TemplateURL",))
 
 
-def views(documents: Sequence[Document]) -> tuple[list[View], list[Finding]]:
-    """Return what to judge, and findings about nested stacks whose template is not among the documents."""
+def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list[View], list[Finding]]:
+    """Return what to judge, and findings about nested stacks whose template is not among the documents.
+
+    Args:
+        documents: the templates.
+        texts: by name, the text that a document was read from.
+    """
     by_name = {document.name: document for document in documents}
-    result = [View(document.name, document.body, {}) for document in documents]
+    result = [View(document.name, document.body, {}, texts.get(document.name)) for document in documents]
     findings = []
     for document in documents:
         if not document.children:

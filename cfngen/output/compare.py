@@ -63,7 +63,7 @@ def stale(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference, ...]
         OutputError: the directory is a file, or something in it cannot be read.
     """
     if directory.exists() and not directory.is_dir():
-        raise OutputError(directory, "is not a directory")
+        raise OutputError(directory, "is not a directory", hint="Choose another output directory.")
     differences = []
     for path, wanted in files.items():
         present = read(directory / path)

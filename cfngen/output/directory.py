@@ -28,7 +28,7 @@ def read(path: Path) -> bytes | None:
         parent = next(each for each in path.parents if each.exists())
         raise OutputError(parent, "is a file, where a directory has to go", hint="Move it away.") from None
     except OSError as error:
-        raise OutputError(path, f"cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise OutputError.of(error, path, "read") from error
 
 
 def own_files(directory: Path) -> frozenset[str]:
@@ -48,7 +48,7 @@ def _templates(directory: Path) -> Iterator[str]:
     try:
         paths = list(directory.iterdir()) if directory.is_dir() else []
     except OSError as error:
-        raise OutputError(directory, f"cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise OutputError.of(error, directory, "read") from error
     for path in paths:
         if path.suffix in _TEMPLATES and path.is_file():
             yield path.name

@@ -30,7 +30,14 @@ class OutputError(CfngenError):
         super().__init__(f"{path}: {problem}; nothing was changed", hint=hint)
 
     @classmethod
-    def of(cls, error: OSError, path: Path) -> OutputError:
-        """Return the error for what the operating system said about a path."""
+    def of(cls, error: OSError, path: Path, action: str = "written") -> OutputError:
+        """Return the error for what the operating system said about a path.
+
+        Args:
+            error: what it said.
+            path: the file or directory that it is about.
+            action: what cannot be done with it: `written` or `read`.
+        """
         reason = (error.strerror or str(error)).lower()
-        return cls(path, f"cannot be written: {reason}", hint=_HINTS.get(error.errno or 0, ""))
+        hint = _HINTS.get(error.errno or 0, "Choose another directory, or look into what the system says.")
+        return cls(path, f"cannot be {action}: {reason}", hint=hint)

@@ -3,21 +3,28 @@
 Everything that can fail for want of space or permission happens first, in a directory of its own inside the output
 directory (so that it is on the same file system): the new files are written there and synchronised with the disk, and
 the files they replace are linked or copied there. Only then are files renamed into place. Should that fail after all,
-or be interrupted, the renames are taken back.
+or be interrupted, the renames are taken back. A run that is killed leaves its directory behind; a later one removes it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
+import stat
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cfngen.output.directory import own_files, read, stale_files
 from cfngen.output.errors import OutputError
+
+_WORK = re.compile(r"\.cfngen-[0-9a-f]{16}")
+# Far longer than any run takes: what is younger may be that of a run at the same time.
+_ABANDONED_AFTER = 60 * 60
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,24 @@ def write(directory: Path, files: Mapping[str, bytes]) -> WriteReport:
             raise
         finally:
             change.clean_up()
+    _remove_abandoned(directory)
     return WriteReport(changed, tuple(sorted(files.keys() - set(changed))), removed)
+
+
+def _remove_abandoned(directory: Path) -> None:
+    """Remove the work directories of runs that were killed; the output is complete, so nobody misses what is in them.
+
+    Only directories of such a name that have not changed for an hour; what cannot be removed stays.
+    """
+    oldest = time.time() - _ABANDONED_AFTER
+    with contextlib.suppress(OSError):
+        for path in directory.iterdir():
+            if not _WORK.fullmatch(path.name):
+                continue
+            with contextlib.suppress(OSError):
+                status = path.lstat()
+                if stat.S_ISDIR(status.st_mode) and status.st_mtime < oldest:
+                    shutil.rmtree(path, ignore_errors=True)
 
 
 def _refuse_others(path: Path, *, exists: bool, own: bool) -> None:

@@ -15,6 +15,12 @@ import pytest
 from cfngen.cli.application import application
 
 ROOT = Path(__file__).parents[2]
+# A shell starts its background jobs with SIGINT ignored, and their children inherit that: a process that is to be
+# interrupted has to take the signal up again.
+START = (
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "runpy.run_module('cfngen', run_name='__main__', alter_sys=True)"
+)
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "COVERAGE_PROCESS_START")
 
 
@@ -63,21 +69,36 @@ def cfngen(directory: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pyte
     return run
 
 
+class Process(subprocess.Popen[str]):
+    """A process that is waited for no longer than `PATIENCE` seconds; then the test fails."""
+
+    PATIENCE = 60
+
+    def communicate(self, input: str | None = None, timeout: float | None = PATIENCE) -> tuple[str, str]:  # noqa: A002
+        return super().communicate(input, timeout)
+
+    def wait(self, timeout: float | None = PATIENCE) -> int:
+        return super().wait(timeout)
+
+
 @pytest.fixture
-def process(directory: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def process(directory: Path) -> Iterator[Callable[..., Process]]:
     """Starts `python -m cfngen ARGUMENTS` as a process of its own; keywords become environment variables."""
     processes = ExitStack()
 
-    def start(*arguments: str, **environ: str) -> subprocess.Popen[str]:
-        started = subprocess.Popen(
-            [sys.executable, "-m", "cfngen", *arguments],
+    def start(*arguments: str, stdout: int = subprocess.PIPE, **environ: str) -> Process:
+        started = Process(
+            [sys.executable, "-c", START, *arguments],
             env={**os.environ, "PYTHONPATH": str(ROOT), **environ},
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
         )
-        return processes.enter_context(started)
+        processes.enter_context(started)
+        # Whatever the test comes to, the process does not outlive it.
+        processes.callback(started.kill)
+        return started
 
     with processes:
         yield start

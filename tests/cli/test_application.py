@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,10 @@ import pytest
 import cfngen as package
 from cfngen.cli.application import COMMANDS, application
 from cfngen.cli.failures import EXIT_CODES
+from cfngen.cli.template_file import TemplateFileError
+from cfngen.cluster.load import load
 from cfngen.errors import CfngenError
+from cfngen.templates import generate
 
 PACKAGE = Path(package.__file__).parent
 
@@ -99,7 +103,19 @@ def test_an_expected_error_is_a_message_a_hint_and_its_exit_code(cfngen, failing
 def test_an_operating_system_error_names_the_file(cfngen, failing):
     failing(OSError(errno.ENOSPC, "No space left on device", "output/vpc.json"))
     ran = cfngen("schema")
-    assert (ran.code, ran.err) == (1, "error: output/vpc.json: No space left on device\n")
+    assert ran.code == 1
+    assert ran.err == (
+        "error: output/vpc.json: No space left on device\n"
+        "hint: free space on that file system, or choose another place.\n"
+    )
+
+
+def test_each_of_several_problems_is_an_error_of_its_own_and_the_hint_comes_once(cfngen, failing):
+    failing(TemplateFileError(["a.json: is empty", "b.json:3: is cut off"]))
+    ran = cfngen("schema")
+    lines = ran.err.splitlines()
+    assert lines[:2] == ["error: a.json: is empty", "error: b.json:3: is cut off"]
+    assert [line.split()[0] for line in lines[2:]] == ["hint:"]
 
 
 def test_a_fault_is_one_line_that_says_how_to_report_it(cfngen, failing):
@@ -126,11 +142,26 @@ def test_an_interrupt_ends_with_130_and_a_short_line(cfngen, failing):
     assert ran.err.strip() == "error: interrupted; nothing is left half-written"
 
 
-def test_a_reader_that_goes_away_is_no_error_message(process):
-    started = process("schema")
-    started.stdout.close()
-    assert started.stderr.read() == ""
-    started.wait()
+@pytest.mark.parametrize("arguments", [("schema",), ("--help",), ("config", "--help"), ("--version",)])
+def test_a_reader_that_goes_away_is_no_error_message(process, arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    started = process(*arguments, stdout=writer)
+    os.close(writer)
+    assert (started.communicate()[1], started.returncode) == ("", 141)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux only")
+@pytest.mark.parametrize("arguments", [("schema",), ("--version",), ("userdata",)])
+def test_output_that_cannot_be_written_is_one_error(process, arguments):
+    full = os.open("/dev/full", os.O_WRONLY)
+    started = process(*arguments, stdout=full)
+    os.close(full)
+    _, err = started.communicate()
+    assert started.returncode == 1
+    assert err == (
+        "error: standard output cannot be written: No space left on device\nhint: send the output elsewhere.\n"
+    )
 
 
 def test_no_colours_unless_on_a_terminal(cfngen, failing):
@@ -163,6 +194,40 @@ def test_completion_prints_the_shells_script(cfngen, shell, mark):
 def test_completion_knows_the_commands(process):
     done = process(_CFNGEN_COMPLETE="bash_complete", COMP_WORDS="cfngen te", COMP_CWORD="1")
     assert done.communicate()[0] == "plain,templates\n"
+
+
+def completed(process, line):
+    """What the shell offers after a command line."""
+    done = process(_CFNGEN_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(len(line.split(" ")) - 1))
+    out, err = done.communicate()
+    assert err == ""
+    return [line for line in out.splitlines() if line]
+
+
+EXISTING = """\
+{vpc: {id: vpc-0123456789abcdef0, cidr: 10.9.0.0/16}, subnets: [{id: subnet-0123456789abcdef0, cidr: 10.9.0.0/24}]}"""
+
+
+@pytest.mark.parametrize("network", ["{}", EXISTING])
+def test_completion_knows_the_stacks_and_the_roles(process, directory, network):
+    text = f"network: {network}\nnodeGroups: [{{name: general}}, {{name: gpu}}]\n"
+    (directory / "own.yaml").write_text(text)
+    cluster = load(directory / "own.yaml", environ={}).cluster
+    names = [document.name for document in generate(cluster)]
+    assert completed(process, "cfngen templates -f own.yaml --only ") == [f"plain,{name}" for name in names]
+    assert completed(process, "cfngen userdata -f own.yaml nodes-g") == ["plain,nodes-general", "plain,nodes-gpu"]
+
+
+def test_completion_leaves_files_and_directories_to_the_shell(process):
+    assert completed(process, "cfngen config -f cl") == ["file,cl"]
+    assert completed(process, "cfngen lint ou") == ["file,ou"]
+    assert completed(process, "cfngen templates --output-dir ou") == ["dir,ou"]
+
+
+@pytest.mark.parametrize("option", ["-f absent.yaml", "-f bad.yaml", "-f -", "--set name", "-f"])
+def test_completion_is_silent_about_what_is_wrong(process, directory, option):
+    (directory / "bad.yaml").write_text("name: [\n")
+    assert completed(process, f"cfngen userdata {option} n") in ([], ["file,n"])
 
 
 def test_completion_refuses_a_shell_it_does_not_know(cfngen):

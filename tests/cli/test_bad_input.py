@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -39,8 +41,9 @@ def test_every_problem_is_named_at_once(cfngen, directory):
     (directory / "cluster.yaml").write_text("name: Bad_Name\nregion: mars\napi: {port: 0}\n")
     ran = cfngen("lint")
     assert ran.code == 1
-    for key in (":1: name:", ":2: region:", ":3: api.port:"):
-        assert key in ran.err
+    starts = [":1: name: ", ":2: region: ", ":3: api.port: "]
+    for line, start in zip(ran.err.splitlines(), starts, strict=True):
+        assert line.startswith(f"error: cluster.yaml{start}")
 
 
 def test_a_missing_file_says_how_to_make_one(cfngen):
@@ -70,6 +73,52 @@ def test_a_file_that_may_not_be_read(cfngen, directory):
     ran = cfngen("config")
     assert ran.code == 1
     assert "cluster.yaml: the file cannot be read; give yourself permission" in ran.err
+
+
+def test_a_file_without_permission_is_a_failure_and_not_a_wrong_command_line(cfngen, directory, monkeypatch):
+    """The permission is asked for by opening, which root always may: click's question before it must not be asked."""
+    (directory / "own.yaml").write_text("name: own\n")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert cfngen("config", "-f", "own.yaml").code == 0
+
+    def refuse(path, *_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    ran = cfngen("config", "-f", "own.yaml")
+    assert ran.code == 1
+    assert ran.err == "error: own.yaml: the file cannot be read; give yourself permission to read it\n"
+
+
+@pytest.mark.parametrize("error", [errno.EACCES, errno.EIO])
+def test_an_output_directory_that_may_not_be_read(cfngen, directory, monkeypatch, error):
+    (directory / "output").mkdir()
+
+    def refuse(path):
+        raise OSError(error, os.strerror(error), str(path))
+
+    monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    ran = cfngen("templates", "--defaults")
+    assert ran.code == 1
+    assert ran.err.startswith("error: output: cannot be read: ")
+    assert "nothing was changed\nhint: " in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("templates", "-o", ""), "--output-dir is empty; name a directory, or . for this one"),
+        (("config", "-f", ""), "--cluster is empty; name a file, or - for standard input"),
+        (("lint", ""), "a file's name is empty"),
+        (("init", ""), "a file's name is empty"),
+    ],
+)
+def test_an_empty_path_is_not_the_current_directory(cfngen, directory, arguments, message):
+    ran = cfngen(*arguments)
+    assert ran.code == 2
+    assert f"\nerror: {message}" in ran.err
+    assert list(directory.iterdir()) == []
 
 
 def test_a_bad_value_of_a_flag_or_a_variable_is_named_as_such(cfngen):

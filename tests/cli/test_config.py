@@ -95,6 +95,13 @@ def test_standard_input_is_a_file_too(process):
     out, err = process("config", "-f", "-", "--output", "json").communicate("name: piped\n")
     assert err == ""
     assert json.loads(out)["cluster"]["name"] == "piped"
+    assert json.loads(out)["origins"]["name"] == {"kind": "file", "where": "<standard input>:1"}
+
+
+def test_standard_input_is_called_what_it_is(process):
+    assert process("config", "-f", "-").communicate("name: piped\n")[0].startswith("# <standard input>\n")
+    _, err = process("config", "-f", "-").communicate("name: Not_A_Name\n")
+    assert err.startswith("error: <standard input>:1: name: ")
 
 
 def test_the_schema_is_json_and_knows_the_keys(cfngen):

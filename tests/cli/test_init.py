@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -44,7 +48,45 @@ def test_it_does_not_follow_a_dangling_link(cfngen, directory):
 def test_a_directory_that_does_not_exist_is_named(cfngen, directory):
     ran = cfngen("init", "nowhere/cluster.yaml")
     assert ran.code == 1
-    assert ran.err.startswith("error: nowhere/cluster.yaml: No such file or directory")
+    assert ran.err == (
+        "error: nowhere/cluster.yaml cannot be written: there is no directory nowhere\n"
+        "hint: make it first: `mkdir -p nowhere`.\n"
+    )
+
+
+def test_a_directory_below_a_file(cfngen, directory):
+    (directory / "file").write_text("mine")
+    ran = cfngen("init", "file/cluster.yaml")
+    assert ran.code == 1
+    assert "a part of file is a file\nhint: choose another directory" in ran.err
+
+
+def test_a_directory_that_may_not_be_written(cfngen, directory, monkeypatch):
+    def refuse(path, *_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", refuse)
+        ran = cfngen("init")
+    assert ran.code == 1
+    assert ran.err.startswith("error: cluster.yaml cannot be written: you may not write to this directory\nhint: ")
+
+
+def test_a_full_disk_leaves_nothing(cfngen, directory, monkeypatch):
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def made(path, *_, **__):
+        path.touch()
+        return Full()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", made)
+        ran = cfngen("init")
+    assert ran.code == 1
+    assert ran.err.startswith("error: cluster.yaml cannot be written: no space left on device\nhint: ")
+    assert list(directory.iterdir()) == []
 
 
 def test_nothing_is_left_when_writing_fails(directory):

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import time
 
 import pytest
 
@@ -138,6 +139,40 @@ def test_nothing_is_written_when_lint_finds_something(cfngen, directory, monkeyp
     assert list(directory.iterdir()) == []
 
 
+@pytest.fixture
+def large(directory, monkeypatch):
+    """A cluster file with more node groups than one template can hold; lint, which would take long, finds nothing."""
+    monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
+    groups = ", ".join(f"{{name: group-{number}, minSize: 0, maxSize: 1}}" for number in range(100))
+    (directory / "cluster.yaml").write_text(f"nodeGroups: [{groups}]\n")
+
+
+TOO_LARGE = (
+    "standalone is not made: a cluster of this size exceeds what one template may hold (1 MB, 500 resources){}"
+    "deploy the nested set from cluster.json"
+)
+
+
+def test_a_cluster_too_large_for_one_template_is_said_to_be(cfngen, directory, large):
+    ran = cfngen("templates")
+    assert ran.code == 0
+    assert f"warning: {TOO_LARGE.format('; ')}\n" in ran.err
+    assert not (directory / "output" / "standalone.json").exists()
+    assert "standalone" not in ran.out
+    following = ran.out.partition("Next: ")[2]
+    assert "cluster.json" in following
+    assert "docs/console.md" in following
+    text = (directory / "output" / "README.md").read_text()
+    assert "There is no `standalone.json`: a cluster of this size exceeds what one template may hold (1 MB, 500" in text
+
+
+def test_the_template_that_is_not_made_cannot_be_asked_for(cfngen, directory, large):
+    ran = cfngen("templates", "--only", "standalone")
+    assert ran.code == 1
+    assert f"error: {TOO_LARGE.format(chr(10) + 'hint: ')}\n" in ran.err
+    assert not (directory / "output").exists()
+
+
 def test_interrupted_while_linting_it_leaves_nothing(cfngen, directory, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
@@ -151,11 +186,15 @@ def test_interrupted_while_reading_it_leaves_nothing(process, directory):
     os.mkfifo(directory / "cluster.yaml")
     started = process("templates")
     writer = None
-    while writer is None and started.poll() is None:
+    deadline = time.monotonic() + started.PATIENCE
+    while writer is None and started.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(OSError):  # until the process has opened the other end
             writer = os.open(directory / "cluster.yaml", os.O_WRONLY | os.O_NONBLOCK)
-    started.send_signal(signal.SIGINT)
-    out, err = started.communicate()
-    os.close(writer)
+    assert writer is not None, "the process does not read its cluster file"
+    try:
+        started.send_signal(signal.SIGINT)
+        out, err = started.communicate()
+    finally:
+        os.close(writer)
     assert (started.returncode, out, err.strip()) == (130, "", "error: interrupted; nothing is left half-written")
     assert [path.name for path in directory.iterdir()] == ["cluster.yaml"]

@@ -48,7 +48,15 @@ def test_an_unknown_file_lists_the_files(cfngen):
 
 
 def test_a_file_needs_a_role(cfngen):
-    assert cfngen("userdata", "--file", "config.json").code == 2
+    ran = cfngen("userdata", "--file", "config.json")
+    assert ran.code == 2
+    assert ran.err.endswith("error: name a role: `cfngen userdata master --file config.json`\n")
+
+
+def test_a_file_or_the_size(cfngen):
+    ran = cfngen("userdata", "master", "--size", "--file", "config.json")
+    assert ran.code == 2
+    assert "--file and --size exclude each other" in ran.err
 
 
 def test_the_roles_follow_the_cluster(cfngen, directory):

@@ -192,15 +192,39 @@ def test_the_error_names_document_rule_place_module_and_where_to_read_on() -> No
     assert str(error) == (
         "the templates do not pass lint (1 error, 1 warning):\n"
         "\n"
-        "vpc: E1 (error): is wrong\n"
+        "vpc: E1 (error) is wrong\n"
         "    at     Resources.Vpc.0\n"
         "    made by cfngen.templates.vpc\n"
         "    see    Rule: https://x\n"
         "\n"
-        "iam: W1 (warning): is odd\n"
+        "iam: W1 (warning) is odd\n"
         "    made by cfngen.templates.iam"
     )
     assert error.findings[0] is finding
+
+
+def test_the_error_of_a_file_names_line_and_column_and_counts_in_words() -> None:
+    findings = [Finding("E1", "error", "is wrong", ("Resources",), "own.yaml", "", "", 22, 5)] * 2
+    findings += [Finding("I1", "informational", "could be better", (), "own.yaml", "", "", 1, 1)]
+    error = LintError(findings)
+    assert str(error).startswith(
+        "the templates do not pass lint (2 errors, 1 informational finding):\n"
+        "\n"
+        "own.yaml:22:5: E1 (error) is wrong\n"
+        "    at     Resources\n"
+    )
+    assert error.hint == ""
+    assert "2 informational findings" in str(LintError(findings[2:] * 2))
+
+
+def test_findings_in_a_text_are_placed_by_its_lines(tmp_path: Path) -> None:
+    text = "Resources:\n\n  Gateway:\n    Type: AWS::EC2::InternetGateway\n"
+    document = Document("own.yaml", {"Resources": {"Gateway": {"Type": "AWS::EC2::InternetGateway"}}}, "")
+    for body in (text, text, f"# moved by a line\n{text}"):
+        (finding,) = lint([document], region="us-west-2", cache=tmp_path, texts={"own.yaml": body})
+        assert (finding.line, finding.column) == (body.count("\n", 0, body.index("Gateway")) + 1, 3)
+    (finding,) = lint([document], region="us-west-2", cache=tmp_path)
+    assert (finding.line, finding.column) == (0, 0)
 
 
 def test_the_error_does_not_fill_the_screen() -> None:

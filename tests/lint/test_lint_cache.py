@@ -19,7 +19,15 @@ from cfngen.lint.views import View
 from cfngen.templates.document import Document
 
 DAY = 24 * 60 * 60
-FACT = {"rule": "E1", "severity": "error", "message": "is wrong", "path": ["Resources", 0], "further": "x"}
+FACT = {
+    "rule": "E1",
+    "severity": "error",
+    "message": "is wrong",
+    "path": ["Resources", 0],
+    "further": "x",
+    "line": 3,
+    "column": 1,
+}
 
 
 @pytest.fixture

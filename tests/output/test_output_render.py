@@ -160,6 +160,13 @@ def test_the_readme_says_what_each_file_is_and_what_to_upload() -> None:
     assert listed(text) == files.keys() - {"README.md"}
 
 
+def test_the_readme_of_a_cluster_too_large_for_one_template() -> None:
+    text = render([vpc(), root()], [Role()], "yaml")["README.md"].decode()
+    assert "There is no `standalone.yaml`: a cluster of this size exceeds what one template may hold (1 MB, 500" in text
+    assert "The two ways" not in text
+    assert "There is no" not in render([vpc(), root(), standalone()], [], "json")["README.md"].decode()
+
+
 @pytest.mark.parametrize(
     "text",
     [

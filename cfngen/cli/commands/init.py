@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
+from cfngen.cli.paths import PathArgument
 from cfngen.cli.source import DEFAULT_FILE
 from cfngen.cli.terminal import examples
 from cfngen.errors import CfngenError
@@ -26,6 +28,29 @@ class FileExistsAlreadyError(CfngenError):
         self.path = path
 
 
+class FileNotWrittenError(CfngenError):
+    """The file cannot be written; nothing is left of it.
+
+    Attributes:
+        path: the file.
+    """
+
+    def __init__(self, path: Path, failure: OSError) -> None:
+        parent = path.parent
+        reason = (failure.strerror or str(failure)).lower()
+        hint = "choose another directory, e.g. `cfngen init ~/cluster.yaml`"
+        if isinstance(failure, FileNotFoundError):
+            reason = f"there is no directory {parent}"
+            hint = f"make it first: `mkdir -p {shlex.quote(str(parent))}`"
+        elif isinstance(failure, NotADirectoryError):
+            reason = f"a part of {parent} is a file"
+        elif isinstance(failure, PermissionError):
+            reason = f"you may not write to {'this directory' if parent == Path() else parent}"
+            hint += ", or give yourself permission to write"
+        super().__init__(f"{path} cannot be written: {reason}", hint=f"{hint}.")
+        self.path = path
+
+
 @click.command(
     "init",
     short_help="Write a commented cluster.yaml to start from.",
@@ -34,7 +59,7 @@ class FileExistsAlreadyError(CfngenError):
         "cfngen init staging.yaml && cfngen templates -f staging.yaml --output-dir staging/",
     ),
 )
-@click.argument("file", type=click.Path(path_type=Path), default=DEFAULT_FILE)
+@click.argument("file", type=PathArgument("name one, or leave it out for cluster.yaml"), default=DEFAULT_FILE)
 def command(file: Path) -> None:
     """Write a commented cluster file to start from: FILE, or cluster.yaml.
 
@@ -56,15 +81,20 @@ def write_new(path: Path, text: str) -> None:
 
     Raises:
         FileExistsAlreadyError: something of that name exists.
-        OSError: the directory does not exist, cannot be written, is full, …
+        FileNotWrittenError: the directory does not exist, cannot be written, is full, …
     """
     try:
         file = path.open("x", encoding="utf-8")
     except FileExistsError:
         raise FileExistsAlreadyError(path) from None
+    except OSError as failure:
+        raise FileNotWrittenError(path, failure) from failure
     try:
         with file:
             file.write(text)
+    except OSError as failure:
+        path.unlink()
+        raise FileNotWrittenError(path, failure) from failure
     except BaseException:
         path.unlink()
         raise

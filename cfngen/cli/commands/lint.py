@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.pipeline import generate, judge
+from cfngen.cli.paths import PathArgument
+from cfngen.cli.pipeline import found, generate, judge
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import counted, examples
+from cfngen.cli.terminal import counted, examples, warning
 from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:
-    from cfngen.templates.document import Document
+    from collections.abc import Sequence
+
+    from cfngen.cli.template_file import TemplateFile
+    from cfngen.lint import Finding
 
 
-class TemplateFileError(CfngenError):
-    """A file to lint is not a CloudFormation template that can be read."""
+# The region with the most resource types.
+ANY_REGION = "us-east-1"
 
 
 @click.command(
@@ -28,12 +31,18 @@ class TemplateFileError(CfngenError):
         "cfngen lint",
         "cfngen lint -f prod.yaml",
         "cfngen lint output/*.json",
-        'cfn-lint -a "$(cfngen lint --rules-dir)" your-own.yaml',
+        "cfngen lint --region eu-west-1 your-own.yaml",
+        'cfn-lint your-own.yaml -a "$(cfngen lint --rules-dir)"',
     ),
 )
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=PathArgument("name one, or leave it out"))
 @source_options
-@click.option("--region", metavar="REGION", help="Region whose resource types count for FILES. Default: the cluster's.")
+@click.option(
+    "--region",
+    metavar="REGION",
+    help="Region whose resource types count for FILES. Default: what the file's Metadata tell cfn-lint, else the "
+    "cluster's.",
+)
 @click.option("--no-cache", is_flag=True, help="Judge anew, without the results of earlier runs.")
 @click.option("--rules-dir", is_flag=True, help="Only print the directory of cfngen's own rules, for `cfn-lint -a`.")
 def command(files: tuple[Path, ...], source: Source, region: str | None, no_cache: bool, rules_dir: bool) -> None:
@@ -49,41 +58,54 @@ def command(files: tuple[Path, ...], source: Source, region: str | None, no_cach
         click.echo(RULES)
         return
     if files:
-        documents = tuple(_document(file) for file in files)
-        region = region or source.load().cluster.region
+        count, regions = _judge_files(files, source, region, cache=not no_cache)
     elif region:
         raise click.UsageError("--region is for FILES; the region of generated templates is the cluster's.")
     else:
         made = generate(source)
-        documents, region = made.documents, made.cluster.region
-    try:
-        judge(documents, region=region, cache=not no_cache)
-    except CfngenError as error:
-        if files:
-            error.hint = ""
-        raise
-    click.echo(f"{counted(len(documents), 'template')} linted for {region}: nothing found.")
+        judge(made.documents, region=made.cluster.region, cache=not no_cache)
+        count, regions = len(made.documents), [made.cluster.region]
+    click.echo(f"{counted(count, 'template')} linted for {', '.join(regions)}: nothing found.")
 
 
-def _document(file: Path) -> Document:
-    """Read a template in JSON or YAML.
+def _judge_files(files: Sequence[Path], source: Source, region: str | None, *, cache: bool) -> tuple[int, list[str]]:
+    """Judge templates of the user's own; return how many they are and the regions they were judged for.
 
     Raises:
-        TemplateFileError: it is not one.
-        OSError: it cannot be read.
+        TemplateFileError: they cannot be read.
+        LintError: with everything found.
     """
-    from cfnlint.decode import decode_str
+    from cfngen.cli.template_file import read_all
+    from cfngen.lint import LintError
 
-    from cfngen.templates.document import Document
+    templates = read_all(files)
+    by_region: dict[str, list[TemplateFile]] = {}
+    of_cluster: str | None = None
+    for template in templates:
+        name = region or template.region or of_cluster
+        if name is None:
+            name = of_cluster = _region(source)
+        by_region.setdefault(name, []).append(template)
+    findings: list[Finding] = []
+    for name, group in by_region.items():
+        texts = {template.document.name: template.text for template in group}
+        findings += found([template.document for template in group], region=name, cache=cache, texts=texts)
+    if findings:
+        raise LintError(findings)
+    return len(templates), list(by_region)
 
+
+def _region(source: Source) -> str:
+    """The cluster's region, for templates that name none; where the user asked for no cluster, a bad one is no failure.
+
+    Raises:
+        ClusterFileError: the user named the cluster, and it is wrong.
+    """
     try:
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise TemplateFileError(f"{file}: is not UTF-8 text (byte {error.start})") from None
-    body, problems = decode_str(text)
-    if problems:
-        raise TemplateFileError("\n".join(f"{file}:{each.linenumber}: {each.message}" for each in problems))
-    if not isinstance(body, dict) or "Resources" not in body:
-        raise TemplateFileError(f"{file}: is not a CloudFormation template: it has no Resources")
-    # cfn-lint's own nodes remember lines; documents are plain data.
-    return Document(name=str(file), body=json.loads(json.dumps(body, default=str)), module=str(file))
+        return source.read().cluster.region
+    except CfngenError as error:
+        if source.asked or source.overrides:
+            raise
+        reason = str(error).partition("\n")[0]
+        warning(f"judging for {ANY_REGION}, since the cluster's region is not known ({reason}); --region names another")
+        return ANY_REGION

@@ -7,16 +7,32 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from cfngen.cli import suggestions
 from cfngen.cli.commands.userdata import sizes
 from cfngen.cli.failures import DONE, STALE
+from cfngen.cli.paths import PathArgument
 from cfngen.cli.pipeline import Generated, generate, judge
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import columns, counted, examples
+from cfngen.cli.terminal import columns, counted, examples, warning
+from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from cfngen.output import Difference, WriteReport
+
+STANDALONE = "standalone"
+
+
+class TooLargeForOneTemplateError(CfngenError):
+    """One template cannot hold the cluster."""
+
+    def __init__(self, style: str) -> None:
+        super().__init__(
+            f"{STANDALONE} is not made: a cluster of this size exceeds what one template may hold "
+            "(1 MB, 500 resources)",
+            hint=f"deploy the nested set from cluster.{style}",
+        )
 
 
 @click.command(
@@ -35,12 +51,19 @@ if TYPE_CHECKING:
     "--output-dir",
     "-o",
     "directory",
-    type=click.Path(path_type=Path),
+    type=PathArgument("name a directory, or . for this one", directories=True),
     default=Path("output"),
     show_default=True,
     help="Directory to write into; made if it does not exist.",
 )
-@click.option("--only", "names", metavar="STACK", multiple=True, help="Write only this stack's template. Repeatable.")
+@click.option(
+    "--only",
+    "names",
+    metavar="STACK",
+    multiple=True,
+    shell_complete=suggestions.stacks,
+    help="Write only this stack's template. Repeatable.",
+)
 @click.option(
     "--format",
     "style",
@@ -70,10 +93,15 @@ def command(
     from cfngen import output
 
     made = generate(source)
-    stacks = [document.name for document in made.documents]
+    if STANDALONE not in made.stacks:
+        if STANDALONE in names:
+            raise TooLargeForOneTemplateError(style)
+        if not names:
+            error = TooLargeForOneTemplateError(style)
+            warning(f"{error}; {error.hint}")
     for name in names:
-        if name not in stacks:
-            raise click.UsageError(f"no stack {name!r} in this cluster; there are {', '.join(stacks)}.")
+        if name not in made.stacks:
+            raise click.UsageError(f"no stack {name!r} in this cluster; there are {', '.join(made.stacks)}.")
     judge(made.documents, region=made.cluster.region, cache=not no_cache)
 
     files: Mapping[str, bytes] = output.render(made.documents, made.userdata, style)
@@ -121,8 +149,12 @@ def _report(
     click.echo(f"{counted(len(made.documents), 'template')} linted, nothing found.")
     changes = f"{counted(len(report.written), 'file')} written, {len(report.unchanged)} unchanged"
     click.echo(f"{directory}: {changes}, {len(report.removed)} removed.")
-    if f"standalone.{style}" in files:
+    if f"{STANDALONE}.{style}" in files:
         click.echo()
-        click.echo(f"Next: to deploy, upload {directory / f'standalone.{style}'} in the CloudFormation console.")
-        if "README.md" in files:
-            click.echo(f"{directory / 'README.md'} says what each file is.")
+        click.echo(f"Next: to deploy, upload {directory / f'{STANDALONE}.{style}'} in the CloudFormation console.")
+    elif "README.md" in files:
+        click.echo()
+        click.echo(f"Next: to deploy, copy the templates of {directory} into an S3 bucket, and create a stack from")
+        click.echo(f"cluster.{style} there: docs/console.md has the steps.")
+    if "README.md" in files:
+        click.echo(f"{directory / 'README.md'} says what each file is.")

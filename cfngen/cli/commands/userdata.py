@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import click
 
+from cfngen.cli import suggestions
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import columns, examples
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
         "cfngen userdata --size",
     ),
 )
-@click.argument("role", required=False)
+@click.argument("role", required=False, shell_complete=suggestions.roles)
 @source_options
 @click.option("--size", is_flag=True, help="Only the size in bytes, EC2's limit and the room that is left.")
 @click.option("--file", "name", metavar="NAME", help="Only this file, without headings, e.g. config.json.")
@@ -35,8 +37,10 @@ def command(role: str | None, source: Source, size: bool, name: str | None) -> N
     ROLE is `master` or `nodes-<group>`; without ROLE the roles are listed. In a template the same files stand packed in
     the launch template's UserData; what reads ${Name} is filled in by CloudFormation.
     """
-    if name is not None and (role is None or size):
-        raise click.UsageError("--file shows a file of a ROLE, and excludes --size.")
+    if name is not None and size:
+        raise click.UsageError("--file and --size exclude each other: which is meant?")
+    if name is not None and role is None:
+        raise click.UsageError(f"name a role: `cfngen userdata master --file {shlex.quote(name)}`")
     from cfngen.userdata import roles
 
     found = roles(source.load().cluster)

@@ -3,7 +3,9 @@
 They are ordinary cfn-lint rules, with ids from the ranges that cfn-lint leaves to its users (E9, W9, I9), and can be
 given to the `cfn-lint` command for templates that cfngen did not make:
 
-    cfn-lint -a "$(python -c 'import cfngen.lint.rules as rules; print(*rules.__path__)')" -- template.json
+    cfn-lint your-own.yaml -a "$(cfngen lint --rules-dir)"
+
+(`-a` takes every argument that follows it, so the template stands before it.)
 
 cfn-lint loads each file of the directory by itself. So that this works from an installation of cfn-lint that does not
 hold cfngen, no file here imports from cfngen or from another file here.

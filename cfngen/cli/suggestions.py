@@ -1,0 +1,56 @@
+"""What the shell offers at the Tab key where it depends on the cluster. Quick, and silent about whatever is wrong.
+
+The names are taken from the cluster alone: generating would take longer than anybody waits for a completion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from cfngen.cli.source import source_of
+
+if TYPE_CHECKING:
+    import click
+
+    from cfngen.cluster.model import Cluster
+
+
+def stacks(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Names of the cluster's templates, in the order in which they are generated."""
+    cluster = _cluster(context)
+    if cluster is None:
+        return []
+    network = () if cluster.network.subnets[0].id else ("vpc",)
+    alike = ("security-groups", "secrets", "iam", "master")
+    return _beginning(incomplete, (*network, *alike, *_groups(cluster), "cluster", "standalone"))
+
+
+def roles(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The roles that an instance of the cluster can have."""
+    cluster = _cluster(context)
+    return _beginning(incomplete, ("master", *_groups(cluster))) if cluster else []
+
+
+def _groups(cluster: Cluster) -> tuple[str, ...]:
+    return tuple(f"nodes-{group.name}" for group in cluster.node_groups)
+
+
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _cluster(context: click.Context) -> Cluster | None:
+    """The cluster of the command line so far, or None where it cannot be told."""
+    chosen = context.params
+    try:
+        source = source_of(
+            chosen.get("file"),
+            tuple(chosen.get("overrides") or ()),
+            no_env=bool(chosen.get("no_env")),
+            defaults=bool(chosen.get("defaults")),
+        )
+        # Standard input is what the user types on.
+        return None if source.standard_input else source.read().cluster
+    except Exception:  # noqa: BLE001  whatever it is, a message in the middle of a command line helps nobody
+        return None

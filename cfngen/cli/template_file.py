@@ -1,0 +1,138 @@
+"""Templates that cfngen did not make, read from files so that they can be judged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfngen.errors import CfngenError
+
+if TYPE_CHECKING:
+    from cfngen.templates.document import Document
+
+
+class TemplateFileError(CfngenError):
+    """Files to lint are not CloudFormation templates that can be read.
+
+    Attributes:
+        problems: everything that is wrong, each with its file, and its line where there is one.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(
+            "\n".join(problems),
+            hint="FILES are CloudFormation templates in JSON or YAML; correct the file or leave it out.",
+        )
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True)
+class TemplateFile:
+    """A template and the text it was read from.
+
+    Attributes:
+        document: the template as plain data; its name is the file as the user named it, its module is empty.
+        text: the file's text.
+        region: the first region that the template's own Metadata names for cfn-lint and cfn-lint knows, or None.
+    """
+
+    document: Document
+    text: str
+    region: str | None
+
+
+def read_all(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
+    """Read templates in JSON or YAML.
+
+    Raises:
+        TemplateFileError: with everything that is wrong, of all files.
+    """
+    templates: list[TemplateFile] = []
+    problems: list[str] = []
+    for file in dict.fromkeys(files):
+        try:
+            templates.append(_read(file))
+        except TemplateFileError as error:  # noqa: PERF203  a handful of files
+            problems += error.problems
+    if problems:
+        raise TemplateFileError(problems)
+    return tuple(templates)
+
+
+def _read(file: Path) -> TemplateFile:
+    from cfnlint.decode import decode_str
+
+    from cfngen.templates.document import Document
+
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TemplateFileError([f"{file}: is not UTF-8 text (byte {error.start})"]) from None
+    except OSError as error:
+        raise TemplateFileError([f"{file}: cannot be read: {(error.strerror or str(error)).lower()}"]) from error
+    if not text.strip():
+        raise TemplateFileError([f"{file}: is empty"])
+    body, matches = decode_str(text)
+    if matches:
+        raise TemplateFileError([f"{file}:{match.linenumber}: {_said(match.message)}" for match in matches])
+    if not isinstance(body, dict):
+        what = "a list" if isinstance(body, list) else "a single value"
+        raise TemplateFileError([f"{file}: holds {what}; a CloudFormation template is keys and values"])
+    if "Resources" not in body:
+        raise TemplateFileError([f"{file}: is not a CloudFormation template: it has no Resources"])
+    misshapen = [f"{file}:{line}: {what}; CloudFormation takes keys and values there" for line, what in _flat(body)]
+    if misshapen:
+        raise TemplateFileError(misshapen)
+    # cfn-lint's own nodes remember lines; documents are plain data.
+    document = Document(name=str(file), body=json.loads(json.dumps(body, default=str)), module="")
+    return TemplateFile(document, text, _region(body))
+
+
+def _said(message: str) -> str:
+    """What a parser says, on one line and without its name for the text."""
+    return " ".join(message.replace('in "<unicode string>", ', "").split())
+
+
+def _flat(body: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    """Yield line and description of what is not a mapping though cfn-lint, which fails then, takes it for granted."""
+    yield from _if_flat(body, "Resources", "Resources")
+    yield from _flat_metadata(body, "Metadata")
+    resources = body["Resources"]
+    for name, resource in resources.items() if isinstance(resources, dict) else ():
+        # Of a loop (Fn::ForEach::Name) the value is a list.
+        if not str(name).startswith("Fn::"):
+            yield from _if_flat(resources, name, f"Resources.{name}")
+            yield from _flat_metadata(resource, f"Resources.{name}.Metadata")
+
+
+def _flat_metadata(holder: Any, name: str) -> Iterator[tuple[int, str]]:
+    if isinstance(holder, dict):
+        yield from _if_flat(holder, "Metadata", name)
+        yield from _if_flat(holder.get("Metadata"), "cfn-lint", f"{name}.cfn-lint")
+
+
+def _if_flat(holder: Any, key: str, name: str) -> Iterator[tuple[int, str]]:
+    if isinstance(holder, dict) and key in holder and not isinstance(holder[key], dict):
+        value = holder[key]
+        what = {list: "a list", type(None): "empty", bool: "a truth value"}.get(type(value))
+        what = what or ("text" if isinstance(value, str) else "a list" if isinstance(value, list) else "a number")
+        yield _line(holder, key), f"{name} is {what}"
+
+
+def _line(holder: Mapping[str, Any], key: str) -> int:
+    """The line of a key: cfn-lint's nodes remember where they started."""
+    mark = next((getattr(each, "start_mark", None) for each in holder if each == key), None)
+    return mark.line + 1 if mark else 1
+
+
+def _region(body: Mapping[str, Any]) -> str | None:
+    from cfnlint.helpers import REGIONS
+
+    value: Any = body
+    for key in ("Metadata", "cfn-lint", "config", "regions"):
+        value = value.get(key) if isinstance(value, dict) else None
+    named = value if isinstance(value, list) else [value]
+    return next((str(region) for region in named if isinstance(region, str) and region in REGIONS), None)

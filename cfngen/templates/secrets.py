@@ -38,24 +38,10 @@ def build(cluster: Cluster) -> Stack:
             **WITH_THE_STACK,
         )
     )
-    authorities = stack.add(
-        secretsmanager.Secret(
-            "CaSecret",
-            Description=f"Certificate authorities of the Kubernetes cluster {cluster.name}, made by its first master",
-            KmsKeyId=GetAtt(key, "Arn"),
-            Tags=tags(cluster, f"{cluster.name}-ca"),
-            **WITH_THE_STACK,
-        )
+    authorities = _secret(
+        stack, cluster, key, "CaSecret", "ca", "Certificate authorities of {}, made by its first master"
     )
-    join = stack.add(
-        secretsmanager.Secret(
-            "JoinSecret",
-            Description=f"What nodes need to join the Kubernetes cluster {cluster.name}, renewed by its masters",
-            KmsKeyId=GetAtt(key, "Arn"),
-            Tags=tags(cluster, f"{cluster.name}-join"),
-            **WITH_THE_STACK,
-        )
-    )
+    join = _secret(stack, cluster, key, "JoinSecret", "join", "What nodes need to join {}, renewed by its masters")
     stack.output("SecretsKeyArn", GetAtt(key, "Arn"), "KMS key that encrypts the cluster's secrets")
     stack.output("CaSecretArn", Ref(authorities), "Secret that holds the certificate authorities", shown=True)
     stack.output("JoinSecretArn", Ref(join), "Secret that holds what nodes need to join")
@@ -70,6 +56,18 @@ def build(cluster: Cluster) -> Stack:
         )
         stack.output("KeyName", Ref(pair), "EC2 key pair of the instances")
     return stack
+
+
+def _secret(stack: Stack, cluster: Cluster, key: kms.Key, title: str, name: str, what: str) -> secretsmanager.Secret:
+    return stack.add(
+        secretsmanager.Secret(
+            title,
+            Description=what.format(f"the Kubernetes cluster {cluster.name}"),
+            KmsKeyId=GetAtt(key, "Arn"),
+            Tags=tags(cluster, f"{cluster.name}-{name}"),
+            **WITH_THE_STACK,
+        )
+    )
 
 
 def _key_pair_name(cluster: Cluster, public_key: str) -> str:

@@ -66,6 +66,21 @@ def logical_id(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("-") if part)
 
 
+def group_id(group: str) -> str:
+    """Return the prefix of a node group's logical ids, e.g. `NodeGroupGpu`."""
+    return f"NodeGroup{logical_id(group)}"
+
+
+def slot_id(letter: str) -> str:
+    """Return the prefix of a master slot's logical ids, e.g. `MasterA`."""
+    return f"Master{letter.upper()}"
+
+
+def auto_scaling_group(prefix: str) -> str:
+    """Return the logical id of a slot's or group's Auto Scaling group; instances signal it by this name."""
+    return f"{prefix}AutoScalingGroup"
+
+
 def too_long(cluster: str) -> tuple[DerivedName, str] | None:
     """Return the first derived name that a cluster's name makes too long, and the name itself."""
     return next(((each, each.of(cluster)) for each in OF_CLUSTER if len(each.of(cluster)) > each.limit), None)

@@ -13,8 +13,8 @@ from awacs.sts import AssumeRole
 from troposphere import GetAtt, Ref, Sub, iam
 
 from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.names import group_id
 from cfngen.templates import statements
-from cfngen.templates.naming import group_id
 from cfngen.templates.network import route_table_id
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags

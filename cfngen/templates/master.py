@@ -14,6 +14,7 @@ from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
 from cfngen import userdata
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, Slot
+from cfngen.cluster.names import auto_scaling_group, slot_id
 from cfngen.templates import access
 from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
@@ -25,7 +26,6 @@ from cfngen.templates.launch import (
     volume_properties,
     wait_for_signals,
 )
-from cfngen.templates.naming import slot_id
 from cfngen.templates.network import route_table_id, subnet_id
 from cfngen.templates.stack import ACCESS, MASTERS, Stack
 from cfngen.templates.statements import MASTER_ROLE_TAG
@@ -167,7 +167,7 @@ def _slot(
     public: tuple[Any, Any] | None,
 ) -> None:
     prefix = slot_id(slot.letter)
-    title = f"{prefix}AutoScalingGroup"
+    title = auto_scaling_group(prefix)
     name = f"{cluster.name}-master-{slot.letter}"
     references = {
         "stack": Ref("AWS::StackName"),

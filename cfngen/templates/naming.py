@@ -1,26 +1,14 @@
-"""Logical ids: stable, unique over all stacks, never made from a position that may shift."""
+"""Parts of logical ids: stable, never made from a position that may shift. See also `cfngen.cluster.names`."""
 
 from __future__ import annotations
 
 import re
 from ipaddress import IPv4Network
 
-from cfngen.cluster import names
-
 
 def pascal(text: str) -> str:
     """Return `text` as one PascalCase word, e.g. `gpu-a` as `GpuA`."""
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", text) if part)
-
-
-def group_id(name: str) -> str:
-    """Return the prefix of a node group's logical ids, e.g. `NodeGroupGpu`."""
-    return f"NodeGroup{names.logical_id(name)}"
-
-
-def slot_id(letter: str) -> str:
-    """Return the prefix of a master slot's logical ids, e.g. `MasterA`."""
-    return f"Master{letter.upper()}"
 
 
 def zone_id(zone: str) -> str:

@@ -9,10 +9,10 @@ from troposphere import Ref, autoscaling, ec2
 from cfngen import userdata
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.names import auto_scaling_group, group_id
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import latest, launch_template, roll_one_at_a_time, wait_for_signals
-from cfngen.templates.naming import group_id
 from cfngen.templates.network import subnet_id
 from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import group_tags
@@ -35,7 +35,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
         f"Node group {group.name} of the Kubernetes cluster {cluster.name}",
         settled=len(cluster.node_groups) > ASKED_GROUPS,
     )
-    title = f"{prefix}AutoScalingGroup"
+    title = auto_scaling_group(prefix)
     name = f"{cluster.name}-nodes-{group.name}"
     references = {
         "stack": Ref("AWS::StackName"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
+from cfngen.cluster.names import auto_scaling_group, group_id, slot_id
 from cfngen.releases import release
 from cfngen.userdata import cloud_controller, files, kubeadm
 from cfngen.userdata.pack import UNIT, UserData, pack
@@ -64,11 +65,15 @@ def roles(cluster: Cluster) -> tuple[UserData, ...]:
 
     names = ["stack", "volumeId", "privateAddress", "caSecretArn", "joinSecretArn", "routeTableId"]
     names += ["publicAddress"] if cluster.api.public else []
-    of_master = {"resource": "Master", **{name: Ref(name) for name in names}}
-    of_node = {"resource": "Nodes", **{name: Ref(name) for name in ("stack", "joinSecretArn")}}
+    of_master = {name: Ref(name) for name in names}
+    of_node = {name: Ref(name) for name in ("stack", "joinSecretArn")}
+    slot = cluster.slots[0]
     return (
-        master(cluster, cluster.slots[0], of_master),
-        *(node(cluster, group, of_node) for group in cluster.node_groups),
+        master(cluster, slot, {"resource": auto_scaling_group(slot_id(slot.letter)), **of_master}),
+        *(
+            node(cluster, group, {"resource": auto_scaling_group(group_id(group.name)), **of_node})
+            for group in cluster.node_groups
+        ),
     )
 
 

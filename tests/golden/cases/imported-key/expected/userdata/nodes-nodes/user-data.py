@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # cfngen's boot program, packed; `cfngen userdata` shows it.
 import base64, json, lzma, os, subprocess
-REFERENCES = {"resource": "Nodes", "stack": "${stack}", "joinSecretArn": "${joinSecretArn}"}
+REFERENCES = {"resource": "NodeGroupNodesAutoScalingGroup", "stack": "${stack}", "joinSecretArn": "${joinSecretArn}"}
 PROGRAM = "… 9455 characters: the other files of this folder, packed …"
 os.umask(0o077)
 home = os.environ.get("CFNGEN_ROOT", "") + "/opt/cfngen/"

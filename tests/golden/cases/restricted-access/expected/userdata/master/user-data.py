@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # cfngen's boot program, packed; `cfngen userdata` shows it.
 import base64, json, lzma, os, subprocess
-REFERENCES = {"resource": "Master", "stack": "${stack}", "volumeId": "${volumeId}", "privateAddress": "${privateAddress}", "caSecretArn": "${caSecretArn}", "joinSecretArn": "${joinSecretArn}", "routeTableId": "${routeTableId}", "publicAddress": "${publicAddress}"}
+REFERENCES = {"resource": "MasterAAutoScalingGroup", "stack": "${stack}", "volumeId": "${volumeId}", "privateAddress": "${privateAddress}", "caSecretArn": "${caSecretArn}", "joinSecretArn": "${joinSecretArn}", "routeTableId": "${routeTableId}", "publicAddress": "${publicAddress}"}
 PROGRAM = "… 14180 characters: the other files of this folder, packed …"
 os.umask(0o077)
 home = os.environ.get("CFNGEN_ROOT", "") + "/opt/cfngen/"

@@ -68,9 +68,8 @@ def install(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) ->
     if not bundle:
         # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
         machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM)
-        made = {name: machine.read(PKI + name) for name in FILES}
-        bundle = store(machine, config, made)
-        if all(bundle[name] == made[name] for name in FILES):
+        bundle = store(machine, config, {name: machine.read(PKI + name) for name in FILES})
+        if installed(machine, bundle):
             return "made certificate authorities"
     if not installed(machine, bundle):
         # Leaf certificates of other authorities would stay in use: all of them are made anew.

@@ -13,20 +13,21 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from cfngen.cluster import instance_types
+from cfngen.cluster.model import Cluster, NodeGroup, Vpc
 from cfngen.cluster.paths import Path, lookup
 from cfngen.errors import CfngenError
 from cfngen.releases import exact_version
 
-REGION = "us-west-2"
-VPC_CIDR = "172.20.0.0/16"
-SERVICE_CIDR = "10.0.0.0/16"
+# What the model takes where nothing is given; values that follow from these follow from the model.
+REGION: str = Cluster.model_fields["region"].default
+KUBERNETES_MINOR: str = Cluster.model_fields["kubernetes_version"].default
+VPC_CIDR = str(Vpc.model_fields["cidr"].default)
+INSTANCE_TYPE: str = NodeGroup.model_fields["instance_type"].default
+NODES: int = NodeGroup.model_fields["min_size"].default
+NODE_ROOT_VOLUME_SIZE: int = NodeGroup().root_volume.size
 SUBNET_PREFIX = 24
 MASTER_HOST = 9
 DNS_HOST = 10
-NODES = 4
-NODE_ROOT_VOLUME_SIZE = 32
-INSTANCE_TYPE = "t3.medium"
-KUBERNETES_MINOR = "1.36"
 _ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-[0-9])(-[a-z]{3}-[0-9])?[a-z]")
 _OWN_IMAGE = ("id", "ssmParameter", "rootDevice")
 

@@ -22,13 +22,17 @@ class Command(NamedTuple):
     description: str
 
 
+def endpoint(cluster: Cluster) -> str:
+    """Return the URL of the Kubernetes API; `${Host}` stands for its address."""
+    return "https://${Host}" if cluster.api.port == 443 else f"https://${{Host}}:{cluster.api.port}"
+
+
 def commands(cluster: Cluster) -> list[Command]:
     """Return the commands that open a shell on the first master and fetch a kubeconfig from it.
 
     SSH where a key and a range are given, Session Manager otherwise; none where both are shut.
     """
-    port = "" if cluster.api.port == 443 else f":{cluster.api.port}"
-    server = f"sed 's#server: .*#server: https://${{Host}}{port}#' > kubeconfig"
+    server = f"sed 's#server: .*#server: {endpoint(cluster)}#' > kubeconfig"
     read = "sudo cat /etc/kubernetes/admin.conf"
     if (cluster.ssh.key_name or cluster.ssh.public_key) and cluster.ssh.allowed_cidrs:
         shell = f"ssh {login(cluster.control_plane.image)}@${{Host}}"

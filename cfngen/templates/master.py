@@ -53,7 +53,7 @@ def build(cluster: Cluster) -> Stack:
     host = public[0] if public else private
     stack.output(
         "ApiEndpoint",
-        Sub(f"https://${{Host}}{'' if cluster.api.port == 443 else f':{cluster.api.port}'}", Host=host),
+        Sub(access.endpoint(cluster), Host=host),
         "Kubernetes API endpoint",
         shown=True,
     )

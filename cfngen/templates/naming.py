@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from ipaddress import IPv4Network
 
+from cfngen.cluster.defaults import zone_region
+
 
 def pascal(text: str) -> str:
     """Return `text` as one PascalCase word, e.g. `gpu-a` as `GpuA`."""
@@ -13,10 +15,10 @@ def pascal(text: str) -> str:
 
 def zone_id(zone: str) -> str:
     """Return what tells a zone from the others of its region, e.g. `A`, or `Lax1A` for a Local Zone."""
-    match = re.fullmatch(r"[a-z]{2}(?:-[a-z]+)+-[0-9](?:-([a-z]{3})-([0-9]))?([a-z])", zone)
-    if not match:
+    region = zone_region(zone)
+    if region is None:
         raise ValueError(f"{zone!r} is not an Availability Zone")
-    return "".join(part.capitalize() for part in match.groups(default=""))
+    return "".join(part.title() for part in zone.removeprefix(region).split("-"))
 
 
 def cidr_id(cidr: IPv4Network) -> str:

@@ -2,7 +2,7 @@
 # cfngen's boot program, packed; `cfngen userdata` shows it.
 import base64, json, lzma, os, subprocess
 REFERENCES = {"resource": "MasterAAutoScalingGroup", "stack": "${stack}", "volumeId": "${volumeId}", "privateAddress": "${privateAddress}", "caSecretArn": "${caSecretArn}", "joinSecretArn": "${joinSecretArn}", "routeTableId": "${routeTableId}"}
-PROGRAM = "… 14173 characters: the other files of this folder, packed …"
+PROGRAM = "… 14154 characters: the other files of this folder, packed …"
 os.umask(0o077)
 home = os.environ.get("CFNGEN_ROOT", "") + "/opt/cfngen/"
 items = lzma.decompress(base64.b85decode(PROGRAM)).decode().split("\0")

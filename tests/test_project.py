@@ -28,7 +28,9 @@ MAY_IMPORT = {
     "templates": {"errors", "releases", "cluster", "userdata"},
     "lint": {"errors", "templates"},
     "output": {"errors", "templates", "userdata"},
-    "cli": {"errors", "cluster", "userdata", "templates", "lint", "output", "releases"},
+    "deploy": {"errors", "cluster", "templates"},
+    "sandbox": {"errors"},
+    "cli": {"errors", "cluster", "userdata", "templates", "lint", "output", "releases", "deploy", "sandbox"},
     "boot": set(),
     "__main__": {"cli"},
 }

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 import yaml
-from cloudformation import CloudFormation, Launched, Resource, Stack, client
 from moto import mock_aws
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
+from cfngen.sandbox.cloudformation import CloudFormation, Launched, Resource, Stack, client
 from cfngen.templates import generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from cloudformation import CloudFormation
 from clusters import in_memory
+
+from cfngen.sandbox.cloudformation import CloudFormation
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,17 @@ import json
 from typing import Any
 
 import pytest
-from cloudformation import AlreadyExistsError, CloudFormation, Launched, Resource, Stack, ValidationError, client
-from cloudformation.clock import Clock, Simulation, StuckError
+
+from cfngen.sandbox.cloudformation import (
+    AlreadyExistsError,
+    CloudFormation,
+    Launched,
+    Resource,
+    Stack,
+    ValidationError,
+    client,
+)
+from cfngen.sandbox.cloudformation.clock import Clock, Simulation, StuckError
 
 REGION = "us-west-2"
 GATEWAY = {"Type": "AWS::EC2::InternetGateway"}

@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 import pytest
-from cloudformation import (
+
+from cfngen.sandbox.cloudformation import (
     HANDLERS,
     CloudFormation,
     InsufficientCapabilitiesError,
@@ -15,7 +16,7 @@ from cloudformation import (
     ValidationError,
     client,
 )
-from cloudformation.property_schemas import schema, tag_property
+from cfngen.sandbox.cloudformation.property_schemas import schema, tag_property
 
 GATEWAY = {"Type": "AWS::EC2::InternetGateway"}
 KEY_PAIR = {"Type": "AWS::EC2::KeyPair", "Properties": {"KeyName": {"Ref": "Name"}}}

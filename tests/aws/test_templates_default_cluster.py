@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
-from cloudformation import Resource, Stack, client
 from clusters import ALLOWED, Account, describe, golden, in_memory, prepared, resources, tags, texts
+
+from cfngen.sandbox.cloudformation import Resource, Stack, client
 
 ARN = re.compile(r"arn:aws:[a-z0-9-]+:[a-z0-9*-]*:(\d{12}|aws|\*|):[^\s${}]+")
 READ_SECRET = "secretsmanager:GetSecretValue"

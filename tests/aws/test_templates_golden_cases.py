@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from cloudformation import Resource, Stack, client
 from clusters import CASES, Account, describe, golden, inventory, landlord, leftovers, prepared, resources
 
 from cfngen.cluster.load import load
+from cfngen.sandbox.cloudformation import Resource, Stack, client
 
 NESTED = ("existing-vpc", "existing-vpc-new-subnets", "own-images", "private-api", "several-groups")
 SEPARATELY = ("existing-elastic-ip", "extra-policies")  # name things that only an account can name

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from cloudformation import CloudFormation, ValidationError, client
 from clusters import (
     ALLOWED,
     BOOT_SECONDS,
@@ -17,6 +16,8 @@ from clusters import (
     resources,
     running_instances,
 )
+
+from cfngen.sandbox.cloudformation import CloudFormation, ValidationError, client
 
 FORMS = ("standalone", "cluster")
 REGION = "us-west-2"

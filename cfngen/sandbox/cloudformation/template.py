@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cloudformation.errors import NotModelledError, ValidationError
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 
 SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata", "Parameters", "Rules", "Mappings", "Conditions",
             "Resources", "Outputs"}  # fmt: skip
@@ -34,7 +34,8 @@ class ResourceDefinition:
 
     @property
     def deletion_policy(self) -> str:
-        return self.body.get("DeletionPolicy", "Delete")
+        """What becomes of the resource when the template or the stack goes."""
+        return str(self.body.get("DeletionPolicy", "Delete"))
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ class Template:
 
     @property
     def parameters(self) -> Mapping[str, Mapping[str, Any]]:
-        return self.body.get("Parameters", {})
+        """The declared parameters, by name."""
+        declared: Mapping[str, Mapping[str, Any]] = self.body.get("Parameters", {})
+        return declared
 
 
 def parse(text: str) -> Template:

@@ -9,7 +9,7 @@ from typing import Any
 
 import boto3
 
-from cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.errors import ResourceError
 
 
 @functools.cache

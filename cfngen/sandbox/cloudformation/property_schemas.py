@@ -14,7 +14,7 @@ from typing import Any
 import regex  # ECMA patterns use classes such as \p{L}, which re lacks
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER, ResourceNotFoundError
 
-from cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.errors import ResourceError
 
 Schema = Mapping[str, Any]
 
@@ -30,7 +30,8 @@ def known(region: str, resource_type: str) -> bool:
 
 def schema(region: str, resource_type: str) -> Schema:
     """The published schema of a type."""
-    return PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).schema
+    found: Schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).schema
+    return found
 
 
 def tag_property(region: str, resource_type: str) -> str | None:
@@ -38,7 +39,7 @@ def tag_property(region: str, resource_type: str) -> str | None:
     tagging = schema(region, resource_type).get("tagging", {})
     if not tagging.get("taggable", False):
         return None
-    return tagging.get("tagProperty", "/properties/Tags").removeprefix("/properties/")
+    return str(tagging.get("tagProperty", "/properties/Tags")).removeprefix("/properties/")
 
 
 def conform(region: str, resource_type: str, properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,7 +52,8 @@ def conform(region: str, resource_type: str, properties: Mapping[str, Any]) -> d
     read_only = {path.removeprefix("/properties/") for path in root.get("readOnlyProperties", [])}
     if set(properties) & read_only:
         raise ResourceError(f"Encountered read-only properties {sorted(set(properties) & read_only)}")
-    return _Conformer(root).value({**root, "type": "object"}, dict(properties), "#")
+    conforming: dict[str, Any] = _Conformer(root).value({**root, "type": "object"}, dict(properties), "#")
+    return conforming
 
 
 class _Conformer:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import ipaddress
 
-from cloudformation.errors import ResourceError
-from cloudformation.handlers.handler import Call, Created, Handler, client
+from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client
 
 USER_DATA_LIMIT = 16384  # bytes before base64, EC2 user guide, "Run commands when you launch an instance"
 

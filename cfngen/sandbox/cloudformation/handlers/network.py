@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloudformation.handlers.handler import Call, Created, Handler
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler
 
 
 class Vpc(Handler):

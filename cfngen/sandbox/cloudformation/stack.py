@@ -6,7 +6,7 @@ import datetime
 from dataclasses import dataclass, field
 from typing import Any
 
-from cloudformation.template import ResourceDefinition, Template
+from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Resource:
 
     @property
     def type(self) -> str:
+        """Its type, e.g. `AWS::EC2::VPC`."""
         return self.definition.type
 
     @property

@@ -11,12 +11,17 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from cloudformation import operations, parameters, property_schemas, template
-from cloudformation.clock import Clock, Simulation
-from cloudformation.errors import AlreadyExistsError, InsufficientCapabilitiesError, NotModelledError, ValidationError
-from cloudformation.handlers import HANDLERS, client
-from cloudformation.intrinsics import Scope
-from cloudformation.stack import Event, Launched, Resource, Stack
+from cfngen.sandbox.cloudformation import operations, parameters, property_schemas, template
+from cfngen.sandbox.cloudformation.clock import Clock, Simulation
+from cfngen.sandbox.cloudformation.errors import (
+    AlreadyExistsError,
+    InsufficientCapabilitiesError,
+    NotModelledError,
+    ValidationError,
+)
+from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
+from cfngen.sandbox.cloudformation.intrinsics import Scope
+from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Stack
 
 ACCOUNT = "123456789012"  # moto's
 BODY_LIMIT = 51_200  # bytes of a template in the call itself
@@ -137,7 +142,7 @@ class CloudFormation:
         if parts.scheme != "https" or service not in (f"{self.region}.amazonaws.com", "amazonaws.com"):
             raise ValidationError(f"TemplateURL must be a supported URL. ({url})")
         try:
-            data = client("s3", self.region).get_object(Bucket=bucket, Key=parts.path.lstrip("/"))["Body"].read()
+            data: bytes = client("s3", self.region).get_object(Bucket=bucket, Key=parts.path.lstrip("/"))["Body"].read()
         except ClientError as error:
             raise ValidationError(f"S3 error: {error} ({url})") from error
         if len(data) > OBJECT_LIMIT:

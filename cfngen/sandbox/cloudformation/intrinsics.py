@@ -7,8 +7,8 @@ import ipaddress
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cloudformation.errors import NotModelledError, ResourceError
-from cloudformation.template import SUBSTITUTION
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.template import SUBSTITUTION
 
 NO_VALUE = object()
 
@@ -87,7 +87,7 @@ class Scope:
 
     def _fn_join(self, argument: Any) -> str:
         delimiter, items = argument
-        return delimiter.join(map(_text, self.resolve(items)))
+        return str(delimiter).join(map(_text, self.resolve(items)))
 
     def _fn_select(self, argument: Any) -> Any:
         index, items = self.resolve(argument)
@@ -95,7 +95,7 @@ class Scope:
 
     def _fn_split(self, argument: Any) -> list[str]:
         delimiter, text = self.resolve(argument)
-        return text.split(delimiter)
+        return str(text).split(delimiter)
 
     def _fn_findinmap(self, argument: Any) -> Any:
         name, first, second = self.resolve(argument)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from cloudformation.errors import ResourceError
-from cloudformation.handlers.handler import Call, Created, Handler, client
+from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client
 
 ROLE_NAME = 64  # characters, IAM user guide, "IAM object identifiers and quotas"
 PROFILE_NAME = 128

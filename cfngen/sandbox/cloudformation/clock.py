@@ -32,6 +32,7 @@ class Clock:
 
     @property
     def time(self) -> datetime.datetime:
+        """What the clock shows."""
         return START + datetime.timedelta(seconds=self.now)
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:

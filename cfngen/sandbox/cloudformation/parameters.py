@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cloudformation.errors import NotModelledError, ValidationError
-from cloudformation.template import Template
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
+from cfngen.sandbox.cloudformation.template import Template
 
 STORED = re.compile(r"AWS::SSM::Parameter::Value<(.+)>")
 LISTS = re.compile(r"CommaDelimitedList|List<(.+)>")

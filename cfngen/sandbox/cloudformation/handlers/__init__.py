@@ -6,8 +6,8 @@ it. Nested stacks are no handler: `cloudformation.operations` makes them.
 
 from __future__ import annotations
 
-from cloudformation.handlers import identity, instances, network
-from cloudformation.handlers.handler import Call, Created, Handler, client
+from cfngen.sandbox.cloudformation.handlers import identity, instances, network
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client
 
 __all__ = ["HANDLERS", "Call", "Created", "Handler", "client"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloudformation.errors import (
+from cfngen.sandbox.cloudformation.errors import (
     AlreadyExistsError,
     ApiError,
     InsufficientCapabilitiesError,
@@ -10,9 +10,9 @@ from cloudformation.errors import (
     ResourceError,
     ValidationError,
 )
-from cloudformation.handlers import HANDLERS, client
-from cloudformation.service import CloudFormation
-from cloudformation.stack import Event, Launched, Resource, Stack
+from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
+from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Stack
 
 __all__ = [
     "HANDLERS",

@@ -6,19 +6,21 @@ are cancelled; then a root stack rolls back, while a nested stack is left to the
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from cloudformation import property_schemas
-from cloudformation.clock import Operation
-from cloudformation.errors import ApiError, NotModelledError, ResourceError
-from cloudformation.handlers import HANDLERS, Call, client
-from cloudformation.stack import Launched, Resource, Stack
+from cfngen.sandbox.cloudformation import property_schemas
+from cfngen.sandbox.cloudformation.clock import Operation
+from cfngen.sandbox.cloudformation.errors import ApiError, NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.handlers import HANDLERS, Call, client
+from cfngen.sandbox.cloudformation.stack import Launched, Resource, Stack
 
 if TYPE_CHECKING:
-    from cloudformation.service import CloudFormation
+    from cfngen.sandbox.cloudformation.service import CloudFormation
 
 NESTED = "AWS::CloudFormation::Stack"
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
@@ -47,7 +49,7 @@ def create(service: CloudFormation, stack: Stack, complaint: str = "", *, rollba
             service.record(stack, None, "CREATE_COMPLETE")
             return
         if not any(_ready(stack, key, wanted) for key in wanted if key not in stack.resources):
-            yield lambda seen=seen: stack.status != "CREATE_IN_PROGRESS" or _statuses(stack) != seen
+            yield functools.partial(_moved_on, stack, seen)
         if stack.status != "CREATE_IN_PROGRESS":
             return
     _cancel(service, stack)
@@ -104,6 +106,10 @@ def _outputs(service: CloudFormation, stack: Stack) -> dict[str, str]:
         if "Condition" not in each or scope.condition(each["Condition"]):
             outputs[key] = str(scope.resolve(each["Value"]))
     return outputs
+
+
+def _moved_on(stack: Stack, seen: Mapping[str, str]) -> bool:
+    return stack.status != "CREATE_IN_PROGRESS" or _statuses(stack) != seen
 
 
 def _cancel(service: CloudFormation, stack: Stack) -> None:

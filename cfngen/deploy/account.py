@@ -1,0 +1,92 @@
+"""The account and region that a command works in, found out before anything is done there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from cfngen.deploy.clock import Clock
+from cfngen.deploy.failures import RegionError, aws_errors
+from cfngen.errors import CfngenError
+
+ATTEMPTS = 8
+TIMEOUTS = {"connect_timeout": 10, "read_timeout": 60}  # seconds
+
+
+class WrongAccountError(CfngenError):
+    """The credentials belong to another account than the one that was named."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """One region of one AWS account, as a caller.
+
+    Attributes:
+        id: number of the account, twelve digits.
+        region: e.g. `us-west-2`.
+        partition: `aws`, `aws-cn`, `aws-us-gov`, …
+        caller: ARN of who calls.
+        session: the boto3 session.
+        clock: the time.
+        attempts: how often a call is tried before it fails, counting the first.
+    """
+
+    id: str
+    region: str
+    partition: str
+    caller: str
+    session: Any
+    clock: Clock
+    attempts: int = ATTEMPTS
+    _clients: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def client(self, service: str) -> Any:
+        """Return the boto3 client of a service in this region; always the same one."""
+        if service not in self._clients:
+            self._clients[service] = _client(self.session, service, self.region, self.attempts)
+        return self._clients[service]
+
+    @property
+    def url_suffix(self) -> str:
+        """Domain of the partition's endpoints, e.g. `amazonaws.com`."""
+        return "amazonaws.com.cn" if self.partition == "aws-cn" else "amazonaws.com"
+
+
+def connect(
+    session: Any, region: str, *, clock: Clock, expected_account: str = "", attempts: int = ATTEMPTS
+) -> Account:
+    """Ask AWS who is calling; the first call of every command, so that bad credentials are refused at once.
+
+    Args:
+        session: a boto3 session.
+        region: the cluster's region.
+        clock: the time.
+        expected_account: number of the account the caller means to be in; any if empty.
+        attempts: how often a call is tried before it fails.
+
+    Raises:
+        AwsError: no or refused credentials, no such region, no answer.
+        WrongAccountError: not the expected account.
+    """
+    with aws_errors():
+        if not any(region in session.get_available_regions("sts", each) for each in session.get_available_partitions()):
+            hint = "correct `region` in the cluster file, or update boto3."
+            raise RegionError(f"{region} is no region that is known here", hint=hint)
+        answer = _client(session, "sts", region, attempts).get_caller_identity()
+    caller = str(answer["Arn"])
+    if expected_account and answer["Account"] != expected_account:
+        raise WrongAccountError(
+            f"these credentials are those of account {answer['Account']} ({caller}), not of {expected_account}",
+            hint="choose another --profile, or correct --account.",
+        )
+    return Account(str(answer["Account"]), region, caller.split(":")[1], caller, session, clock, attempts)
+
+
+def _client(session: Any, service: str, region: str, attempts: int) -> Any:
+    from botocore.config import Config
+
+    from cfngen import __version__
+
+    retries = {"mode": "standard", "total_max_attempts": attempts}
+    config = Config(retries=retries, user_agent_extra=f"cfngen/{__version__}", **TIMEOUTS)
+    return session.client(service, region_name=region, config=config)

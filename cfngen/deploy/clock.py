@@ -1,0 +1,29 @@
+"""The time as deployment sees it: given from outside, so that waiting can be simulated."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What tells the time and lets it pass."""
+
+    def now(self) -> datetime:
+        """Return the time, in UTC and aware of it."""
+
+    def sleep(self, seconds: float) -> None:
+        """Return after so many seconds."""
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    def now(self) -> datetime:
+        """Return the time, in UTC and aware of it."""
+        return datetime.now(timezone.utc)
+
+    def sleep(self, seconds: float) -> None:
+        """Return after so many seconds."""
+        time.sleep(seconds)

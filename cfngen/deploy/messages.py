@@ -1,0 +1,134 @@
+"""What deployment reports while it works: plain data, which the command line shows as text or as JSON.
+
+Every message has a `kind`, which names it in JSON and never changes its meaning. What a message says in words belongs
+to the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class Message:
+    """Something that deployment reports."""
+
+    kind: ClassVar[str] = ""
+
+
+@dataclass(frozen=True)
+class Step(Message):
+    """Something that takes a while begins.
+
+    Attributes:
+        text: what, e.g. `uploading 7 templates`.
+    """
+
+    kind: ClassVar[str] = "step"
+    text: str
+
+
+@dataclass(frozen=True)
+class Notice(Message):
+    """Something the user should know, though nothing failed.
+
+    Attributes:
+        text: one sentence.
+        hint: what to do about it; may be empty.
+    """
+
+    kind: ClassVar[str] = "notice"
+    text: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Event(Message):
+    """One event of a stack, in its place in the tree of nested stacks.
+
+    Attributes:
+        id: CloudFormation's id of the event.
+        time: when it happened.
+        stack: the stack's name.
+        path: logical ids from the root to the stack that has the resource; empty for a resource of the root.
+        logical_id: the resource; the stack's own name for an event of the stack itself.
+        physical_id: its name in AWS; may be empty.
+        type: e.g. `AWS::EC2::Volume`.
+        status: as CloudFormation spells it.
+        reason: why; often empty.
+        stack_id: ARN of the stack.
+        operation_id: the operation it belongs to; empty where CloudFormation gives none.
+    """
+
+    kind: ClassVar[str] = "event"
+    id: str
+    time: datetime
+    stack: str
+    path: tuple[str, ...]
+    logical_id: str
+    physical_id: str
+    type: str
+    status: str
+    reason: str = ""
+    stack_id: str = ""
+    operation_id: str = ""
+
+    @property
+    def of_stack(self) -> bool:
+        """Whether it is the stack's own event, not that of a resource in it."""
+        return self.physical_id == self.stack_id and bool(self.stack_id)
+
+    @property
+    def failed(self) -> bool:
+        """Whether something failed."""
+        return self.status.endswith("_FAILED")
+
+
+@dataclass(frozen=True)
+class Finished(Message):
+    """An operation has ended.
+
+    Attributes:
+        action: `create`, `update`, `rollback`, `delete`, or `none` where nothing was to be done.
+        stack: name of the root stack.
+        stack_id: its ARN; empty if there is none.
+        status: its status now; empty if there is none.
+        succeeded: whether the operation ended as it was meant to.
+        seconds: how long it took.
+        outputs: the stack's outputs.
+    """
+
+    kind: ClassVar[str] = "finished"
+    action: str
+    stack: str
+    stack_id: str
+    status: str
+    succeeded: bool
+    seconds: float
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+Report = Callable[[Message], None]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something that is done only with consent.
+
+    Attributes:
+        text: a question that is answered by yes or no.
+        consequences: what a yes leads to, one sentence each.
+        dangerous: whether data, addresses or a working cluster may be lost by it.
+        name: text to type in place of yes; empty where yes is enough.
+    """
+
+    text: str
+    consequences: tuple[str, ...] = ()
+    dangerous: bool = False
+    name: str = ""
+
+
+Consent = Callable[[Question], bool]

@@ -1,0 +1,137 @@
+"""Stacks and their resources as CloudFormation describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import code_of
+from cfngen.deploy.status import StackStatus
+
+CLUSTER_TAG = "cfngen:cluster"
+NESTED = "AWS::CloudFormation::Stack"
+
+
+@dataclass(frozen=True)
+class StackView:
+    """A stack at the moment it was read.
+
+    Attributes:
+        name: its name.
+        id: its ARN; a deleted stack is found by it only.
+        status: its status.
+        reason: why it has that status; often empty.
+        parameters: values by name; those with NoEcho are asterisks.
+        outputs: values by name.
+        tags: values by key.
+        created: when it was created.
+        updated: when its last update began; None before the first.
+        parent_id: ARN of the stack that nests it; empty for a root.
+        root_id: ARN of the root; empty for a root.
+        protected: whether termination protection is on.
+        role_arn: service role of its operations; empty if they are the caller's.
+        notification_arns: SNS topics that get its events.
+    """
+
+    name: str
+    id: str
+    status: StackStatus
+    reason: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    created: datetime | None = None
+    updated: datetime | None = None
+    parent_id: str = ""
+    root_id: str = ""
+    protected: bool = False
+    role_arn: str = ""
+    notification_arns: tuple[str, ...] = ()
+
+    @property
+    def cluster(self) -> str:
+        """Name of the cluster whose root `cfngen deploy` made this stack as; empty for any other stack."""
+        return self.tags.get(CLUSTER_TAG, "")
+
+
+@dataclass(frozen=True)
+class ResourceView:
+    """A resource of a stack at the moment it was read.
+
+    Attributes:
+        logical_id: its name in the template.
+        physical_id: its name in AWS; empty if it has none yet. The ARN of the stack for a nested stack.
+        type: e.g. `AWS::EC2::Volume`.
+        status: as CloudFormation spells it, e.g. `CREATE_COMPLETE`, `DELETE_SKIPPED`.
+        reason: why it has that status; often empty.
+    """
+
+    logical_id: str
+    physical_id: str
+    type: str
+    status: str
+    reason: str = ""
+
+
+def find(account: Account, name_or_id: str) -> StackView | None:
+    """Return a stack, or None if there is none of that name; a deleted one is found by its ARN."""
+    from botocore.exceptions import ClientError
+
+    try:
+        answer = account.client("cloudformation").describe_stacks(StackName=name_or_id)
+    except ClientError as error:
+        # There is no error code of its own for this: boto/boto3 and every deploy tool go by the text.
+        if code_of(error) == "ValidationError" and "does not exist" in str(error):
+            return None
+        raise
+    return view(answer["Stacks"][0])
+
+
+def view(stack: Mapping[str, Any]) -> StackView:
+    """Return a stack from one entry of DescribeStacks."""
+    return StackView(
+        name=stack["StackName"],
+        id=stack["StackId"],
+        status=StackStatus(stack["StackStatus"]),
+        reason=stack.get("StackStatusReason", ""),
+        parameters={each["ParameterKey"]: each.get("ParameterValue", "") for each in stack.get("Parameters", ())},
+        outputs={each["OutputKey"]: each.get("OutputValue", "") for each in stack.get("Outputs", ())},
+        tags={each["Key"]: each["Value"] for each in stack.get("Tags", ())},
+        created=stack.get("CreationTime"),
+        updated=stack.get("LastUpdatedTime"),
+        parent_id=stack.get("ParentId", ""),
+        root_id=stack.get("RootId", ""),
+        protected=bool(stack.get("EnableTerminationProtection")),
+        role_arn=stack.get("RoleARN", ""),
+        notification_arns=tuple(stack.get("NotificationARNs", ())),
+    )
+
+
+def resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...]:
+    """Return every resource of one stack, without those of nested stacks.
+
+    By ListStackResources: DescribeStackResources ends at a hundred.
+    """
+    pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name_or_id)
+    return tuple(
+        ResourceView(
+            logical_id=each["LogicalResourceId"],
+            physical_id=each.get("PhysicalResourceId", ""),
+            type=each["ResourceType"],
+            status=each["ResourceStatus"],
+            reason=each.get("ResourceStatusReason", ""),
+        )
+        for page in pages
+        for each in page["StackResourceSummaries"]
+    )
+
+
+def tree(account: Account, root_id: str) -> Iterator[tuple[str, ResourceView]]:
+    """Return every resource of a stack and of those it nests, each with the ARN or name of its stack; parents first."""
+    for resource in resources(account, root_id):
+        yield root_id, resource
+        if resource.type == NESTED and resource.physical_id and not resource.status.startswith("DELETE_COMPLETE"):
+            yield from tree(account, resource.physical_id)

@@ -3,87 +3,20 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 import pytest
+from small_stacks import BAD, GATEWAY, REGION, VOLUME, gateways, group, nested, signalling, snapshots, statuses, text
 
 from cfngen.sandbox.cloudformation import (
     AlreadyExistsError,
     CloudFormation,
-    Launched,
     Resource,
     Stack,
     ValidationError,
     client,
 )
 from cfngen.sandbox.cloudformation.clock import Clock, Simulation, StuckError
-
-REGION = "us-west-2"
-GATEWAY = {"Type": "AWS::EC2::InternetGateway"}
-BAD = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/4"}}
-VOLUME = {"Type": "AWS::EC2::Volume", "Properties": {"AvailabilityZone": "us-west-2a", "Size": 1}}
-TEMPLATES = "templates-of-a-test"
-
-
-def text(resources: dict[str, Any], **sections: Any) -> str:
-    return json.dumps({"Resources": resources, **sections})
-
-
-def statuses(stack: Stack, *wanted: str) -> list[tuple[str, str]]:
-    """What happened to what, in order; only to the named logical ids if there are any."""
-    return [(each.logical_id, each.status) for each in stack.events if not wanted or each.logical_id in wanted]
-
-
-def gateways() -> list[str]:
-    answer = client("ec2", REGION).describe_internet_gateways()["InternetGateways"]
-    return [each["InternetGatewayId"] for each in answer]
-
-
-def snapshots() -> list[dict[str, Any]]:
-    return client("ec2", REGION).describe_snapshots(OwnerIds=["self"])["Snapshots"]
-
-
-def nested(name: str, body: str, **properties: Any) -> dict[str, Any]:
-    """A nested stack whose template is put into S3."""
-    s3 = client("s3", REGION)
-    if TEMPLATES not in [each["Name"] for each in s3.list_buckets()["Buckets"]]:
-        s3.create_bucket(Bucket=TEMPLATES, CreateBucketConfiguration={"LocationConstraint": REGION})
-    s3.put_object(Bucket=TEMPLATES, Key=f"{name}.json", Body=body.encode())
-    url = f"https://{TEMPLATES}.s3.{REGION}.amazonaws.com/{name}.json"
-    return {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url, **properties}}
-
-
-def group(count: int, timeout: str = "PT10M") -> dict[str, Any]:
-    """A launch template, and a group of so many instances that waits for their signals."""
-    image = client("ec2", REGION).register_image(Name=f"image {count}")["ImageId"]
-    data = {"ImageId": image, "InstanceType": "t3.small", "UserData": base64.b64encode(b"hello").decode()}
-    version = {"LaunchTemplateId": {"Ref": "Template"}, "Version": {"Fn::GetAtt": "Template.LatestVersionNumber"}}
-    return {
-        "Template": {"Type": "AWS::EC2::LaunchTemplate", "Properties": {"LaunchTemplateData": data}},
-        "Group": {
-            "Type": "AWS::AutoScaling::AutoScalingGroup",
-            "Properties": {
-                "MinSize": count,
-                "MaxSize": str(count),
-                "AvailabilityZones": ["us-west-2a"],
-                "LaunchTemplate": version,
-            },
-            "CreationPolicy": {"ResourceSignal": {"Count": count, "Timeout": timeout}},
-        },
-    }
-
-
-def signalling(*outcomes: tuple[float, str]) -> CloudFormation:
-    """CloudFormation whose instances, in the order of launch, signal so after so many seconds."""
-    remaining = list(outcomes)
-
-    def boot(launched: Launched) -> None:
-        seconds, status = remaining.pop(0)
-        cloud.clock.later(seconds, lambda: cloud.signal_resource("s", "Group", launched.instance_id, status))
-
-    cloud = CloudFormation(REGION, instances=boot)
-    return cloud
 
 
 def test_dependents_are_made_after_and_removed_before(cloud: CloudFormation) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail, Finding
 from cfngen.sandbox.cloudformation.errors import (
     AlreadyExistsError,
     ApiError,
+    ChangeSetNotFoundError,
     InsufficientCapabilitiesError,
+    InvalidChangeSetStatusError,
     NotModelledError,
     ResourceError,
     ValidationError,
@@ -18,9 +21,15 @@ __all__ = [
     "HANDLERS",
     "AlreadyExistsError",
     "ApiError",
+    "Change",
+    "ChangeSet",
+    "ChangeSetNotFoundError",
     "CloudFormation",
+    "Detail",
     "Event",
+    "Finding",
     "InsufficientCapabilitiesError",
+    "InvalidChangeSetStatusError",
     "Launched",
     "NotModelledError",
     "Resource",

@@ -39,6 +39,11 @@ class Clock:
         """Do something after so many seconds; what is due at the same second happens in the order it was asked for."""
         heapq.heappush(self._later, (self.now + seconds, next(self._numbers), action))
 
+    @property
+    def due(self) -> float | None:
+        """When the next thing put off is due; None if there is none."""
+        return self._later[0][0] if self._later else None
+
     def jump(self) -> bool:
         """Go to the next thing put off and do it; False if there is none."""
         if not self._later:
@@ -72,6 +77,19 @@ class Simulation:
                 self._resume(ready[0][0])
             elif not self.clock.jump():
                 raise StuckError(f"{len(self._waiting)} operations wait for what nothing will bring about")
+
+    def advance(self, seconds: float) -> None:
+        """Let so much time pass, and everything happen that is due by its end."""
+        end = self.clock.now + seconds
+        while True:
+            if ready := next((entry for entry in self._waiting if entry[1]()), None):
+                self._waiting.remove(ready)
+                self._resume(ready[0])
+            elif self.clock.due is not None and self.clock.due <= end:
+                self.clock.jump()
+            else:
+                self.clock.now = max(self.clock.now, end)
+                return
 
     def _resume(self, operation: Operation) -> None:
         condition = next(operation, None)

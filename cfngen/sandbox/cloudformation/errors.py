@@ -16,7 +16,7 @@ class ValidationError(ApiError):
 
 
 class AlreadyExistsError(ApiError):
-    """A stack of that name exists."""
+    """A stack or a change set of that name exists."""
 
     code = "AlreadyExistsException"
 
@@ -27,8 +27,34 @@ class InsufficientCapabilitiesError(ApiError):
     code = "InsufficientCapabilitiesException"
 
 
+class ChangeSetNotFoundError(ApiError):
+    """No change set has that name or ARN."""
+
+    code = "ChangeSetNotFound"
+
+
+class InvalidChangeSetStatusError(ApiError):
+    """The change set cannot be executed or deleted as it is."""
+
+    code = "InvalidChangeSetStatus"
+
+
 class ResourceError(Exception):
-    """A resource could not be made, resolved or removed; the message becomes the reason of its event."""
+    """A resource could not be made, resolved, changed or removed; the message becomes the reason of its event."""
+
+
+class PropertyError(ResourceError):
+    """A property is unknown, missing, read-only or malformed.
+
+    Attributes:
+        path: where, e.g. `#/Tags/0/Key`.
+        message: what is wrong with it.
+    """
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"Properties validation failed: {path}: {message}")
+        self.path = path
+        self.message = message
 
 
 class NotModelledError(Exception):

@@ -11,6 +11,9 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.template import SUBSTITUTION
 
 NO_VALUE = object()
+# What a change set shows, instead of a value, where only its execution will tell; every text that such a value would
+# become part of becomes it as a whole.
+UNKNOWN = "{{changeSet:KNOWN_AFTER_APPLY}}"
 
 
 class Scope:
@@ -21,6 +24,7 @@ class Scope:
         names: what Ref gives: parameters, pseudo parameters and, as they come into being, resources
         attribute: what GetAtt gives for a logical id and an attribute
         zones: names of the Availability Zones of a region
+        imported: value of an export
     """
 
     def __init__(
@@ -29,11 +33,17 @@ class Scope:
         names: Mapping[str, Any],
         attribute: Callable[[str, str], Any],
         zones: Callable[[str], list[str]],
+        imported: Callable[[str], str],
     ) -> None:
         self._body = body
-        self._names = names
+        self._names = dict(names)
         self._attribute = attribute
         self._zones = zones
+        self._imported = imported
+
+    def name(self, name: str, value: Any) -> None:
+        """Let a name mean something from now on."""
+        self._names[name] = value
 
     def resolve(self, value: Any) -> Any:
         """A value with every intrinsic function replaced by its result; keys and items of AWS::NoValue are left out."""
@@ -80,17 +90,21 @@ class Scope:
                 return str(local[name])
             return str(self._fn_getatt(name) if "." in name else self._ref(name))
 
-        return "".join(
-            value(piece) if index % 2 else piece.replace("${!", "${")
-            for index, piece in enumerate(SUBSTITUTION.split(text))
+        return _whole(
+            "".join(
+                value(piece) if index % 2 else piece.replace("${!", "${")
+                for index, piece in enumerate(SUBSTITUTION.split(text))
+            )
         )
 
     def _fn_join(self, argument: Any) -> str:
         delimiter, items = argument
-        return str(delimiter).join(map(_text, self.resolve(items)))
+        return _whole(str(delimiter).join(map(_text, self.resolve(items))))
 
     def _fn_select(self, argument: Any) -> Any:
         index, items = self.resolve(argument)
+        if not isinstance(items, list) or not 0 <= int(index) < len(items):
+            raise ResourceError(f"Template error: Fn::Select cannot select nonexistent value at index {index}")
         return items[int(index)]
 
     def _fn_split(self, argument: Any) -> list[str]:
@@ -105,13 +119,19 @@ class Scope:
             raise ResourceError(f"Template error: Unable to get mapping for {name}::{first}::{second}") from error
 
     def _fn_base64(self, argument: Any) -> str:
-        return base64.b64encode(self.resolve(argument).encode()).decode()
+        text = _text(self.resolve(argument))
+        return UNKNOWN if UNKNOWN in text else base64.b64encode(text.encode()).decode()
+
+    def _fn_importvalue(self, argument: Any) -> str:
+        return self._imported(str(self.resolve(argument)))
 
     def _fn_getazs(self, argument: Any) -> list[str]:
         return self._zones(self.resolve(argument) or self._names["AWS::Region"])
 
     def _fn_cidr(self, argument: Any) -> list[str]:
         block, count, bits = self.resolve(argument)
+        if UNKNOWN in block:
+            return [UNKNOWN] * int(count)
         networks = ipaddress.ip_network(block).subnets(new_prefix=32 - int(bits))
         return [str(each) for each, _ in zip(networks, range(int(count)), strict=False)]
 
@@ -139,3 +159,7 @@ class Scope:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _whole(text: str) -> str:
+    return UNKNOWN if UNKNOWN in text else text

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
+from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.template import Template
 
 STORED = re.compile(r"AWS::SSM::Parameter::Value<(.+)>")
@@ -47,6 +48,9 @@ def values(
     complaint = ""
     for name, definition in definitions.items():
         text = given.get(name, _text(definition.get("Default")))
+        if text == UNKNOWN:
+            result[name] = [UNKNOWN] if LISTS.search(definition["Type"]) else UNKNOWN
+            continue
         _check(name, definition, text)
         declared = definition["Type"]
         if match := STORED.fullmatch(declared):
@@ -57,6 +61,11 @@ def values(
         if declared.startswith("AWS::EC2::") and not exists(declared, text):
             complaint = f"Parameter validation failed: parameter value {text} for parameter name {name} does not exist"
     return result, complaint
+
+
+def texts(template: Template, given: Mapping[str, str]) -> dict[str, str]:
+    """What each parameter was given, or its default."""
+    return {name: given.get(name, _text(each.get("Default"))) for name, each in template.parameters.items()}
 
 
 def _text(value: Any) -> str:

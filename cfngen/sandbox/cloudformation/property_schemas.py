@@ -14,7 +14,8 @@ from typing import Any
 import regex  # ECMA patterns use classes such as \p{L}, which re lacks
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER, ResourceNotFoundError
 
-from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
+from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 
 Schema = Mapping[str, Any]
 
@@ -42,6 +43,26 @@ def tag_property(region: str, resource_type: str) -> str | None:
     return str(tagging.get("tagProperty", "/properties/Tags")).removeprefix("/properties/")
 
 
+def recreation(region: str, resource_type: str, path: str) -> str:
+    """Whether a change at a path such as `/LaunchTemplateData/InstanceType` replaces the resource.
+
+    Returns:
+        Always, Conditionally or Never
+    """
+    root = schema(region, resource_type)
+    for key, answer in (("createOnlyProperties", "Always"), ("conditionalCreateOnlyProperties", "Conditionally")):
+        for each in root.get(key, []):
+            if _covers(each.removeprefix("/properties"), path):
+                return answer
+    return "Never"
+
+
+def _covers(pattern: str, path: str) -> bool:
+    wanted, parts = pattern.split("/"), path.split("/")
+    shared = min(len(wanted), len(parts))
+    return all(left in ("*", right) for left, right in zip(wanted[:shared], parts[:shared], strict=True))
+
+
 def conform(region: str, resource_type: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Properties with their values turned into the types of the schema.
 
@@ -51,7 +72,7 @@ def conform(region: str, resource_type: str, properties: Mapping[str, Any]) -> d
     root = schema(region, resource_type)
     read_only = {path.removeprefix("/properties/") for path in root.get("readOnlyProperties", [])}
     if set(properties) & read_only:
-        raise ResourceError(f"Encountered read-only properties {sorted(set(properties) & read_only)}")
+        raise _refusal("#", f"Encountered read-only properties {sorted(set(properties) & read_only)}")
     conforming: dict[str, Any] = _Conformer(root).value({**root, "type": "object"}, dict(properties), "#")
     return conforming
 
@@ -61,6 +82,8 @@ class _Conformer:
         self._root = root
 
     def value(self, schema: Schema, value: Any, path: str) -> Any:
+        if value == UNKNOWN:
+            return value
         schema = self._dereferenced(schema)
         branches = schema.get("oneOf") or schema.get("anyOf")
         if branches and "type" not in schema and "properties" not in schema:
@@ -134,5 +157,5 @@ def _converted(types: list[str], value: Any) -> Any:
     raise ValueError(value)
 
 
-def _refusal(path: str, message: str) -> ResourceError:
-    return ResourceError(f"Properties validation failed: {path}: {message}")
+def _refusal(path: str, message: str) -> PropertyError:
+    return PropertyError(path, message)

@@ -18,7 +18,10 @@ SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata", "Parameters",
             "Resources", "Outputs"}  # fmt: skip
 ATTRIBUTES = {"Type", "Properties", "DependsOn", "Condition", "Metadata", "CreationPolicy", "UpdatePolicy",
               "DeletionPolicy", "UpdateReplacePolicy"}  # fmt: skip
-DELETION_POLICIES = {"Delete", "Retain", "RetainExceptOnCreate", "Snapshot"}
+POLICIES = {
+    "DeletionPolicy": {"Delete", "Retain", "RetainExceptOnCreate", "Snapshot"},
+    "UpdateReplacePolicy": {"Delete", "Retain", "Snapshot"},
+}
 QUOTAS = {"Resources": 500, "Parameters": 200, "Outputs": 200, "Mappings": 200}
 LOGICAL_ID = re.compile(r"[A-Za-z0-9]{1,255}")
 SUBSTITUTION = re.compile(r"\$\{([^!][^}]*)\}")
@@ -36,6 +39,11 @@ class ResourceDefinition:
     def deletion_policy(self) -> str:
         """What becomes of the resource when the template or the stack goes."""
         return str(self.body.get("DeletionPolicy", "Delete"))
+
+    @property
+    def replace_policy(self) -> str:
+        """What becomes of the old resource when an update replaces it."""
+        return str(self.body.get("UpdateReplacePolicy", "Delete"))
 
 
 @dataclass(frozen=True)
@@ -105,8 +113,8 @@ def _definition(body: Mapping[str, Any], logical_id: str, resource: Mapping[str,
         raise ValidationError(f"Template format error: Resource name {logical_id} is non alphanumeric.")
     if unknown := sorted(set(resource) - ATTRIBUTES):
         raise ValidationError(f"Invalid template resource property {', '.join(unknown)} ({logical_id})")
-    for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
-        if resource.get(policy, "Delete") not in DELETION_POLICIES:
+    for policy, allowed in POLICIES.items():
+        if resource.get(policy, "Delete") not in allowed:
             raise ValidationError(f"Template error: Unrecognized {policy} {resource[policy]} for resource {logical_id}")
     explicit = resource.get("DependsOn", [])
     explicit = [explicit] if isinstance(explicit, str) else explicit

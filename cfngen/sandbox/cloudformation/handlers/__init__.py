@@ -1,7 +1,7 @@
 """Resource types the double can make: those that the generated templates use.
 
 Each handler names the properties it passes on; a template that uses another one is refused, rather than made without
-it. Nested stacks are no handler: `cloudformation.operations` makes them.
+it. Nested stacks are no handler: `creation` and `updating` make and change them.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 
 import boto3
 
-from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 
 
 @functools.cache
@@ -40,6 +40,7 @@ class Call:
     name: Callable[..., str]
     physical_id: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    update_policy: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> Any:
         return self.properties[key]
@@ -63,9 +64,18 @@ class Call:
 
 
 class Handler:
-    """Makes and removes resources of one type through boto3."""
+    """Makes, changes and removes resources of one type through boto3.
+
+    Attributes:
+        properties: those it passes on.
+        changeable: those of them that it changes in place.
+        unchangeable: those that the reference says cannot be updated, although the schema allows it.
+        snapshots: whether the type takes the policy Snapshot.
+    """
 
     properties: frozenset[str] = frozenset()
+    changeable: frozenset[str] = frozenset()
+    unchangeable: frozenset[str] = frozenset()
     snapshots = False
 
     def create(self, call: Call) -> Created:
@@ -76,3 +86,57 @@ class Handler:
 
     def snapshot(self, call: Call) -> None:
         raise ResourceError("this type has no snapshots")
+
+    def update(self, call: Call, before: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Change a resource in place; returns attributes that have another value now.
+
+        Args:
+            call: with the new properties
+            before: the properties it has had
+
+        Raises:
+            ResourceError: refused, before anything was changed
+            NotModelledError: a property that CloudFormation changes in place and the double does not
+        """
+        changed = {key for key in {*call.properties, *before} if call.properties.get(key) != before.get(key)}
+        if refused := sorted(changed & self.unchangeable):
+            raise ResourceError(f"Updates are not supported for the properties {refused}")
+        if unknown := sorted(changed - self.changeable):
+            raise NotModelledError(f"changes of {unknown} in place")
+        attributes = self.change(call, before, changed)
+        if "Tags" in changed:
+            self.retag(call, before)
+        return attributes
+
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        """Change everything but tags."""
+        return {}
+
+    def retag(self, call: Call, before: Mapping[str, Any]) -> None:
+        """Change the tags, as EC2 does it."""
+        retag(call, self.tagged_id(call), before.get("Tags", []), call.properties.get("Tags", []))
+
+    def tagged_id(self, call: Call) -> str:
+        """What the tags hang on."""
+        return call.physical_id
+
+    def replaces(self, call: Call) -> bool:
+        """Whether a change that may replace a resource does replace this one."""
+        raise NotModelledError("properties that replace a resource under conditions")
+
+    def actual(self, call: Call) -> Mapping[str, Any] | None:
+        """Those properties, as the account has them, in which drift is looked for; None if the resource is gone."""
+        return {}
+
+    @property
+    def detects_drift(self) -> bool:
+        """Whether drift is looked for at all."""
+        return type(self).actual is not Handler.actual
+
+
+def retag(call: Call, identifier: str, before: list[dict[str, str]], after: list[dict[str, str]]) -> None:
+    """Replace tags of a resource of EC2."""
+    if gone := [{"Key": key} for key in {tag["Key"] for tag in before} - {tag["Key"] for tag in after}]:
+        call.ec2.delete_tags(Resources=[identifier], Tags=gone)
+    if after:
+        call.ec2.create_tags(Resources=[identifier], Tags=after)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+from collections.abc import Mapping
+from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, retag
 
 USER_DATA_LIMIT = 16384  # bytes before base64, EC2 user guide, "Run commands when you launch an instance"
+SIZES = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
 
 
 class NetworkInterface(Handler):
     properties = frozenset({"SubnetId", "PrivateIpAddress", "GroupSet", "Description", "SourceDestCheck", "Tags"})
+    changeable = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
 
     def create(self, call: Call) -> Created:
         if address := call.properties.get("PrivateIpAddress"):
@@ -28,6 +32,16 @@ class NetworkInterface(Handler):
         address = made["PrivateIpAddress"]
         return Created(identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": made["VpcId"]})
 
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        values = {
+            "GroupSet": {"Groups": call.properties.get("GroupSet", [])},
+            "Description": {"Description": {"Value": call.properties.get("Description", "")}},
+            "SourceDestCheck": {"SourceDestCheck": {"Value": call.properties.get("SourceDestCheck", True)}},
+        }
+        for key in changed & set(values):
+            call.ec2.modify_network_interface_attribute(NetworkInterfaceId=call.physical_id, **values[key])
+        return {}
+
     def delete(self, call: Call) -> None:
         call.ec2.delete_network_interface(NetworkInterfaceId=call.physical_id)
 
@@ -39,14 +53,21 @@ def _check_address(call: Call, address: str) -> None:
     kept = {block[index] for index in (0, 1, 2, 3, -1)}
     if ipaddress.ip_address(address) not in block or ipaddress.ip_address(address) in kept:
         raise ResourceError(f"{address} is no address of the subnet's range {block} that can be used")
+    taken = [{"Name": "subnet-id", "Values": [call["SubnetId"]]}, {"Name": "private-ip-address", "Values": [address]}]
+    if call.ec2.describe_network_interfaces(Filters=taken)["NetworkInterfaces"]:
+        raise ResourceError(f"Address {address} is in use.")
 
 
 class ElasticIp(Handler):
     properties = frozenset({"Domain", "Tags"})
+    changeable = frozenset({"Tags"})
 
     def create(self, call: Call) -> Created:
         made = call.ec2.allocate_address(Domain=call.properties.get("Domain", "vpc"), **call.tagged("elastic-ip"))
         return Created(made["PublicIp"], {key: made[key] for key in ("PublicIp", "AllocationId")})
+
+    def tagged_id(self, call: Call) -> str:
+        return str(call.attributes["AllocationId"])
 
     def delete(self, call: Call) -> None:
         call.ec2.release_address(AllocationId=call.attributes["AllocationId"])
@@ -56,7 +77,8 @@ class ElasticIpAssociation(Handler):
     properties = frozenset({"AllocationId", "NetworkInterfaceId"})
 
     def create(self, call: Call) -> Created:
-        identifier = call.ec2.associate_address(**call.properties)["AssociationId"]
+        # In a VPC an address moves by itself (EC2 API, AssociateAddress); moto wants to be told.
+        identifier = call.ec2.associate_address(**call.properties, AllowReassociation=True)["AssociationId"]
         return Created(identifier, {"Id": identifier})
 
     def delete(self, call: Call) -> None:
@@ -65,12 +87,22 @@ class ElasticIpAssociation(Handler):
 
 class Volume(Handler):
     properties = frozenset({"AvailabilityZone", "Size", "Encrypted", "VolumeType", "Iops", "KmsKeyId", "Tags"})
+    changeable = frozenset({"Size", "VolumeType", "Iops", "Tags"})
+    unchangeable = frozenset({"AvailabilityZone", "Encrypted", "KmsKeyId"})
     snapshots = True
 
     def create(self, call: Call) -> Created:
         plain = self.properties - {"Tags"}
         identifier = call.ec2.create_volume(**call.only(*plain), **call.tagged("volume"))["VolumeId"]
         return Created(identifier, {"VolumeId": identifier})
+
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        """EBS user guide, "Request modifications": a volume grows and never shrinks."""
+        if call.properties.get("Size", 0) < before.get("Size", 0):
+            raise ResourceError("New size cannot be smaller than existing size")
+        if changed & {"Size", "VolumeType", "Iops"}:
+            call.ec2.modify_volume(VolumeId=call.physical_id, **call.only("Size", "VolumeType", "Iops"))
+        return {}
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_volume(VolumeId=call.physical_id)
@@ -93,41 +125,110 @@ class KeyPair(Handler):
 
 
 class LaunchTemplate(Handler):
+    """New data make a new version; the default version stays the first one."""
+
     properties = frozenset({"LaunchTemplateData", "TagSpecifications"})
+    changeable = properties
 
     def create(self, call: Call) -> Created:
-        data = call["LaunchTemplateData"]
-        if len(base64.b64decode(data.get("UserData", ""), validate=True)) > USER_DATA_LIMIT:
-            raise ResourceError(f"User data is limited to {USER_DATA_LIMIT} bytes")
+        _check_user_data(call)
         made = call.ec2.create_launch_template(
-            LaunchTemplateName=call.name(), LaunchTemplateData=data, **call.only("TagSpecifications")
+            LaunchTemplateName=call.name(),
+            LaunchTemplateData=call["LaunchTemplateData"],
+            **call.only("TagSpecifications"),
         )["LaunchTemplate"]
         versions = {"LatestVersionNumber": "1", "DefaultVersionNumber": "1"}
         return Created(made["LaunchTemplateId"], {"LaunchTemplateId": made["LaunchTemplateId"], **versions})
+
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        _check_user_data(call)
+        if "TagSpecifications" in changed:
+            retag(call, call.physical_id, _own_tags(before), _own_tags(call.properties))
+        if "LaunchTemplateData" not in changed:
+            return {}
+        made = call.ec2.create_launch_template_version(
+            LaunchTemplateId=call.physical_id, LaunchTemplateData=call["LaunchTemplateData"]
+        )["LaunchTemplateVersion"]
+        return {"LatestVersionNumber": str(made["VersionNumber"])}
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_launch_template(LaunchTemplateId=call.physical_id)
 
 
+def _check_user_data(call: Call) -> None:
+    text = call["LaunchTemplateData"].get("UserData", "")
+    if len(base64.b64decode(text, validate=True)) > USER_DATA_LIMIT:
+        raise ResourceError(f"User data is limited to {USER_DATA_LIMIT} bytes")
+
+
+def _own_tags(properties: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Tags of the template itself, not of what is launched from it."""
+    specifications = properties.get("TagSpecifications", [])
+    return [tag for each in specifications if each["ResourceType"] == "launch-template" for tag in each["Tags"]]
+
+
 class AutoScalingGroup(Handler):
+    """Which instances an update replaces is the business of the UpdatePolicy."""
+
     properties = frozenset(
         {"MinSize", "MaxSize", "DesiredCapacity", "AvailabilityZones", "VPCZoneIdentifier", "LaunchTemplate", "Tags"}
     )
+    changeable = properties
 
     def create(self, call: Call) -> Created:
         name = call.name()
-        sizes = {key: int(value) for key, value in call.only("MinSize", "MaxSize", "DesiredCapacity").items()}
-        where = call.only("AvailabilityZones")
-        if subnets := call.properties.get("VPCZoneIdentifier"):
-            where["VPCZoneIdentifier"] = ",".join(subnets)
-        group = {"ResourceId": name, "ResourceType": "auto-scaling-group"}
         client("autoscaling", call.region).create_auto_scaling_group(
-            AutoScalingGroupName=name, **sizes, **where, LaunchTemplate=call["LaunchTemplate"],
-            Tags=[{**tag, **group} for tag in call.properties.get("Tags", [])],
-        )  # fmt: skip
+            AutoScalingGroupName=name,
+            Tags=_group_tags(name, call.properties.get("Tags", [])),
+            **_settings(call, set(self.properties)),
+        )
         return Created(name)
+
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        if settings := _settings(call, changed):
+            client("autoscaling", call.region).update_auto_scaling_group(
+                AutoScalingGroupName=call.physical_id, **settings
+            )
+        return {}
+
+    def retag(self, call: Call, before: Mapping[str, Any]) -> None:
+        autoscaling = client("autoscaling", call.region)
+        old, new = (_group_tags(call.physical_id, each.get("Tags", [])) for each in (before, call.properties))
+        kept = {tag["Key"] for tag in new}
+        if gone := [tag for tag in old if tag["Key"] not in kept]:
+            autoscaling.delete_tags(Tags=gone)
+        if new:
+            autoscaling.create_or_update_tags(Tags=new)
+
+    def replaces(self, call: Call) -> bool:
+        """Reference, "UpdatePolicy": only AutoScalingReplacingUpdate replaces a group."""
+        return bool(call.update_policy.get("AutoScalingReplacingUpdate", {}).get("WillReplace", False))
+
+    def actual(self, call: Call) -> Mapping[str, Any] | None:
+        found = client("autoscaling", call.region).describe_auto_scaling_groups(
+            AutoScalingGroupNames=[call.physical_id]
+        )["AutoScalingGroups"]
+        if not found:
+            return None
+        sizes = {key: str(found[0][key]) for key in ("MinSize", "MaxSize", "DesiredCapacity") if key in call.properties}
+        keys = ("Key", "Value", "PropagateAtLaunch")
+        tags = [{key: tag[key] for key in keys} for tag in found[0]["Tags"]]
+        return {**sizes, **({"Tags": tags} if tags or "Tags" in call.properties else {})}
 
     def delete(self, call: Call) -> None:
         client("autoscaling", call.region).delete_auto_scaling_group(
             AutoScalingGroupName=call.physical_id, ForceDelete=True
         )
+
+
+def _settings(call: Call, keys: set[str]) -> dict[str, Any]:
+    """What the service's calls say of a group, without its tags."""
+    given = call.only(*sorted(keys - {"Tags"}))
+    settings: dict[str, Any] = {key: int(value) if key in SIZES else value for key, value in given.items()}
+    if subnets := settings.get("VPCZoneIdentifier"):
+        settings["VPCZoneIdentifier"] = ",".join(subnets)
+    return settings
+
+
+def _group_tags(name: str, tags: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**tag, "ResourceId": name, "ResourceType": "auto-scaling-group"} for tag in tags]

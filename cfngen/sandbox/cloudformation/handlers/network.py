@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler
 
+EVERYTHING = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]  # egress of a new group
+
 
 class Vpc(Handler):
     properties = frozenset({"CidrBlock", "EnableDnsSupport", "EnableDnsHostnames", "Tags"})
+    changeable = frozenset({"EnableDnsSupport", "EnableDnsHostnames", "Tags"})
 
     def create(self, call: Call) -> Created:
         vpc = call.ec2.create_vpc(CidrBlock=call["CidrBlock"], **call.tagged("vpc"))["Vpc"]
@@ -16,12 +20,24 @@ class Vpc(Handler):
             call.ec2.modify_vpc_attribute(VpcId=vpc["VpcId"], **{attribute: {"Value": value}})
         return Created(vpc["VpcId"], {"VpcId": vpc["VpcId"], "CidrBlock": vpc["CidrBlock"]})
 
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        for attribute, default in (("EnableDnsSupport", True), ("EnableDnsHostnames", False)):
+            if attribute in changed:
+                value = {"Value": call.properties.get(attribute, default)}
+                call.ec2.modify_vpc_attribute(VpcId=call.physical_id, **{attribute: value})
+        return {}
+
+    def actual(self, call: Call) -> Mapping[str, Any] | None:
+        found = call.ec2.describe_vpcs(Filters=[{"Name": "vpc-id", "Values": [call.physical_id]}])["Vpcs"]
+        return {"Tags": found[0].get("Tags", [])} if found else None
+
     def delete(self, call: Call) -> None:
         call.ec2.delete_vpc(VpcId=call.physical_id)
 
 
 class DhcpOptions(Handler):
     properties = frozenset({"DomainName", "DomainNameServers", "Tags"})
+    changeable = frozenset({"Tags"})
 
     def create(self, call: Call) -> Created:
         configurations = [{"Key": "domain-name-servers", "Values": call["DomainNameServers"]}]
@@ -48,6 +64,7 @@ class DhcpOptionsAssociation(Handler):
 
 class InternetGateway(Handler):
     properties = frozenset({"Tags"})
+    changeable = frozenset({"Tags"})
 
     def create(self, call: Call) -> Created:
         made = call.ec2.create_internet_gateway(**call.tagged("internet-gateway"))["InternetGateway"]
@@ -59,10 +76,16 @@ class InternetGateway(Handler):
 
 class VpcGatewayAttachment(Handler):
     properties = frozenset({"VpcId", "InternetGatewayId"})
+    changeable = frozenset({"InternetGatewayId"})
 
     def create(self, call: Call) -> Created:
         call.ec2.attach_internet_gateway(**call.properties)
         return Created(f"IGW|{call['VpcId']}")
+
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        call.ec2.detach_internet_gateway(**before)
+        call.ec2.attach_internet_gateway(**call.properties)
+        return {}
 
     def delete(self, call: Call) -> None:
         call.ec2.detach_internet_gateway(**call.properties)
@@ -70,6 +93,7 @@ class VpcGatewayAttachment(Handler):
 
 class RouteTable(Handler):
     properties = frozenset({"VpcId", "Tags"})
+    changeable = frozenset({"Tags"})
 
     def create(self, call: Call) -> Created:
         made = call.ec2.create_route_table(VpcId=call["VpcId"], **call.tagged("route-table"))["RouteTable"]
@@ -81,10 +105,15 @@ class RouteTable(Handler):
 
 class Route(Handler):
     properties = frozenset({"RouteTableId", "DestinationCidrBlock", "GatewayId"})
+    changeable = frozenset({"GatewayId"})
 
     def create(self, call: Call) -> Created:
         call.ec2.create_route(**call.properties)
         return Created(f"{call['RouteTableId']}|{call['DestinationCidrBlock']}")
+
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        call.ec2.replace_route(**call.properties)
+        return {}
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_route(**call.only("RouteTableId", "DestinationCidrBlock"))
@@ -92,6 +121,7 @@ class Route(Handler):
 
 class Subnet(Handler):
     properties = frozenset({"VpcId", "CidrBlock", "AvailabilityZone", "Tags"})
+    changeable = frozenset({"Tags"})
 
     def create(self, call: Call) -> Created:
         made = call.ec2.create_subnet(
@@ -100,6 +130,11 @@ class Subnet(Handler):
         return Created(
             made["SubnetId"], {key: made[key] for key in ("SubnetId", "AvailabilityZone", "CidrBlock", "VpcId")}
         )
+
+    def actual(self, call: Call) -> Mapping[str, Any] | None:
+        wanted = [{"Name": "subnet-id", "Values": [call.physical_id]}]
+        found = call.ec2.describe_subnets(Filters=wanted)["Subnets"]
+        return {"Tags": found[0].get("Tags", [])} if found else None
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_subnet(SubnetId=call.physical_id)
@@ -120,6 +155,7 @@ class SecurityGroup(Handler):
     """As CloudFormation does, given egress rules replace the rule that EC2 puts into a new group."""
 
     properties = frozenset({"GroupDescription", "VpcId", "SecurityGroupEgress", "Tags"})
+    changeable = frozenset({"SecurityGroupEgress", "Tags"})
 
     def create(self, call: Call) -> Created:
         group = call.ec2.create_security_group(
@@ -127,12 +163,33 @@ class SecurityGroup(Handler):
             **call.tagged("security-group"),
         )["GroupId"]  # fmt: skip
         if egress := call.properties.get("SecurityGroupEgress"):
-            everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
-            call.ec2.revoke_security_group_egress(GroupId=group, IpPermissions=everything)
+            call.ec2.revoke_security_group_egress(GroupId=group, IpPermissions=EVERYTHING)
             call.ec2.authorize_security_group_egress(
                 GroupId=group, IpPermissions=[_permission(rule) for rule in egress]
             )
         return Created(group, {"GroupId": group, "Id": group, "VpcId": call["VpcId"]})
+
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        if "SecurityGroupEgress" in changed:
+            old, new = (
+                [_permission(rule) for rule in each.get("SecurityGroupEgress", [])] or EVERYTHING
+                for each in (before, call.properties)
+            )
+            if gone := [each for each in old if each not in new]:
+                call.ec2.revoke_security_group_egress(GroupId=call.physical_id, IpPermissions=gone)
+            if added := [each for each in new if each not in old]:
+                call.ec2.authorize_security_group_egress(GroupId=call.physical_id, IpPermissions=added)
+        return {}
+
+    def actual(self, call: Call) -> Mapping[str, Any] | None:
+        rules = _rules(call, call.physical_id, egress=True)
+        if rules is None:
+            return None
+        wanted = [_comparable(each) for each in call.properties.get("SecurityGroupEgress", [])]
+        found = [_comparable(each) for each in rules]
+        if sorted(map(str, wanted)) == sorted(map(str, found)):
+            return call.only("SecurityGroupEgress")
+        return {"SecurityGroupEgress": found}
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_security_group(GroupId=call.physical_id)
@@ -142,12 +199,25 @@ class SecurityGroupIngress(Handler):
     properties = frozenset(
         {"GroupId", "SourceSecurityGroupId", "CidrIp", "IpProtocol", "FromPort", "ToPort", "Description"}
     )
+    changeable = frozenset({"Description"})
 
     def create(self, call: Call) -> Created:
         rule = call.ec2.authorize_security_group_ingress(
             GroupId=call["GroupId"], IpPermissions=[_permission(call.properties)]
         )["SecurityGroupRules"][0]["SecurityGroupRuleId"]  # fmt: skip
         return Created(rule, {"Id": rule})
+
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        described = {"Description": "", **call.properties}
+        call.ec2.update_security_group_rule_descriptions_ingress(
+            GroupId=call["GroupId"], IpPermissions=[_permission(described)]
+        )
+        return {}
+
+    def actual(self, call: Call) -> Mapping[str, Any] | None:
+        wanted = _comparable(call.properties)
+        rules = _rules(call, call["GroupId"], egress=False) or []
+        return call.properties if wanted in map(_comparable, rules) else None
 
     def delete(self, call: Call) -> None:
         call.ec2.revoke_security_group_ingress(GroupId=call["GroupId"], IpPermissions=[_permission(call.properties)])
@@ -160,3 +230,24 @@ def _permission(rule: Any) -> dict[str, Any]:
     if "SourceSecurityGroupId" in rule:
         return {**permission, "UserIdGroupPairs": [{"GroupId": rule["SourceSecurityGroupId"], **described}]}
     return {**permission, "IpRanges": [{"CidrIp": rule["CidrIp"], **described}]}
+
+
+def _rules(call: Call, group: str, *, egress: bool) -> list[dict[str, Any]] | None:
+    """A group's rules in the terms of a template; None if there is no such group."""
+    found = call.ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": [group]}])["SecurityGroups"]
+    if not found:
+        return None
+    rules = []
+    for permission in found[0]["IpPermissionsEgress" if egress else "IpPermissions"]:
+        shared = {key: permission[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in permission}
+        rules += [{**shared, "CidrIp": each["CidrIp"]} for each in permission["IpRanges"]]
+        rules += [{**shared, "SourceSecurityGroupId": each["GroupId"]} for each in permission["UserIdGroupPairs"]]
+    return rules
+
+
+def _comparable(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """What a rule allows, without its description; all protocols have no ports."""
+    keys = ["IpProtocol", "CidrIp", "SourceSecurityGroupId"]
+    if str(rule["IpProtocol"]) != "-1":
+        keys += ["FromPort", "ToPort"]
+    return {key: str(rule[key]) for key in keys if rule.get(key) is not None}

@@ -1,0 +1,12 @@
+"""CloudFormation's API over the engine, for ordinary clients; see `serving`."""
+
+from __future__ import annotations
+
+from cfngen.sandbox.api.faults import Faults
+from cfngen.sandbox.api.gaps import Gaps
+from cfngen.sandbox.api.identity import Credentials, Permissions
+from cfngen.sandbox.api.refusals import Refusal
+from cfngen.sandbox.api.requests import Call
+from cfngen.sandbox.api.serving import Served, serving
+
+__all__ = ["Call", "Credentials", "Faults", "Gaps", "Permissions", "Refusal", "Served", "serving"]

@@ -1,0 +1,57 @@
+"""The actions of CloudFormation's API that the double knows, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from cfngen.sandbox.api.actions import change_sets, drift, events, resources, stacks, templates
+from cfngen.sandbox.api.actions.asked import Asked, Result
+
+__all__ = ["ACTIONS", "WRITES", "Asked", "Result"]
+
+ACTIONS: Mapping[str, Callable[[Asked], Result]] = {
+    "CancelUpdateStack": stacks.cancel_update_stack,
+    "ContinueUpdateRollback": stacks.continue_update_rollback,
+    "CreateChangeSet": change_sets.create_change_set,
+    "CreateStack": stacks.create_stack,
+    "DeleteChangeSet": change_sets.delete_change_set,
+    "DeleteStack": stacks.delete_stack,
+    "DescribeChangeSet": change_sets.describe_change_set,
+    "DescribeEvents": events.describe_events,
+    "DescribeStackDriftDetectionStatus": drift.describe_stack_drift_detection_status,
+    "DescribeStackEvents": events.describe_stack_events,
+    "DescribeStackResource": resources.describe_stack_resource,
+    "DescribeStackResourceDrifts": drift.describe_stack_resource_drifts,
+    "DescribeStackResources": resources.describe_stack_resources,
+    "DescribeStacks": stacks.describe_stacks,
+    "DetectStackDrift": drift.detect_stack_drift,
+    "ExecuteChangeSet": change_sets.execute_change_set,
+    "GetStackPolicy": stacks.get_stack_policy,
+    "GetTemplate": templates.get_template,
+    "GetTemplateSummary": templates.get_template_summary,
+    "ListChangeSets": change_sets.list_change_sets,
+    "ListExports": stacks.list_exports,
+    "ListImports": stacks.list_imports,
+    "ListStackResources": resources.list_stack_resources,
+    "ListStacks": stacks.list_stacks,
+    "RollbackStack": stacks.rollback_stack,
+    "SetStackPolicy": stacks.set_stack_policy,
+    "SignalResource": stacks.signal_resource,
+    "UpdateStack": stacks.update_stack,
+    "UpdateTerminationProtection": stacks.update_termination_protection,
+    "ValidateTemplate": templates.validate_template,
+}
+
+# Those that take a client request token.
+WRITES = frozenset(
+    {
+        "CancelUpdateStack",
+        "ContinueUpdateRollback",
+        "CreateChangeSet",
+        "CreateStack",
+        "DeleteStack",
+        "ExecuteChangeSet",
+        "RollbackStack",
+        "UpdateStack",
+    }
+)

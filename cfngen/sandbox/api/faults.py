@@ -1,0 +1,236 @@
+"""What goes wrong between a client and AWS: throttling, expired credentials, lost connections, stale reads.
+
+A test or the sandbox holds a `Faults` and says what is to happen; `gate` asks it before each request of a client, of
+any service. The double's own calls are never touched.
+
+Operations are named `DescribeStacks`, or with their service `cloudformation:DescribeStacks`; `*` stands for any text.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import fnmatch
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cfngen.sandbox.api import refusals
+from cfngen.sandbox.api.identity import action_of, resource_of
+from cfngen.sandbox.api.refusals import Refusal
+from cfngen.sandbox.api.requests import Call
+from cfngen.sandbox.cloudformation.clock import START
+
+PAGE_SIZE = 100
+USER = "arn:aws:iam::123456789012:user/operator"
+READS = ("DescribeStacks", "ListStacks", "DescribeStackEvents", "DescribeEvents")
+
+Refuse = Callable[[Call], Refusal]
+
+
+class Disconnected(Exception):  # noqa: N818 (what happened, not an error of a service)
+    """The connection does not come about, or ends without an answer."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+@dataclass
+class _Fault:
+    """A refusal of some calls: of the next `times`, or of every `every`-th, until `until`."""
+
+    operation: str
+    refuse: Refuse
+    times: float = float("inf")
+    every: int = 1
+    since: Callable[[], bool] = lambda: True
+    skip: int = 0
+    seen: int = 0
+
+    def hits(self, call: Call) -> bool:
+        if not matches(self.operation, call) or not self.since() or self.times <= 0:
+            return False
+        self.seen += 1
+        if self.seen <= self.skip or (self.seen - self.skip) % self.every:
+            return False
+        self.times -= 1
+        return True
+
+
+@dataclass
+class _Hook:
+    operation: str
+    nth: int
+    action: Callable[[], object]
+    early: bool
+    seen: int = 0
+
+
+@dataclass
+class Faults:
+    """Faults of one account.
+
+    Attributes:
+        now: seconds of the simulated clock; `serving` sets it.
+        page_size: how many items CloudFormation answers at once.
+        calls: every call of a client, in order, refused ones too.
+    """
+
+    now: Callable[[], float] = lambda: 0.0
+    page_size: int = PAGE_SIZE
+    calls: list[Call] = field(default_factory=list)
+    _faults: list[_Fault] = field(default_factory=list)
+    _hooks: list[_Hook] = field(default_factory=list)
+    _stale: list[tuple[tuple[str, ...], float, float]] = field(default_factory=list)
+
+    @property
+    def time(self) -> datetime.datetime:
+        """The simulated time."""
+        return START + datetime.timedelta(seconds=self.now())
+
+    def throttle(
+        self, operation: str = "*", *, times: float = float("inf"), every: int = 1, seconds: float = float("inf")
+    ) -> None:
+        """Ask for fewer calls: refuse the next ones, every k-th one, or all for some simulated seconds."""
+        self._add(operation, refusals.throttled, times=times, every=every, seconds=seconds)
+
+    def fail(self, operation: str = "*", *, times: float = 1, seconds: float = float("inf")) -> None:
+        """Answer with a fault inside the service (status 500)."""
+        self._add(operation, refusals.failing, times=times, seconds=seconds)
+
+    def refuse(self, operation: str, code: str, message: str, *, status: int = 400, times: float = 1) -> None:
+        """Answer with an error of the test's choice."""
+        self._add(operation, lambda _: Refusal(code, message, status), times=times)
+
+    def expire_credentials(self, *, after: int = 0, at: datetime.datetime | None = None) -> None:
+        """End the credentials after so many more calls, or at a simulated time, until `renew_credentials`."""
+        self._faults.append(
+            _Fault("*", refusals.expired, skip=after, since=lambda: at is None or self.time >= at),
+        )
+
+    def invalidate_credentials(self) -> None:
+        """Refuse every call as one with keys that AWS does not know."""
+        self._faults.append(_Fault("*", refusals.invalid))
+
+    def renew_credentials(self) -> None:
+        """Accept the credentials again."""
+        ended = (refusals.expired, refusals.invalid)
+        self._faults = [each for each in self._faults if each.refuse not in ended]
+
+    def deny(self, *actions: str, user: str = USER) -> None:
+        """Refuse named actions, e.g. `cloudformation:CreateChangeSet`, as IAM does."""
+
+        def refuse(call: Call) -> Refusal:
+            return refusals.denied(call, action_of(call), user, resource_of(call))
+
+        self._faults += [_Denied(action, refuse) for action in actions]
+
+    def allow(self, *actions: str) -> None:
+        """Lift what `deny` has laid on these actions."""
+        self._faults = [each for each in self._faults if not (isinstance(each, _Denied) and each.operation in actions)]
+
+    def disconnect(self, operation: str = "*", *, times: float = 1, kind: str = "closed") -> None:
+        """Lose the connection.
+
+        Args:
+            operation: of which calls.
+            times: of how many.
+            kind: `closed` before the answer came (the call has not been executed), `answer` after it was executed,
+                or `refused`: there was none.
+        """
+
+        def lose(_: Call) -> Refusal:
+            raise Disconnected(kind)
+
+        self._add(operation, lose, times=times)
+
+    def stale(self, age: float, lasting: float, operations: tuple[str, ...] = READS) -> None:
+        """Answer reads as of `age` simulated seconds ago, from now on for `lasting` seconds (eventual consistency)."""
+        self._stale.append((operations, age, self.now() + lasting))
+
+    def before(self, operation: str, action: Callable[[], object], *, nth: int = 1) -> None:
+        """Do something when the n-th call of an operation, counted from now, arrives."""
+        self._hooks.append(_Hook(operation, nth, action, early=True))
+
+    def after(self, operation: str, action: Callable[[], object], *, nth: int = 1) -> None:
+        """Do something when the n-th call of an operation, counted from now, has been executed, before it is answered.
+
+        What the action raises the client's caller sees: `KeyboardInterrupt` is Ctrl-C at that moment (in process).
+        """
+        self._hooks.append(_Hook(operation, nth, action, early=False))
+
+    def lift(self) -> None:
+        """End every fault; hooks and calls stay."""
+        self._faults.clear()
+        self._stale.clear()
+
+    def clear(self) -> None:
+        """End every fault, and forget hooks and calls."""
+        self.lift()
+        self._hooks.clear()
+        self.calls.clear()
+        self.page_size = PAGE_SIZE
+
+    def called(self, operation: str, **parameters: Any) -> list[Call]:
+        """Return the calls of an operation so far, with these parameters."""
+        return [each for each in self.calls if matches(operation, each) and _has(each.parameters, parameters)]
+
+    def as_of(self, operation: str) -> datetime.datetime | None:
+        """Return the time whose state a read of CloudFormation answers; None for now."""
+        ages = [age for operations, age, end in self._stale if operation in operations and self.now() < end]
+        return self.time - datetime.timedelta(seconds=max(ages)) if ages else None
+
+    def arrive(self, call: Call) -> None:
+        """Record a call and let it pass, or not.
+
+        Raises:
+            Refusal: what is to be answered instead
+            Disconnected: nothing is to be answered
+        """
+        self._run(call, early=True)
+        for fault in self._faults:
+            if fault.hits(call):
+                try:
+                    refusal = fault.refuse(call)
+                except Disconnected as lost:
+                    self._record(call, lost.kind)
+                    raise
+                self._record(call, refusal.code)
+                raise refusal
+        self._record(call, "")
+
+    def leave(self, call: Call) -> None:
+        """Do what is to be done after a call that was executed."""
+        self._run(call, early=False)
+
+    def _add(self, operation: str, refuse: Refuse, *, seconds: float = float("inf"), **limits: Any) -> None:
+        end = self.now() + seconds
+        self._faults.append(_Fault(operation, refuse, since=lambda: self.now() < end, **limits))
+
+    def _record(self, call: Call, refusal: str) -> None:
+        self.calls.append(dataclasses.replace(call, refusal=refusal))
+
+    def _run(self, call: Call, *, early: bool) -> None:
+        for hook in list(self._hooks):
+            if hook.early is early and matches(hook.operation, call):
+                hook.seen += 1
+                if hook.seen == hook.nth:
+                    self._hooks.remove(hook)
+                    hook.action()
+
+
+class _Denied(_Fault):
+    """A refusal by the action's name in policies, which is not always that of the operation."""
+
+    def hits(self, call: Call) -> bool:
+        return fnmatch.fnmatchcase(action_of(call), self.operation)
+
+
+def matches(operation: str, call: Call) -> bool:
+    """Return whether a call is of an operation, named with or without its service."""
+    return fnmatch.fnmatchcase(call.action, operation if ":" in operation else f"*:{operation}")
+
+
+def _has(parameters: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    return all(parameters.get(key) == value for key, value in wanted.items())

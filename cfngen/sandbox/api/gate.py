@@ -1,0 +1,133 @@
+"""Where every request of a client passes before moto sees it, in process and in moto's server alike.
+
+In process moto answers botocore's `before-send` event (`BotocoreStubber`); its server is a WSGI application. Both are
+wrapped here, as there is no place inside moto that the requests of every service pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http
+import io
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+from unittest import mock
+
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.exceptions import ConnectionClosedError, EndpointConnectionError
+from moto.core.botocore_stubber import BotocoreStubber
+from moto.core.request import Request, normalize_request
+
+from cfngen.sandbox.api.faults import Disconnected, Faults
+from cfngen.sandbox.api.refusals import Answer, Refusal, rendered
+from cfngen.sandbox.api.requests import Call, read
+
+Check = Callable[[Call], None]
+Application = Callable[..., Iterable[bytes]]
+DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
+
+
+class Gate:
+    """Asks, in this order, the faults, the permissions and whatever else may refuse a call.
+
+    Args:
+        faults: what goes wrong; it also records the calls.
+        checks: each raises Refusal, or lets the call pass.
+        services: who answers in moto's place, by the name of the service.
+    """
+
+    def __init__(
+        self, faults: Faults, checks: Iterable[Check] = (), services: Mapping[str, Callable[[Request], Answer]] = {}
+    ) -> None:
+        self.faults = faults
+        self.checks = tuple(checks)
+        self.services = dict(services)
+
+    def pass_through(self, request: Request, moto: Callable[[], Any], answer: Callable[[Answer], Any]) -> Any:
+        """Execute a request, or answer a refusal.
+
+        Args:
+            request: the request.
+            moto: lets moto do it.
+            answer: makes an answer what the caller of moto expects.
+
+        Raises:
+            Disconnected: nothing is to be answered
+        """
+
+        def execute() -> Any:
+            own = self.services.get(call.service)
+            return answer(own(request)) if own else moto()
+
+        call = read(request, self.faults.time)
+        if call.ours:
+            return execute()
+        try:
+            self.faults.arrive(call)
+            for check in self.checks:
+                check(call)
+        except Refusal as refusal:
+            return answer(rendered(call, refusal))
+        except Disconnected as lost:
+            if lost.kind == "answer":
+                execute()
+                self.faults.leave(call)
+            raise
+        result = execute()
+        self.faults.leave(call)
+        return result
+
+    @contextlib.contextmanager
+    def in_process(self) -> Iterator[None]:
+        """Stand before moto in this process."""
+        original = BotocoreStubber.process_request
+
+        def process(stubber: BotocoreStubber, request: AWSPreparedRequest) -> Any:
+            url = str(request.url)
+            host = url.split("/")[2].split(":")[0]
+            if not host.endswith(DOMAINS):
+                return original(stubber, request)
+            if hasattr(request.body, "read"):  # both of us read it, and botocore once more if it tries again
+                stream, request.body = request.body, request.body.read()
+                stream.seek(0)
+            try:
+                return self.pass_through(
+                    normalize_request(request), lambda: original(stubber, request), lambda answer: answer
+                )
+            except Disconnected as lost:
+                error = EndpointConnectionError if lost.kind == "refused" else ConnectionClosedError
+                raise error(endpoint_url=url, error=lost) from lost
+
+        with mock.patch.object(BotocoreStubber, "process_request", process):
+            yield
+
+    def wsgi(self, application: Application) -> Application:
+        """Stand before moto's server.
+
+        Args:
+            application: moto's `DomainDispatcherApplication`.
+        """
+
+        def passing(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+            request = Request({**environ, "wsgi.input": io.BytesIO(body)})
+            environ["wsgi.input"] = io.BytesIO(body)
+
+            def answer(given: Answer) -> list[bytes]:
+                status, headers, text = given
+                start_response(f"{status} {http.HTTPStatus(status).phrase}", list(headers.items()))
+                return [text.encode()]
+
+            try:
+                passed: list[bytes] = self.pass_through(
+                    request, lambda: list(application(environ, start_response)), answer
+                )
+            except Disconnected as lost:
+                # werkzeug's server keeps the connection of a request that it could not answer.
+                if connection := environ.get("werkzeug.socket"):
+                    connection.shutdown(socket.SHUT_RDWR)
+                raise ConnectionAbortedError(lost.kind) from lost
+            return passed
+
+        return passing

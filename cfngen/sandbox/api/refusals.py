@@ -1,0 +1,105 @@
+"""How a service says no, in the protocol that it speaks.
+
+The codes of one and the same fault differ with the protocol: those of the query protocol are in each API's "Common
+errors", those of EC2 in its "Error codes", those of S3 in its "List of error codes"; services that speak JSON add
+`Exception`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from cfngen.sandbox.api.requests import Call
+
+REQUEST_ID = "5a4d2c1b-0000-4000-8000-000000000000"
+
+Answer = tuple[int, dict[str, str], str]  # status, headers, body
+
+
+@dataclass(frozen=True)
+class Refusal(Exception):  # noqa: N818 (an answer in the first place)
+    """An error that a service answers."""
+
+    code: str
+    message: str
+    status: int = 400
+
+
+def throttled(call: Call) -> Refusal:
+    """Too many calls."""
+    return {
+        "ec2": Refusal("RequestLimitExceeded", "Request limit exceeded.", 503),
+        "rest-xml": Refusal("SlowDown", "Please reduce your request rate.", 503),
+        "query": Refusal("Throttling", "Rate exceeded"),
+    }.get(call.protocol, Refusal("ThrottlingException", "Rate exceeded"))
+
+
+def expired(call: Call) -> Refusal:
+    """Credentials that were good."""
+    return {
+        "ec2": Refusal("RequestExpired", "Request has expired."),
+        "rest-xml": Refusal("ExpiredToken", "The provided token has expired."),
+        "query": Refusal("ExpiredToken", "The security token included in the request is expired", 403),
+    }.get(call.protocol, Refusal("ExpiredTokenException", "The security token included in the request is expired"))
+
+
+def invalid(call: Call) -> Refusal:
+    """Credentials that were never good."""
+    return {
+        "ec2": Refusal("AuthFailure", "AWS was not able to validate the provided access credentials", 401),
+        "rest-xml": Refusal(
+            "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.", 403
+        ),
+        "query": Refusal("InvalidClientTokenId", "The security token included in the request is invalid.", 403),
+    }.get(
+        call.protocol, Refusal("UnrecognizedClientException", "The security token included in the request is invalid.")
+    )
+
+
+def denied(call: Call, action: str, user: str, resource: str) -> Refusal:
+    """A permission that the caller does not have.
+
+    Args:
+        call: the call.
+        action: as policies call it, e.g. `s3:ListBucket` for HeadBucket.
+        user: ARN of the caller.
+        resource: ARN of what the action is on; empty or `*` for actions without one.
+    """
+    where = f" on resource: {resource}" if resource not in ("", "*") else ""
+    why = f"because no identity-based policy allows the {action} action"
+    text = f"User: {user} is not authorized to perform: {action}{where} {why}"
+    return {
+        "ec2": Refusal("UnauthorizedOperation", f"You are not authorized to perform this operation. {text}", 403),
+        "rest-xml": Refusal("AccessDenied", text, 403),
+        "query": Refusal("AccessDenied", text, 403),
+    }.get(call.protocol, Refusal("AccessDeniedException", text))
+
+
+def failing(call: Call) -> Refusal:
+    """A fault inside the service."""
+    return {
+        "ec2": Refusal("InternalError", "An internal error has occurred", 500),
+        "rest-xml": Refusal("InternalError", "We encountered an internal error. Please try again.", 500),
+    }.get(call.protocol, Refusal("InternalFailure", "Internal Failure", 500))
+
+
+def rendered(call: Call, refusal: Refusal) -> Answer:
+    """Return the answer as HTTP carries it."""
+    code, message = escape(refusal.code), escape(refusal.message)
+    headers = {"x-amzn-requestid": REQUEST_ID, "content-type": "text/xml"}
+    error = f"<Code>{code}</Code><Message>{message}</Message>"
+    if call.method == "HEAD":  # no body; clients see the status only
+        return refusal.status, headers, ""
+    if call.protocol == "ec2":
+        body = f"<Response><Errors><Error>{error}</Error></Errors><RequestID>{REQUEST_ID}</RequestID></Response>"
+    elif call.protocol == "rest-xml":
+        body = f"<Error>{error}<RequestId>{REQUEST_ID}</RequestId></Error>"
+    elif call.protocol == "query":
+        error = f"<Error><Type>{'Sender' if refusal.status < 500 else 'Receiver'}</Type>{error}</Error>"
+        body = f"<ErrorResponse>{error}<RequestId>{REQUEST_ID}</RequestId></ErrorResponse>"
+    else:
+        headers |= {"content-type": "application/json", "x-amzn-errortype": refusal.code}
+        body = json.dumps({"__type": refusal.code, "message": refusal.message})
+    return refusal.status, headers, body

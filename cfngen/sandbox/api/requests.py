@@ -1,0 +1,100 @@
+"""What a request to any service of AWS asks for: read once, before moto or the engine sees it."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.exceptions import BotoCoreError
+from moto.core.model import OperationModel
+from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.request import Request, determine_request_protocol
+from moto.core.routing import get_service_router
+from moto.core.utils import get_service_model
+from werkzeug.exceptions import NotFound
+
+# The access key of `cfngen.sandbox.cloudformation.client`: calls that CloudFormation itself, or a machine, makes.
+ENGINE_KEY = "testing"
+CREDENTIAL = re.compile(r"Credential=([^/,]*)/[^/]*/([^/]*)/([^/]*)/")
+MODEL_NAMES = {"servicequotas": "service-quotas", "elasticloadbalancing": "elbv2", "monitoring": "cloudwatch"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One attempt to call AWS; a client that repeats a refused call makes another.
+
+    Attributes:
+        service: as it is signed for, e.g. `cloudformation`.
+        operation: e.g. `DescribeStacks`; empty if it is not known.
+        parameters: what was sent, by the names of the API; without bodies of objects.
+        region: that it is signed for.
+        key: the access key.
+        protocol: of the service: ec2, query, json, rest-json or rest-xml.
+        method: of HTTP.
+        headers: of HTTP, lower case.
+        time: by the simulated clock.
+        refusal: the error code that a fault answered; empty if it went through.
+    """
+
+    service: str
+    operation: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    region: str = ""
+    key: str = ""
+    protocol: str = "query"
+    method: str = "POST"
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    time: datetime.datetime | None = None
+    refusal: str = ""
+
+    @property
+    def action(self) -> str:
+        """Service and operation, e.g. `cloudformation:DescribeStacks`."""
+        return f"{self.service}:{self.operation}"
+
+    @property
+    def ours(self) -> bool:
+        """Whether the double itself makes the call: faults and policies are for its users."""
+        return self.key == ENGINE_KEY
+
+
+def read(request: Request, time: datetime.datetime | None = None) -> Call:
+    """Return what a request asks for.
+
+    Args:
+        request: the request, as moto normalises it.
+        time: the simulated time.
+    """
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    match = CREDENTIAL.search(headers.get("authorization", ""))
+    key, region, service = match.groups() if match else ("", "", request.host.split(".")[0])
+    if key == ENGINE_KEY:  # the engine makes many calls, and nothing of them but the key matters
+        return Call(service, "", key=key, region=region)
+    try:
+        model = get_service_model(MODEL_NAMES.get(service, service))
+        operation, uri = get_service_router(MODEL_NAMES.get(service, service)).match(request)
+        protocol = determine_request_protocol(model, request.content_type)
+        parameters = _parameters(request, protocol, operation, uri)
+    except (BotoCoreError, NotFound, NotImplementedError):
+        return Call(service, "", {}, region, key, "query", request.method, headers, time)
+    return Call(service, str(operation.name), parameters, region, key, protocol, request.method, headers, time)
+
+
+def _parameters(request: Request, protocol: str, operation: OperationModel, uri: Mapping[str, Any]) -> dict[str, Any]:
+    if operation.has_streaming_input:
+        return dict(uri)
+    parser: Any = PROTOCOL_PARSERS[protocol](operation, map_type=dict)
+    parsed = parser.parse(
+        {
+            "method": request.method,
+            "values": request.values,
+            "headers": request.headers,
+            "body": request.get_data(cache=True),
+            "url_path": request.path,
+            "url_params": uri,
+        }
+    )
+    return {**uri, **parsed}

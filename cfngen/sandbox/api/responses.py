@@ -1,0 +1,125 @@
+"""CloudFormation's API: moto reads and writes the protocol, the engine does the work.
+
+moto's own CloudFormation is not even imported: it brings along the models of thirty services and what they need.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from moto.core.request import Request
+from moto.core.responses import ActionResult, BaseResponse
+from moto.core.utils import get_service_model
+
+from cfngen.sandbox.api.actions import ACTIONS, WRITES, Asked, Result
+from cfngen.sandbox.api.faults import Faults
+from cfngen.sandbox.api.refusals import Answer, Refusal, rendered
+from cfngen.sandbox.api.requests import Call
+from cfngen.sandbox.cloudformation import ApiError, CloudFormation
+
+NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*|arn:[-a-zA-Z0-9:/._+]*")
+
+
+class Service:
+    """CloudFormation in every region of an account.
+
+    Args:
+        clouds: an engine for each region; a region that has none gets an empty one when it is first asked.
+        faults: stale reads and the size of pages.
+    """
+
+    def __init__(self, clouds: Mapping[str, CloudFormation], faults: Faults) -> None:
+        self.clouds = dict(clouds)
+        self.faults = faults
+        self.lock = threading.RLock()  # the engine knows nothing of threads; moto's server has one for each request
+        self._told: dict[str, dict[str, tuple[str, Result]]] = {}
+
+    def cloud(self, region: str) -> CloudFormation:
+        """Return the engine of a region."""
+        if region not in self.clouds:
+            self.clouds[region] = CloudFormation(region)
+        return self.clouds[region]
+
+    def owner(self, change_set: str, region: str) -> str:
+        """Return the ARN of the stack that a change set is of; nothing if there is no such change set."""
+        try:
+            return self.cloud(region).change_set(change_set).stack.id
+        except ApiError:
+            return ""
+
+    def answer(self, action: str, region: str, given: Mapping[str, Any]) -> Result:
+        """Do what is asked.
+
+        Raises:
+            Refusal: the engine refuses
+        """
+        _check_names(given)
+        told = self._told.setdefault(region, {})
+        token = str(given.get("ClientRequestToken") or given.get("ClientToken") or "") if action in WRITES else ""
+        with self.lock:
+            if token in told:
+                return _again(action, token, told)
+            asked = Asked(self.cloud(region), given, self.faults.page_size, self.faults.as_of(action))
+            try:
+                result = ACTIONS[action](asked)
+            except ApiError as error:
+                raise Refusal(error.code, str(error), _status(error.code)) from error
+            if token:
+                told[token] = (action, result)
+            return result
+
+    def respond(self, request: Request) -> Answer:
+        """Return the answer to a request, as HTTP carries it."""
+        response = _Response(self)
+        response.setup_class(request)
+        return response.answer()
+
+
+def _check_names(given: Mapping[str, Any]) -> None:
+    for name in ("StackName", "ChangeSetName"):
+        value = str(given.get(name, ""))
+        if name in given and not NAME.fullmatch(value):
+            shape = name[0].lower() + name[1:]
+            raise Refusal(
+                "ValidationError",
+                f"1 validation error detected: Value '{value}' at '{shape}' failed to satisfy constraint: Member must "
+                f"satisfy regular expression pattern: {NAME.pattern}",
+            )
+
+
+def _again(action: str, token: str, told: Mapping[str, tuple[str, Result]]) -> Result:
+    """Answer a token that was used before: the same call once more is no second operation, another call is an error."""
+    before, result = told[token]
+    if before != action:
+        raise Refusal("TokenAlreadyExistsException", f"Client request token {token} already exists")
+    return result
+
+
+def _status(code: str) -> int:
+    for shape in get_service_model("cloudformation").error_shapes:
+        if shape.error_code == code:
+            return int(shape.metadata["error"]["httpStatusCode"])
+    return 400
+
+
+class _Response(BaseResponse):
+    """One call: moto reads it and writes the answer, by botocore's model of the API."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__(service_name="cloudformation")
+        self.automated_parameter_parsing = True
+        self._service = service
+
+    def answer(self) -> Answer:
+        action = self._get_action()
+        if action not in ACTIONS:
+            raise NotImplementedError(f"cloudformation:{action} is not part of this double")
+        try:
+            result = self._service.answer(action, self.region, self.params)
+        except Refusal as refusal:
+            return rendered(Call("cloudformation", action), refusal)
+        status, headers, body = self.serialized(ActionResult(result))
+        return status, {name: str(value) for name, value in headers.items()}, str(body)

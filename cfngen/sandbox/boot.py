@@ -1,0 +1,351 @@
+"""What the boot program does on an instance, step by step over simulated time, and what it says on the console.
+
+The steps, their order and their words are those of the program in the user data (its `sequence`, `master` and `node`);
+how long each takes is a guess, as no instance of ours was timed on EC2. A boot is a generator that yields how many
+seconds to wait.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from botocore.exceptions import ClientError
+
+from cfngen.sandbox import certificates
+from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client
+from cfngen.sandbox.cluster import KubernetesCluster
+from cfngen.sandbox.kubernetes_objects import NodeFacts, register, schedule, start_addons, start_control_plane
+from cfngen.sandbox.user_data import Told, filled
+
+Boot = Generator[float, None, None]
+Step = Callable[[], Generator[float, None, str]]
+
+FIRMWARE = 9.0  # seconds from launch to the kernel
+CLOUD_INIT = 11.0  # seconds from the kernel to the boot program
+RESTORE = "put the secret's previous value (AWSPREVIOUS) as a new version"
+POLL = 10.0  # seconds, the longest pause of the boot program
+SAY = 60.0  # seconds between two lines that say what is waited for
+
+
+class BootFailure(Exception):  # noqa: N818 - the instance's failure, not this program's
+    """A step cannot go on; what the boot program says then."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        super().__init__(reason)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Script:
+    """What goes wrong when an instance boots.
+
+    Attributes:
+        step: during which step, e.g. `downloads`.
+        message: why the step fails; empty if the instance hangs there and nobody hears of it.
+        hint: what to do about it.
+    """
+
+    step: str
+    message: str = ""
+    hint: str = "see /var/log/cfngen.log"
+
+
+@dataclass
+class Instance:
+    """An instance of a cluster.
+
+    Attributes:
+        group: the Auto Scaling group that launched it.
+        number: how many were launched before it.
+        launched: when, in seconds of the simulated clock.
+        console: what it has written to its console.
+    """
+
+    id: str
+    zone: str
+    type: str
+    address: str
+    public_address: str
+    image: str
+    told: Told
+    group: str
+    number: int
+    launched: float
+    console: list[str] = field(default_factory=list)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the boot program fills into its configuration."""
+        return {
+            **self.told.references,
+            "instanceId": self.id,
+            "zone": self.zone,
+            "address": self.address,
+            "providerId": f"aws:///{self.zone}/{self.id}",
+        }
+
+
+class Surroundings(Protocol):
+    """What an instance finds around it."""
+
+    cloud: CloudFormation
+    disks: dict[str, KubernetesCluster]
+    clusters: dict[str, KubernetesCluster]
+
+    def say(self, instance: Instance, line: str) -> None:
+        """Write a line on an instance's console."""
+
+    def script(self, instance: Instance) -> Script | None:
+        """What is to go wrong on an instance."""
+
+    def answering(self, cluster: KubernetesCluster) -> bool:
+        """Whether a master of the cluster runs."""
+
+
+class Program:
+    """The boot program on one instance."""
+
+    def __init__(self, around: Surroundings, instance: Instance) -> None:
+        self.around = around
+        self.instance = instance
+        self.configuration: Mapping[str, Any] = filled(instance.told.configuration, instance.facts)
+        self.references = instance.told.references
+        self._clock = around.cloud.clock
+        self._bundle: dict[str, str] = {}
+        self._way = ""
+        self._begin = 0.0
+
+    @property
+    def steps(self) -> dict[str, Step]:
+        """Every step of the instance's role by name, in order."""
+        common: dict[str, Step] = {
+            "identity": self._identity,
+            "packages": self._packages,
+            "settings": self._settings,
+            "downloads": self._downloads,
+            "services": self._services,
+        }
+        master: dict[str, Step] = {
+            "volume": self._volume,
+            "authorities": self._authorities,
+            "control plane": self._control_plane,
+            "add-ons": self._addons,
+            "join information": self._join_information,
+        }
+        node: dict[str, Step] = {"join": self._join, "ready": self._ready}
+        return {**common, **(master if self.instance.told.master else node), "signal": self._succeed}
+
+    def boot(self) -> Boot:
+        """Boot: firmware, kernel, cloud-init, and the steps of the boot program."""
+        yield FIRMWARE
+        for line in _kernel(self.instance):
+            self.around.say(self.instance, line)
+        yield CLOUD_INIT + self._variation
+        script = self.around.script(self.instance)
+        self._begin = self._clock.now
+        for number, (name, step) in enumerate(self.steps.items(), 1):
+            title, start = f"[{number}/{len(self.steps)}] {name}", self._clock.now
+            try:
+                if script and script.step == name:
+                    if not script.message:
+                        return
+                    yield 5.0
+                    raise BootFailure(script.message, script.hint)
+                outcome = yield from step()
+            except BootFailure as failure:
+                passed = self._clock.now - start
+                self._say(f"{title} FAILED after {passed:.1f} s: {failure}. What to do: {failure.hint}")
+                self._say(self._signal("FAILURE"))
+                return
+            except ClientError as error:
+                passed = self._clock.now - start
+                self._say(f"{title} FAILED after {passed:.1f} s: {error}. What to do: is the resource there?")
+                self._say(self._signal("FAILURE"))
+                return
+            self._say(f"{title}: {outcome} ({self._clock.now - start:.1f} s)")
+        self._say(f"done in {self._clock.now - self._begin:.1f} s")
+
+    @property
+    def _variation(self) -> float:
+        """Some seconds that differ from instance to instance, and not from run to run."""
+        return self.instance.number * 7 % 10 / 3
+
+    def _say(self, text: str) -> None:
+        moment = self._clock.now - self.instance.launched - FIRMWARE
+        self.around.say(self.instance, f"[{moment:12.6f}] python3[612]: cfngen: {text}")
+
+    def _signal(self, status: str) -> str:
+        try:
+            self.around.cloud.signal_resource(
+                self.references["stack"], self.references["resource"], self.instance.id, status
+            )
+        except ApiError as error:
+            return str(error)
+        return f"told CloudFormation {status}"
+
+    def _identity(self) -> Generator[float, None, str]:
+        yield 0.1
+        role = self.configuration["role"]
+        return f"{self.instance.id} in {self.instance.zone}, {role} of {self.configuration['cluster']}"
+
+    def _packages(self) -> Generator[float, None, str]:
+        yield 12.4 + self._variation
+        names = ["iptables"] if "amazon" in self.instance.image else []
+        return "installed " + ", ".join([*names, "python3-boto3"])
+
+    def _settings(self) -> Generator[float, None, str]:
+        yield 0.6
+        files = self.instance.told.files
+        return f"wrote {files} of {files} files"
+
+    def _downloads(self) -> Generator[float, None, str]:
+        yield 18.6 + self._variation
+        files = len(self.configuration["assets"])
+        return f"fetched {files} of {files} files"
+
+    def _services(self) -> Generator[float, None, str]:
+        yield 2.3
+        return ", ".join(self.configuration["services"]) + " running"
+
+    def _volume(self) -> Generator[float, None, str]:
+        yield 7.5
+        volume = self.references["volumeId"]
+        formatted = "" if volume in self.around.disks else ", formatted"
+        return f"{volume} is /dev/nvme1n1{formatted}, mounted at /mnt/master"
+
+    def _authorities(self) -> Generator[float, None, str]:
+        yield 2.8
+        secret, volume = self.references["caSecretArn"], self.references["volumeId"]
+        self._bundle = self._secret(secret)
+        if volume in self.around.disks:
+            if not self._bundle:
+                raise BootFailure(f"{volume} holds a cluster, but secret {secret} is empty", RESTORE)
+            self._way = "resume"
+            return "resume: restored certificate authorities"
+        if since := self._bundle.get(certificates.INITIALISED):
+            raise BootFailure(
+                f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
+                f"restore the volume from a snapshot; or, to begin again with nothing, remove "
+                f"{certificates.INITIALISED} from secret {secret} and reboot",
+            )
+        self._way = "init"
+        if self._bundle:
+            return "init: restored certificate authorities"
+        self._bundle = certificates.authorities(self._clock.time)
+        self._store(secret, self._bundle)
+        return "init: made certificate authorities"
+
+    def _control_plane(self) -> Generator[float, None, str]:
+        yield 61.5 if self._way == "init" else 33.0
+        disks, volume = self.around.disks, self.references["volumeId"]
+        if self._way == "init":
+            disks[volume] = KubernetesCluster(
+                self.configuration, self.references, self._bundle, lambda: self._clock.time, self._clock.later
+            )
+        cluster = disks[volume]
+        cluster.start(self.instance.id, self.references, self._bundle)
+        self.around.clusters[self.references["joinSecretArn"]] = cluster
+        start_control_plane(cluster.state, self.instance.id)
+        self._register(cluster)
+        yield 6.0
+        secret = self.references["caSecretArn"]
+        bundle = self._secret(secret)
+        if certificates.INITIALISED not in bundle:
+            self._store(secret, {**bundle, certificates.INITIALISED: cluster.state.time()})
+        return {"init": "initialised a new cluster", "resume": "resumed the cluster of the volume"}[self._way]
+
+    def _addons(self) -> Generator[float, None, str]:
+        yield 9.2
+        cluster, manifests = self.around.disks[self.references["volumeId"]], self.configuration["manifests"]
+        start_addons(cluster.state, self.instance.id, manifests)
+        cluster.state.set_ready(self.instance.id, True)
+        return f"applied {len(manifests)} objects"
+
+    def _join_information(self) -> Generator[float, None, str]:
+        yield 0.9
+        return self.around.disks[self.references["volumeId"]].publish()
+
+    def _join(self) -> Generator[float, None, str]:
+        secret = self.references["joinSecretArn"]
+        start = said = self._clock.now
+        # The program gives up early enough for its failure to reach CloudFormation before the stack's time is up.
+        deadline = max(start + 60.0, self._begin + self.configuration["timeout"] * 60 - 120.0)
+        while True:
+            cluster = self.around.clusters.get(secret)
+            missing = "no master has published the join information yet"
+            if cluster and self.around.answering(cluster) and cluster.expires:
+                if cluster.expires <= cluster.state.time(60):
+                    cluster.publish()
+                found = self._secret(secret)
+                yield 5.7
+                self._register(cluster)
+                return f"joined {found['endpoint']}"
+            hint = "did a master's boot fail? Its console says why; on it: systemctl status cfngen-boot cfngen-join"
+            now = self._clock.now
+            if now >= deadline:
+                raise BootFailure(f"waited {now - start:.0f} s for joining: {missing}", hint)
+            if now - said >= SAY:
+                said = now
+                self._say(f"waiting for joining ({now - start:.0f} s): {missing}")
+            yield POLL
+
+    def _ready(self) -> Generator[float, None, str]:
+        yield 13.5 + self._variation
+        cluster = self.around.clusters[self.references["joinSecretArn"]]
+        cluster.state.set_ready(self.instance.id, True)
+        schedule(cluster.state)
+        return f"node {self.instance.id} is Ready"
+
+    def _succeed(self) -> Generator[float, None, str]:
+        yield 0.3
+        return self._signal("SUCCESS")
+
+    def _register(self, cluster: KubernetesCluster) -> None:
+        told, instance = self.instance.told, self.instance
+        address = self.references.get("privateAddress", instance.address)
+        public = self.references.get("publicAddress", instance.public_address)
+        node = NodeFacts(
+            name=instance.id,
+            zone=instance.zone,
+            instance_type=instance.type,
+            architecture=told.architecture,
+            address=address,
+            public_address=public,
+            pod_cidr=cluster.next_pod_range(),
+            master=told.master,
+            os_image=instance.image,
+            versions={"containerd": told.version("containerd")},
+        )
+        register(cluster.state, node)
+        cluster.controllers.route(node.name, node.pod_cidr)
+
+    def _secret(self, arn: str) -> dict[str, str]:
+        try:
+            answer = client("secretsmanager", self.around.cloud.region).get_secret_value(SecretId=arn)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ResourceNotFoundException":
+                raise
+            return {}
+        found: dict[str, str] = json.loads(answer.get("SecretString") or "{}")
+        return found
+
+    def _store(self, arn: str, bundle: Mapping[str, str]) -> None:
+        client("secretsmanager", self.around.cloud.region).put_secret_value(
+            SecretId=arn, SecretString=json.dumps(bundle)
+        )
+
+
+def _kernel(instance: Instance) -> list[str]:
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}[instance.told.architecture]
+    return [
+        "[    0.000000] Linux version 6.8.0-1021-aws",
+        "[    0.000000] Command line: BOOT_IMAGE=/boot/vmlinuz-6.8.0-1021-aws root=LABEL=cloudimg-rootfs console=ttyS0",
+        f"[    0.412871] smpboot: {machine}, Amazon EC2 {instance.type}",
+        "[    4.180233] cloud-init[528]: Cloud-init running 'init'",
+        f"[    4.611904] cloud-init[528]: ci-info: | ens5 | True | {instance.address} |",
+        "[    8.902145] cloud-init[590]: Cloud-init running 'modules:final'",
+        "[    9.310482] systemd[1]: Starting cfngen-boot.service - cfngen boot program...",
+    ]

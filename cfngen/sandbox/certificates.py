@@ -1,0 +1,154 @@
+"""The certificate authorities that a master makes on its first boot, and certificates issued by them.
+
+A master makes them with kubeadm and keeps them in a secret; here they are made the same way (RSA of 2048 bits) and
+under the same names, so that whoever reads the secret finds what a real master would have left there.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import ipaddress
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+AUTHORITIES = {"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca": "etcd-ca"}  # file: common name
+INITIALISED = "initialised"
+ADMINISTRATORS = "system:masters"
+# kubeadm's are valid for ten years. TLS libraries go by the clock of this machine, which is ahead of the simulated one.
+VALIDITY = datetime.timedelta(days=20 * 365)
+BITS = 2048
+EXPONENT = 65537
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A certificate and its private key, both PEM."""
+
+    certificate: str
+    key: str
+
+
+def authorities(now: datetime.datetime) -> dict[str, str]:
+    """Return new authorities as the secret of a cluster holds them: PEM texts by the name of kubeadm's file."""
+    bundle: dict[str, str] = {}
+    for file, name in AUTHORITIES.items():
+        made = _authority(name, now)
+        bundle |= {f"{file}.crt": made.certificate, f"{file}.key": made.key}
+    account = _new_key()
+    public = account.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return {**bundle, "sa.key": _private(account), "sa.pub": public.decode()}
+
+
+def server(bundle: dict[str, str], names: Collection[str], now: datetime.datetime) -> Issued:
+    """Return a serving certificate of the cluster's authority for host names and addresses."""
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
+    alternatives = x509.SubjectAlternativeName([_general_name(name) for name in sorted(names)])
+    return _issue(bundle, subject, ExtendedKeyUsageOID.SERVER_AUTH, now, (alternatives,))
+
+
+def client(bundle: dict[str, str], name: str, group: str, now: datetime.datetime) -> Issued:
+    """Return a client certificate of the cluster's authority, as an administrator makes one from the secret."""
+    attributes = [
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, group),
+        x509.NameAttribute(NameOID.COMMON_NAME, name),
+    ]
+    return _issue(bundle, x509.Name(attributes), ExtendedKeyUsageOID.CLIENT_AUTH, now, ())
+
+
+def public_key_hash(pem: str) -> str:
+    """Return what kubeadm compares on discovery: SHA-256 of the certificate's public key."""
+    key = x509.load_pem_x509_certificate(pem.encode()).public_key()
+    der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return "sha256:" + hashlib.sha256(der).hexdigest()
+
+
+def _authority(name: str, now: datetime.datetime) -> Issued:
+    key = _new_key()
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    usage = x509.KeyUsage(
+        digital_signature=True, key_encipherment=True, key_cert_sign=True, content_commitment=False,
+        data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
+    )  # fmt: skip
+    certificate = (
+        _builder(subject, subject, key.public_key(), now)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return Issued(_pem(certificate), _private(key))
+
+
+def _issue(
+    bundle: dict[str, str],
+    subject: x509.Name,
+    purpose: x509.ObjectIdentifier,
+    now: datetime.datetime,
+    extensions: tuple[x509.ExtensionType, ...],
+) -> Issued:
+    authority = x509.load_pem_x509_certificate(bundle["ca.crt"].encode())
+    signer: Any = serialization.load_pem_private_key(bundle["ca.key"].encode(), None)
+    key = _new_key()
+    identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    usage = x509.KeyUsage(
+        digital_signature=True, key_encipherment=True, key_cert_sign=False, content_commitment=False,
+        data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
+    )  # fmt: skip
+    builder = (
+        _builder(subject, authority.subject, key.public_key(), now)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier),
+            critical=False,
+        )
+    )
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=False)
+    return Issued(_pem(builder.sign(signer, hashes.SHA256())), _private(key))
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: rsa.RSAPublicKey, now: datetime.datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(minutes=5))
+        .not_valid_after(now + VALIDITY)
+    )
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _new_key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(EXPONENT, BITS)
+
+
+def _pem(certificate: x509.Certificate) -> str:
+    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _private(key: rsa.RSAPrivateKey) -> str:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    ).decode()

@@ -1,0 +1,149 @@
+"""What a resource of a template is to be: its properties resolved, tagged as its stack and held against its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cfngen.sandbox.cloudformation import property_schemas
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.handlers import HANDLERS, Call
+from cfngen.sandbox.cloudformation.intrinsics import Scope
+from cfngen.sandbox.cloudformation.stack import Resource, Stack
+from cfngen.sandbox.cloudformation.template import ResourceDefinition
+
+if TYPE_CHECKING:
+    from cfngen.sandbox.cloudformation.region import Region
+
+GROUP = "AWS::AutoScaling::AutoScalingGroup"
+POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
+
+
+def resolved(service: Region, stack: Stack, definition: ResourceDefinition) -> dict[str, Any]:
+    """Properties of a resource, whose dependencies are settled.
+
+    Raises:
+        ResourceError: they cannot be resolved, or the type does not take them
+    """
+    return conforming(service.region, service.scope(stack), stack.tags, definition)
+
+
+def conforming(
+    region: str, scope: Scope, stack_tags: Mapping[str, str], definition: ResourceDefinition
+) -> dict[str, Any]:
+    """Properties resolved in a scope.
+
+    Raises:
+        ResourceError: they cannot be resolved, or the type does not take them
+        NotModelledError: CloudFormation takes them, and the double does not
+    """
+    made = scope.resolve(definition.body.get("Properties", {}))
+    holder = property_schemas.tag_property(region, definition.type)
+    if holder == "Tags" and stack_tags:
+        made["Tags"] = _with_stack_tags(stack_tags, definition.type, made.get("Tags", []))
+    properties = property_schemas.conform(region, definition.type, made)
+    if definition.type in HANDLERS and (unknown := set(properties) - HANDLERS[definition.type].properties):
+        raise NotModelledError(f"properties {sorted(unknown)} of {definition.type}")
+    return properties
+
+
+def _with_stack_tags(
+    stack_tags: Mapping[str, str], resource_type: str, tags: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    own = {tag["Key"] for tag in tags}
+    propagated = {"PropagateAtLaunch": True} if resource_type == GROUP else {}
+    inherited = [{"Key": key, "Value": value, **propagated} for key, value in stack_tags.items() if key not in own]
+    return [*tags, *inherited]
+
+
+def call(service: Region, stack: Stack, resource: Resource) -> Call:
+    """What a handler is told about a resource."""
+
+    def name(*, limit: int = 128, stack_name: bool = True) -> str:
+        return service.physical_name(stack, resource.logical_id, limit=limit, with_stack=stack_name)
+
+    return Call(service.region, resource.properties, name, resource.physical_id, resource.attributes)
+
+
+def attribute(stack: Stack, logical_id: str, name: str) -> Any:
+    """What GetAtt gives for a resource that the present operation has settled."""
+    resource = stack.resources.get(logical_id)
+    if resource is None or resource.progress != "settled":
+        raise ResourceError(f"Template error: {logical_id} is not complete, so that it has no {name} yet")
+    return known_attribute(resource, name)
+
+
+def known_attribute(resource: Resource, name: str) -> Any:
+    """What GetAtt gives for a resource that exists."""
+    if name not in resource.attributes:
+        raise ResourceError(f"Requested attribute {name} does not exist in schema for {resource.type}")
+    return resource.attributes[name]
+
+
+def no_attribute(logical_id: str, name: str) -> Any:
+    """GetAtt where no resource exists yet."""
+    raise ResourceError(f"Template error: {logical_id} is not complete, so that it has no {name} yet")
+
+
+def wanted(scope: Scope, definitions: Mapping[str, ResourceDefinition]) -> list[str]:
+    """Logical ids of the resources whose condition holds."""
+    return [
+        key
+        for key, each in definitions.items()
+        if "Condition" not in each.body or scope.condition(each.body["Condition"])
+    ]
+
+
+def outputs(service: Region, stack: Stack) -> tuple[dict[str, str], dict[str, str]]:
+    """Outputs of a stack all of whose resources are settled, and what it exports.
+
+    Raises:
+        ResourceError: they cannot be resolved, or an export is somebody else's or in use
+    """
+    scope = service.scope(stack)
+    values: dict[str, str] = {}
+    exports: dict[str, str] = {}
+    for key, each in stack.template.body.get("Outputs", {}).items():
+        if "Condition" in each and not scope.condition(each["Condition"]):
+            continue
+        values[key] = str(scope.resolve(each["Value"]))
+        if "Export" in each:
+            exports[str(scope.resolve(each["Export"]["Name"]))] = values[key]
+    _check_exports(service, stack, exports)
+    return values, exports
+
+
+def _check_exports(service: Region, stack: Stack, exports: Mapping[str, str]) -> None:
+    for owner, name, _ in service.exports():
+        if name in exports and owner != stack.id:
+            raise ResourceError(f"Export with name {name} is already exported by stack {service.stack(owner).name}")
+    for name, value in stack.exports.items():
+        users = service.imports(name) if exports.get(name) != value else []
+        if users:
+            verb = "updated" if name in exports else "deleted"
+            raise ResourceError(f"Export {name} cannot be {verb} as it is in use by {' and '.join(users)}")
+
+
+def import_value(service: Region, name: str) -> str:
+    """The value of an export."""
+    for _, exported, value in service.exports():
+        if exported == name:
+            return value
+    raise ResourceError(f"No export named {name} found.")
+
+
+def imported(service: Region, stack: Stack) -> set[str]:
+    """Names that a stack imports."""
+    scope = service.bare_scope(stack.revision, stack.name, stack.id)
+    return {str(scope.resolve(each)) for each in _imports(stack.template.body)}
+
+
+def _imports(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key == "Fn::ImportValue":
+                yield item
+            yield from _imports(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _imports(item)

@@ -1,0 +1,91 @@
+"""Signals of instances: who is told of launches, how many signals are awaited and for how long."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from cfngen.sandbox.cloudformation.clock import Operation
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.handlers import client
+from cfngen.sandbox.cloudformation.properties import GROUP
+from cfngen.sandbox.cloudformation.stack import Launched, Resource, Stack
+
+if TYPE_CHECKING:
+    from cfngen.sandbox.cloudformation.region import Region
+
+DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
+LONGEST_WAIT = 12 * 3600  # seconds, CreationPolicy attribute reference
+
+
+def seconds_of(duration: str, subject: str) -> int:
+    """An ISO 8601 duration, as far as CloudFormation takes it, in seconds.
+
+    Raises:
+        ResourceError: it is none
+    """
+    match = DURATION.fullmatch(duration)
+    if not match or not any(match.groups()):
+        raise ResourceError(f"{subject} {duration} is no duration")
+    hours, minutes, seconds = (int(each or 0) for each in match.groups())
+    return 3600 * hours + 60 * minutes + seconds
+
+
+def creation_policy(service: Region, stack: Stack, resource: Resource) -> tuple[int, int]:
+    """Signals to wait for, and for how many seconds."""
+    policy = service.scope(stack).resolve(resource.definition.body.get("CreationPolicy", {}))
+    if not policy:
+        return 0, 0
+    signal = policy.get("ResourceSignal", {})
+    if resource.type != GROUP or set(policy) != {"ResourceSignal"} or set(signal) - {"Count", "Timeout"}:
+        raise NotModelledError(f"CreationPolicy {policy} of {resource.type}")
+    seconds = seconds_of(signal.get("Timeout", "PT5M"), "CreationPolicy Timeout")
+    return int(signal.get("Count", 1)), min(seconds, LONGEST_WAIT)
+
+
+def instances(service: Region, group: str) -> list[str]:
+    """Instances that a group has, in the order of launch; moto shuffles them when a group shrinks."""
+    answer = client("autoscaling", service.region).describe_auto_scaling_groups(AutoScalingGroupNames=[group])
+    found = [each["InstanceId"] for each in answer["AutoScalingGroups"][0]["Instances"]]
+    order = list(service.launched)
+    return sorted(found, key=lambda each: order.index(each) if each in service.launched else len(order))
+
+
+def announce(service: Region, resource: Resource, before: set[str]) -> list[str]:
+    """Tell of each instance that a group has launched, and remember from what; returns them."""
+    launched = [each for each in instances(service, resource.physical_id) if each not in before]
+    for each in launched:
+        service.launched[each] = json.dumps(resource.properties.get("LaunchTemplate"))
+        service.instances(Launched(each, resource.physical_id))
+    return launched
+
+
+def await_signals(service: Region, resource: Resource, seconds: int) -> Operation:
+    """Wait for as many signals as the resource wants; on return they have come, or the resource was cancelled.
+
+    Raises:
+        ResourceError: a FAILURE, or too few in time
+    """
+    turn = resource.turn
+    deadline = service.clock.now + seconds
+    service.clock.later(seconds, lambda: None)
+
+    def decided() -> bool:
+        return (
+            resource.turn != turn
+            or "FAILURE" in resource.signals.values()
+            or len(resource.signals) >= resource.signals_wanted
+            or service.clock.now >= deadline
+        )
+
+    yield decided
+    wanted, resource.signals_wanted = resource.signals_wanted, 0
+    if resource.turn != turn:
+        return
+    for unique_id, status in resource.signals.items():
+        if status == "FAILURE":
+            raise ResourceError(f"Received FAILURE signal with UniqueId {unique_id}")
+    if len(resource.signals) < wanted:
+        missing = wanted - len(resource.signals)
+        raise ResourceError(f"Failed to receive {missing} resource signal(s) within the specified duration")

@@ -1,0 +1,127 @@
+"""A sandboxed Kubernetes cluster: what is on a master's data volume, and the API that answers while a master runs."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+from cfngen.sandbox import certificates
+from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.controllers import Controllers
+from cfngen.sandbox.kubernetes_api import Hooks, KubernetesApi
+from cfngen.sandbox.kubernetes_objects import found_cluster
+from cfngen.sandbox.kubernetes_state import KubernetesState
+
+LIFETIME = 24 * 3600  # seconds, as in the boot program
+TOKEN_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+class KubernetesCluster:
+    """One cluster, from its first boot on; it outlives its masters as a data volume does.
+
+    Attributes:
+        name: of the cluster.
+        references: what its newest master was told by CloudFormation.
+        bundle: its certificate authorities.
+        state: its objects.
+        controllers: what its controllers do in the account.
+        master: id of the instance whose API server answers; empty while there is none.
+    """
+
+    def __init__(
+        self,
+        configuration: Mapping[str, Any],
+        references: Mapping[str, str],
+        bundle: Mapping[str, str],
+        now: Callable[[], datetime.datetime],
+        later: Callable[[float, Callable[[], None]], None],
+    ) -> None:
+        settings = next(each for each in configuration["kubeadm"] if each["kind"] == "ClusterConfiguration")
+        self.name = str(configuration["cluster"])
+        self.region = str(configuration["region"])
+        self.references = dict(references)
+        self.bundle = dict(bundle)
+        self.endpoint = str(configuration["endpoint"])
+        self.master = ""
+        self.expires = ""
+        self._names = [str(each) for each in settings["apiServer"]["certSANs"]]
+        self._domain = settings["networking"]["dnsDomain"]
+        self._services = ipaddress.ip_network(settings["networking"]["serviceSubnet"])
+        self._pods = ipaddress.ip_network(settings["networking"]["podSubnet"]).subnets(new_prefix=24)
+        self._api: KubernetesApi | None = None
+        self.state = KubernetesState(now, str(settings["kubernetesVersion"]).lstrip("v"))
+        table = references["routeTableId"]
+        self.controllers = Controllers(self.region, self.name, table, self.state, later)
+        found_cluster(self.state, str(self._services[1]), str(self._services[10]))
+
+    @property
+    def api_endpoint(self) -> str:
+        """The API's address as the stack's outputs say it."""
+        host = self.references.get("publicAddress") or self.references["privateAddress"]
+        port = self.endpoint.rpartition(":")[2]
+        return f"https://{host}" if port == "443" else f"https://{host}:{port}"
+
+    def start(self, master: str, references: Mapping[str, str], bundle: Mapping[str, str]) -> None:
+        """Let an instance's control plane answer from now on.
+
+        Args:
+            master: id of the instance.
+            references: what it was told by CloudFormation.
+            bundle: the certificate authorities that it found; others than before make a new serving certificate.
+        """
+        self.master, self.references = master, dict(references)
+        if bundle["ca.crt"] != self.bundle["ca.crt"]:
+            self.close()
+        self.bundle = dict(bundle)
+
+    def address(self, lock: AbstractContextManager[Any], up: Callable[[], bool]) -> str:
+        """Return where the API answers on this machine; the first call makes it listen.
+
+        Args:
+            lock: held while a request is answered.
+            up: whether a master runs, asked at each request.
+        """
+        if self._api is None:
+            serving = certificates.server(self.bundle, self.server_names(), self.state.now())
+            hooks = Hooks(self.state, lock, up, self.controllers.created, self.controllers.deleted)
+            self._api = KubernetesApi(hooks, self.bundle["ca.crt"], serving)
+        return self._api.address
+
+    def server_names(self) -> set[str]:
+        """Return what the serving certificate is valid for: the names kubeadm takes, and loopback."""
+        kubernetes = ("kubernetes", "kubernetes.default", "kubernetes.default.svc")
+        own = {*kubernetes, f"kubernetes.default.svc.{self._domain}", str(self._services[1]), "127.0.0.1", "localhost"}
+        return own | {each for each in self._names if "${" not in each}
+
+    def next_pod_range(self) -> str:
+        """Return the range of the next node's pods."""
+        return str(next(self._pods))
+
+    def publish(self) -> str:
+        """Put what nodes need to join into the join secret, as the boot program does; return what it says of it."""
+        self.expires = self.state.time(LIFETIME)
+        information = {
+            "endpoint": self.endpoint,
+            "caHash": certificates.public_key_hash(self.bundle["ca.crt"]),
+            "token": f"{_letters(6)}.{_letters(16)}",
+            "expires": self.expires,
+        }
+        client("secretsmanager", self.region).put_secret_value(
+            SecretId=self.references["joinSecretArn"], SecretString=json.dumps(information)
+        )
+        return f"nodes may join {self.endpoint} with a token until {self.expires}"
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._api:
+            self._api.close()
+            self._api = None
+
+
+def _letters(count: int) -> str:
+    return "".join(secrets.choice(TOKEN_LETTERS) for _ in range(count))

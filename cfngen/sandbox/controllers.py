@@ -1,0 +1,296 @@
+"""What a cluster's cloud controller manager and EBS CSI driver make in the account, and take away again.
+
+Names and tags are those of kubernetes/cloud-provider-aws (`aws_loadbalancer.go`, `tags.go`) and of
+kubernetes-sigs/aws-ebs-csi-driver (`constants.go`) with `--k8s-tag-cluster-id`. CloudFormation knows nothing of these
+objects: they are what keeps a stack from being deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.kubernetes_objects import forget
+from cfngen.sandbox.kubernetes_state import KubernetesState, Object, uid
+
+BALANCER_TYPE = "service.beta.kubernetes.io/aws-load-balancer-type"
+CLEANUP = "service.kubernetes.io/load-balancer-cleanup"
+SECONDS = 15.0  # until a balancer or a volume is gone
+
+
+class Controllers:
+    """The controllers of one cluster.
+
+    Args:
+        region: of the cluster.
+        cluster: its name, which the tags carry.
+        route_table: the table its pods' routes are in, by which its VPC and subnets are found.
+        state: its objects.
+        later: lets simulated time pass before something happens.
+    """
+
+    def __init__(
+        self,
+        region: str,
+        cluster: str,
+        route_table: str,
+        state: KubernetesState,
+        later: Callable[[float, Callable[[], None]], None],
+    ) -> None:
+        self.region = region
+        self.cluster = cluster
+        self.route_table = route_table
+        self.state = state
+        self.later = later
+
+    def created(self, kind: str, item: Object) -> None:
+        """Do what a new object asks for."""
+        if kind == "services" and item["spec"].get("type") == "LoadBalancer":
+            self._balance(item)
+
+    def deleted(self, kind: str, item: Object) -> None:
+        """Remove an object, after what was made for it."""
+        metadata = item["metadata"]
+        name, namespace = metadata["name"], metadata.get("namespace", "")
+        work: Callable[[], None] | None = None
+        if kind == "services" and CLEANUP in metadata.get("finalizers", []):
+            work = functools.partial(self._unbalance, item)
+        elif kind == "persistentvolumeclaims" and (volume := self._volume_of(namespace, name)):
+            work = functools.partial(self._discard, volume)
+        elif kind == "persistentvolumes":
+            work = functools.partial(self._discard, item)
+        if work is None:
+            self.state.remove(kind, name, namespace)
+        elif "deletionTimestamp" not in metadata:
+            metadata["deletionTimestamp"] = self.state.time()
+            self.later(SECONDS, lambda: self._finish(work, kind, name, namespace))
+
+    def add_load_balancer(self, name: str, namespace: str = "default", *, network: bool = False) -> Object:
+        """Add a Service of type LoadBalancer and the balancer that the cloud controller makes for it.
+
+        Args:
+            name: of the Service.
+            namespace: of the Service.
+            network: a network load balancer instead of a classic one.
+        """
+        metadata: Object = {"name": name, "namespace": namespace}
+        if network:
+            metadata["annotations"] = {BALANCER_TYPE: "nlb"}
+        ports = [{"port": 80, "protocol": "TCP", "targetPort": 8080, "nodePort": 30080}]
+        service = {"metadata": metadata, "spec": {"type": "LoadBalancer", "ports": ports}, "status": {}}
+        made = self.state.put("services", service)
+        self._balance(made)
+        return made
+
+    def add_volume(self, claim: str, namespace: str = "default", *, gib: int = 8, keep: bool = False) -> Object:
+        """Add a claim, the PersistentVolume that fulfils it, and its EBS volume.
+
+        Args:
+            claim: name of the PersistentVolumeClaim.
+            namespace: of the claim.
+            gib: size.
+            keep: reclaim policy Retain instead of Delete.
+        """
+        name = f"pvc-{uid(f'{namespace}/{claim}')}"
+        zone = next(each["metadata"]["labels"]["topology.kubernetes.io/zone"] for each in self.state.list("nodes"))
+        tags = {
+            "CSIVolumeName": name,
+            "KubernetesCluster": self.cluster,
+            "Name": f"{self.cluster}-dynamic-{name}",
+            "ebs.csi.aws.com/cluster": "true",
+            f"kubernetes.io/cluster/{self.cluster}": "owned",
+            "kubernetes.io/created-for/pv/name": name,
+            "kubernetes.io/created-for/pvc/name": claim,
+            "kubernetes.io/created-for/pvc/namespace": namespace,
+        }
+        volume = self._ec2.create_volume(
+            AvailabilityZone=zone, Size=gib, VolumeType="gp3", Encrypted=True, TagSpecifications=_tags("volume", tags)
+        )["VolumeId"]
+        capacity = {"storage": f"{gib}Gi"}
+        shared = {"accessModes": ["ReadWriteOnce"], "storageClassName": "gp3", "volumeMode": "Filesystem"}
+        self.state.put(
+            "persistentvolumeclaims",
+            {
+                "metadata": {"name": claim, "namespace": namespace},
+                "spec": {**shared, "resources": {"requests": capacity}, "volumeName": name},
+                "status": {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": capacity},
+            },
+        )
+        requirement = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+        return self.state.put(
+            "persistentvolumes",
+            {
+                "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"}},
+                "spec": {
+                    **shared,
+                    "capacity": capacity,
+                    "claimRef": {"kind": "PersistentVolumeClaim", "name": claim, "namespace": namespace},
+                    "csi": {"driver": "ebs.csi.aws.com", "fsType": "ext4", "volumeHandle": volume},
+                    "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}},
+                    "persistentVolumeReclaimPolicy": "Retain" if keep else "Delete",
+                },
+                "status": {"phase": "Bound"},
+            },
+        )
+
+    def route(self, node: str, pods: str) -> None:
+        """Lead the packets for a node's pods to its instance, by a route of the cluster's table."""
+        self._ec2.create_route(RouteTableId=self.route_table, DestinationCidrBlock=pods, InstanceId=node)
+
+    def forget(self, node: str) -> None:
+        """Remove a node whose instance is gone, with what ran on it and the route to its pods."""
+        found = self.state.get("nodes", node)
+        forget(self.state, node)
+        # The table goes with its stack, and the route with the table.
+        with contextlib.suppress(ClientError):
+            if found:
+                pods = found["spec"]["podCIDR"]
+                self._ec2.delete_route(RouteTableId=self.route_table, DestinationCidrBlock=pods)
+
+    @property
+    def _ec2(self) -> Any:
+        return client("ec2", self.region)
+
+    def _balance(self, service: Object) -> None:
+        metadata = service["metadata"]
+        name = balancer(service)
+        metadata["finalizers"] = [CLEANUP]
+        tags = {
+            "KubernetesCluster": self.cluster,
+            f"kubernetes.io/cluster/{self.cluster}": "owned",
+            "kubernetes.io/service-name": f"{metadata['namespace']}/{metadata['name']}",
+        }
+        listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+        vpc, subnets = self._network()
+        ports = [int(each["port"]) for each in service["spec"]["ports"]]
+        group = ""
+        if _network(service):
+            elbv2 = client("elbv2", self.region)
+            made = elbv2.create_load_balancer(Name=name, Subnets=subnets, Type="network", Tags=listed)["LoadBalancers"]
+            host = made[0]["DNSName"]
+            for port in ports:
+                target = elbv2.create_target_group(
+                    Name=f"k8s-{name[:20]}-{port}", Protocol="TCP", Port=port, VpcId=vpc, Tags=listed
+                )["TargetGroups"][0]["TargetGroupArn"]
+                forward = [{"Type": "forward", "TargetGroupArn": target}]
+                elbv2.create_listener(
+                    LoadBalancerArn=made[0]["LoadBalancerArn"], Protocol="TCP", Port=port, DefaultActions=forward
+                )
+        else:
+            text = f"Security group for Kubernetes ELB {name} ({tags['kubernetes.io/service-name']})"
+            group = self._ec2.create_security_group(
+                GroupName=f"k8s-elb-{name}", Description=text, VpcId=vpc,
+                TagSpecifications=_tags("security-group", tags),
+            )["GroupId"]  # fmt: skip
+            for own in self._own_groups(vpc):
+                self._ec2.authorize_security_group_ingress(GroupId=own, IpPermissions=_from(group))
+            listeners = [
+                {"Protocol": "TCP", "LoadBalancerPort": port, "InstanceProtocol": "TCP", "InstancePort": 30080}
+                for port in ports
+            ]
+            host = client("elb", self.region).create_load_balancer(
+                LoadBalancerName=name, Listeners=listeners, Subnets=subnets, SecurityGroups=[group], Tags=listed
+            )["DNSName"]
+        # moto's balancers have no interfaces; AWS' keep their subnets and security groups from being deleted by them.
+        for subnet in subnets:
+            groups = {"Groups": [group]} if group else {}
+            self._ec2.create_network_interface(SubnetId=subnet, Description=_description(service), **groups)
+        service["status"] = {"loadBalancer": {"ingress": [{"hostname": host}]}}
+
+    def _unbalance(self, service: Object) -> None:
+        name = balancer(service)
+        vpc, _ = self._network()
+        if _network(service):
+            elbv2 = client("elbv2", self.region)
+            arn = elbv2.describe_load_balancers(Names=[name])["LoadBalancers"][0]["LoadBalancerArn"]
+            targets = elbv2.describe_target_groups(LoadBalancerArn=arn)["TargetGroups"]
+            elbv2.delete_load_balancer(LoadBalancerArn=arn)
+            for each in targets:
+                elbv2.delete_target_group(TargetGroupArn=each["TargetGroupArn"])
+        else:
+            client("elb", self.region).delete_load_balancer(LoadBalancerName=name)
+        interfaces = self._ec2.describe_network_interfaces(
+            Filters=[{"Name": "description", "Values": [_description(service)]}]
+        )["NetworkInterfaces"]
+        for each in interfaces:
+            self._ec2.delete_network_interface(NetworkInterfaceId=each["NetworkInterfaceId"])
+        named = [{"Name": "group-name", "Values": [f"k8s-elb-{name}"]}]
+        for each in self._ec2.describe_security_groups(Filters=named)["SecurityGroups"]:
+            for own in self._own_groups(vpc):
+                self._ec2.revoke_security_group_ingress(GroupId=own, IpPermissions=_from(each["GroupId"]))
+            self._ec2.delete_security_group(GroupId=each["GroupId"])
+
+    def _discard(self, volume: Object) -> None:
+        claim = volume["spec"].get("claimRef", {})
+        self.state.remove("persistentvolumeclaims", claim.get("name", ""), claim.get("namespace", ""))
+        if volume["spec"].get("persistentVolumeReclaimPolicy") == "Retain":
+            volume["status"] = {"phase": "Released"}
+            return
+        self._ec2.delete_volume(VolumeId=volume["spec"]["csi"]["volumeHandle"])
+        self.state.remove("persistentvolumes", volume["metadata"]["name"])
+
+    def _finish(self, work: Callable[[], None], kind: str, name: str, namespace: str) -> None:
+        try:
+            work()
+        except ClientError as error:
+            # As the controller does: it says so, and the object stays.
+            self.state.put(
+                "events",
+                {
+                    "metadata": {"name": f"{name}.failed", "namespace": namespace or "default"},
+                    "involvedObject": {"kind": kind, "name": name, "namespace": namespace},
+                    "reason": "SyncLoadBalancerFailed" if kind == "services" else "VolumeFailedDelete",
+                    "message": str(error),
+                    "type": "Warning",
+                },
+            )
+        else:
+            self.state.remove(kind, name, namespace)
+
+    def _volume_of(self, namespace: str, claim: str) -> Object | None:
+        wanted = (namespace, claim)
+        for each in self.state.list("persistentvolumes"):
+            reference = each["spec"].get("claimRef", {})
+            if (reference.get("namespace"), reference.get("name")) == wanted:
+                return each
+        return None
+
+    def _network(self) -> tuple[str, list[str]]:
+        [table] = self._ec2.describe_route_tables(RouteTableIds=[self.route_table])["RouteTables"]
+        return str(table["VpcId"]), [each["SubnetId"] for each in table["Associations"] if "SubnetId" in each]
+
+    def _own_groups(self, vpc: str) -> list[str]:
+        """The groups that carry the cluster's tag and are no balancer's: the controller lets balancers through them."""
+        filters = [
+            {"Name": "vpc-id", "Values": [vpc]},
+            {"Name": "tag-key", "Values": [f"kubernetes.io/cluster/{self.cluster}"]},
+        ]
+        found = self._ec2.describe_security_groups(Filters=filters)["SecurityGroups"]
+        return [each["GroupId"] for each in found if not each["GroupName"].startswith("k8s-elb-")]
+
+
+def balancer(service: Object) -> str:
+    """Return the name of a Service's balancer: `a` and its uid, cut to the 32 characters that AWS takes."""
+    return f"a{service['metadata']['uid'].replace('-', '')}"[:32]
+
+
+def _description(service: Object) -> str:
+    return f"ELB {'net/' if _network(service) else ''}{balancer(service)}"
+
+
+def _network(service: Object) -> bool:
+    annotations = service["metadata"].get("annotations") or {}
+    return str(annotations.get(BALANCER_TYPE, "")).startswith("nlb")
+
+
+def _tags(kind: str, tags: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
+
+
+def _from(group: str) -> list[dict[str, Any]]:
+    return [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]

@@ -1,0 +1,144 @@
+"""The objects that a new cluster and its nodes bring into the Kubernetes API, as kubeadm and the kubelets make them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cfngen.sandbox.kubernetes_state import SYSTEM, KubernetesState, Object, suffix, uid
+
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """What a node tells of itself when it registers.
+
+    Attributes:
+        name: the instance's id, under which our nodes register.
+        pod_cidr: range of its pods.
+        versions: of `containerd`, and what else `nodeInfo` says.
+    """
+
+    name: str
+    zone: str
+    instance_type: str
+    architecture: str
+    address: str
+    public_address: str
+    pod_cidr: str
+    master: bool
+    os_image: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def register(state: KubernetesState, node: NodeFacts) -> None:
+    """Add a node as its kubelet and the cloud controller manager make it: not Ready yet."""
+    region = node.zone.rstrip("abcdefgh")
+    labels = {
+        "beta.kubernetes.io/arch": node.architecture,
+        "beta.kubernetes.io/instance-type": node.instance_type,
+        "beta.kubernetes.io/os": "linux",
+        "kubernetes.io/arch": node.architecture,
+        "kubernetes.io/hostname": node.name,
+        "kubernetes.io/os": "linux",
+        "node.kubernetes.io/instance-type": node.instance_type,
+        "topology.kubernetes.io/region": region,
+        "topology.kubernetes.io/zone": node.zone,
+        **({CONTROL_PLANE: ""} if node.master else {}),
+    }
+    host = "ip-" + node.address.replace(".", "-")
+    addresses = {"InternalIP": node.address, "ExternalIP": node.public_address, "Hostname": node.name}
+    addresses["InternalDNS"] = f"{host}.{'ec2' if region == 'us-east-1' else region + '.compute'}.internal"
+    info = {
+        "architecture": node.architecture,
+        "bootID": uid(f"boot {node.name}"),
+        "containerRuntimeVersion": f"containerd://{node.versions.get('containerd', '')}",
+        "kernelVersion": "6.8.0-1021-aws",
+        "kubeProxyVersion": f"v{state.version}",
+        "kubeletVersion": f"v{state.version}",
+        "machineID": uid(node.name).replace("-", ""),
+        "operatingSystem": "linux",
+        "osImage": node.os_image,
+        "systemUUID": uid(f"system {node.name}"),
+    }
+    room = {"cpu": "2", "ephemeral-storage": "20134592Ki", "memory": "3931516Ki", "pods": "110"}
+    pressures = {
+        "MemoryPressure": "KubeletHasSufficientMemory",
+        "DiskPressure": "KubeletHasNoDiskPressure",
+        "PIDPressure": "KubeletHasSufficientPID",
+    }
+    time = state.time()
+    state.put(
+        "nodes",
+        {
+            "metadata": {"name": node.name, "labels": labels, "annotations": {}},
+            "spec": {
+                "podCIDR": node.pod_cidr,
+                "podCIDRs": [node.pod_cidr],
+                "providerID": f"aws:///{node.zone}/{node.name}",
+                "taints": [{"key": CONTROL_PLANE, "effect": "NoSchedule"}] if node.master else [],
+            },
+            "status": {
+                "addresses": [{"type": key, "address": value} for key, value in addresses.items() if value],
+                "allocatable": room,
+                "capacity": room,
+                "conditions": [
+                    {"type": key, "status": "False", "reason": reason, "lastTransitionTime": time}
+                    for key, reason in pressures.items()
+                ],
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+                "nodeInfo": info,
+            },
+        },
+    )
+    state.set_ready(node.name, False)
+    state.add_pod(f"kube-proxy-{suffix(node.name)}", node.name, labels={"k8s-app": "kube-proxy"})
+
+
+def found_cluster(state: KubernetesState, service_address: str, dns_address: str) -> None:
+    """Add what `kubeadm init` leaves in a new cluster beside its nodes and their pods."""
+    for name in ("default", "kube-node-lease", "kube-public", SYSTEM):
+        state.put("namespaces", {"metadata": {"name": name}, "status": {"phase": "Active"}})
+    ports = {"kubernetes": ("default", service_address, 443), "kube-dns": (SYSTEM, dns_address, 53)}
+    for name, (namespace, address, port) in ports.items():
+        spec = {"type": "ClusterIP", "clusterIP": address, "clusterIPs": [address], "ports": [{"port": port}]}
+        state.put("services", {"metadata": {"name": name, "namespace": namespace}, "spec": spec, "status": {}})
+    for number in range(2):
+        state.add_pod(f"coredns-7c65d6cfc9-{suffix(f'coredns {number}')}", labels={"k8s-app": "kube-dns"})
+
+
+def start_control_plane(state: KubernetesState, node: str) -> None:
+    """Add the pods of a master: those of its manifests."""
+    for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
+        state.add_pod(f"{name}-{node}", node, labels={"component": name, "tier": "control-plane"})
+
+
+def start_addons(state: KubernetesState, node: str, manifests: list[Object]) -> None:
+    """Add a master's pods of the DaemonSets that the boot program applies."""
+    for each in manifests:
+        if each["kind"] == "DaemonSet":
+            name = each["metadata"]["name"]
+            state.put("daemonsets", each)
+            state.add_pod(f"{name}-{suffix(node + name)}", node, labels=each["spec"]["selector"]["matchLabels"])
+
+
+def schedule(state: KubernetesState) -> None:
+    """Let Pending pods run on the nodes that take them."""
+    takers = [each["metadata"]["name"] for each in state.list("nodes") if not each["spec"].get("taints")]
+    for number, pod in enumerate(each for each in state.list("pods") if each["status"]["phase"] == "Pending"):
+        if takers:
+            metadata = pod["metadata"]
+            state.add_pod(metadata["name"], takers[number % len(takers)], labels=metadata.get("labels"))
+
+
+def forget(state: KubernetesState, node: str) -> None:
+    """Remove a node and what ran on it; what a Deployment made is Pending until another node takes it."""
+    state.remove("nodes", node)
+    for pod in state.list("pods"):
+        metadata = pod["metadata"]
+        if pod["spec"].get("nodeName") == node:
+            state.remove("pods", metadata["name"], metadata["namespace"])
+            if metadata["name"].startswith("coredns-"):
+                state.add_pod(metadata["name"], labels=metadata["labels"])
+    schedule(state)

@@ -1,0 +1,172 @@
+"""What the Kubernetes API of a cluster holds: plain objects by kind, namespace and name.
+
+Tests change them as they like: `state.get("nodes", name)["spec"]…`, `state.put("services", {…})`.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Object = dict[str, Any]
+SYSTEM = "kube-system"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of objects: its API group and version, its name, and whether its objects lie in namespaces."""
+
+    group: str
+    version: str
+    name: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """Group and version as objects say them."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+KINDS: Mapping[str, Kind] = {
+    "configmaps": Kind("", "v1", "ConfigMap"),
+    "events": Kind("", "v1", "Event"),
+    "namespaces": Kind("", "v1", "Namespace", namespaced=False),
+    "nodes": Kind("", "v1", "Node", namespaced=False),
+    "persistentvolumeclaims": Kind("", "v1", "PersistentVolumeClaim"),
+    "persistentvolumes": Kind("", "v1", "PersistentVolume", namespaced=False),
+    "pods": Kind("", "v1", "Pod"),
+    "secrets": Kind("", "v1", "Secret"),
+    "serviceaccounts": Kind("", "v1", "ServiceAccount"),
+    "services": Kind("", "v1", "Service"),
+    "daemonsets": Kind("apps", "v1", "DaemonSet"),
+    "deployments": Kind("apps", "v1", "Deployment"),
+    "replicasets": Kind("apps", "v1", "ReplicaSet"),
+    "statefulsets": Kind("apps", "v1", "StatefulSet"),
+    "ingressclasses": Kind("networking.k8s.io", "v1", "IngressClass", namespaced=False),
+    "ingresses": Kind("networking.k8s.io", "v1", "Ingress"),
+    "networkpolicies": Kind("networking.k8s.io", "v1", "NetworkPolicy"),
+    "poddisruptionbudgets": Kind("policy", "v1", "PodDisruptionBudget"),
+    "storageclasses": Kind("storage.k8s.io", "v1", "StorageClass", namespaced=False),
+    "volumeattachments": Kind("storage.k8s.io", "v1", "VolumeAttachment", namespaced=False),
+}
+
+
+class KubernetesState:
+    """The objects of one cluster.
+
+    Args:
+        now: the time, for what objects say of their age.
+        version: Kubernetes' version, e.g. `1.36.3`.
+    """
+
+    def __init__(self, now: Callable[[], datetime.datetime], version: str) -> None:
+        self.now = now
+        self.version = version
+        self._objects: dict[str, dict[tuple[str, str], Object]] = {kind: {} for kind in KINDS}
+        self._changes = 0
+
+    @property
+    def resource_version(self) -> str:
+        """Version of the newest change."""
+        return str(self._changes)
+
+    def put(self, kind: str, item: Mapping[str, Any]) -> Object:
+        """Create or replace an object; what the API server would fill in is filled in."""
+        made: Object = copy.deepcopy(dict(item))
+        metadata = made.setdefault("metadata", {})
+        if KINDS[kind].namespaced:
+            metadata.setdefault("namespace", "default")
+        self._changes += 1
+        metadata.setdefault("uid", uid(f"{kind} {metadata['name']} {self._changes}"))
+        metadata.setdefault("creationTimestamp", self.time())
+        metadata["resourceVersion"] = str(self._changes)
+        self._objects[kind][metadata.get("namespace", ""), metadata["name"]] = made
+        return made
+
+    def get(self, kind: str, name: str, namespace: str = "") -> Object | None:
+        """Return an object, not a copy of it: who changes it changes what the API shows."""
+        return self._objects[kind].get((namespace, name))
+
+    def remove(self, kind: str, name: str, namespace: str = "") -> None:
+        """Remove an object, if it is there."""
+        self._changes += 1
+        self._objects[kind].pop((namespace, name), None)
+
+    def list(self, kind: str, namespace: str = "") -> list[Object]:
+        """Return the objects of a kind, of one namespace or of all, sorted as the API server does."""
+        found = self._objects[kind].items()
+        return [item for key, item in sorted(found, key=lambda each: each[0]) if not namespace or key[0] == namespace]
+
+    def time(self, later: float = 0) -> str:
+        """Return the time, or that in some seconds, as objects write it."""
+        moment = self.now() + datetime.timedelta(seconds=later)
+        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def set_ready(self, node: str, ready: bool, reason: str = "", message: str = "") -> None:
+        """Make a node Ready, or not Ready for a reason."""
+        found = self._objects["nodes"]["", node]
+        status = "True" if ready else "Unknown" if reason == "NodeStatusUnknown" else "False"
+        reason = reason or ("KubeletReady" if ready else "KubeletNotReady")
+        message = message or ("kubelet is posting ready status" if ready else "container runtime network not ready")
+        taints = [each for each in found["spec"].get("taints", []) if each["key"] != "node.kubernetes.io/not-ready"]
+        if not ready:
+            taints.append({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"})
+        found["spec"]["taints"] = taints
+        others = [each for each in found["status"]["conditions"] if each["type"] != "Ready"]
+        found["status"]["conditions"] = [*others, self._condition("Ready", status, reason, message)]
+
+    def set_waiting(self, pod: str, reason: str, message: str = "", restarts: int = 5) -> None:
+        """Let a container of a system pod wait, e.g. in CrashLoopBackOff."""
+        found = self._objects["pods"][SYSTEM, pod]
+        [container] = found["status"]["containerStatuses"]
+        state = {"waiting": {"reason": reason, "message": message}}
+        container |= {"ready": False, "started": False, "restartCount": restarts, "state": state}
+        others = [each for each in found["status"]["conditions"] if each["type"] not in ("Ready", "ContainersReady")]
+        found["status"]["conditions"] = [
+            *others,
+            *(self._condition(each, "False", "ContainersNotReady") for each in ("ContainersReady", "Ready")),
+        ]
+
+    def add_pod(self, name: str, node: str = "", *, labels: Mapping[str, str] | None = None, image: str = "") -> Object:
+        """Add a system pod: Running on a node, or Pending where no node takes it."""
+        container = name.split("-" + node)[0] if node else name
+        status: Object = {"phase": "Pending", "conditions": [self._condition("PodScheduled", "False", "Unschedulable")]}
+        if node:
+            ready = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+            running: Object = {
+                "name": container, "ready": True, "started": True, "restartCount": 0, "image": image, "imageID": "",
+                "state": {"running": {"startedAt": self.time()}}, "lastState": {},
+            }  # fmt: skip
+            status = {
+                "phase": "Running",
+                "startTime": self.time(),
+                "conditions": [self._condition(each, "True") for each in ready],
+                "containerStatuses": [running],
+            }
+        spec: Object = {
+            "containers": [{"name": container, "image": image}],
+            "priorityClassName": "system-node-critical",
+        }
+        if node:
+            spec["nodeName"] = node
+        metadata: Object = {"name": name, "namespace": SYSTEM, "labels": dict(labels or {})}
+        return self.put("pods", {"metadata": metadata, "spec": spec, "status": status})
+
+    def _condition(self, type_: str, status: str, reason: str = "", message: str = "") -> Object:
+        said = {key: value for key, value in {"reason": reason, "message": message}.items() if value}
+        return {"type": type_, "status": status, "lastTransitionTime": self.time(), **said}
+
+
+def uid(text: str) -> str:
+    """Return a unique id in the form of Kubernetes' that follows from a text."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:32]))
+
+
+def suffix(text: str) -> str:
+    """Return five characters as Kubernetes appends to the names of pods, following from a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:5]

@@ -1,0 +1,160 @@
+"""The instances of the account: who runs, what they say, and what becomes of their nodes when they are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+
+from botocore.exceptions import ClientError
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.ec2.models import ec2_backends
+
+from cfngen.sandbox import user_data
+from cfngen.sandbox.boot import Boot, Instance, Program, Script
+from cfngen.sandbox.cloudformation import CloudFormation, Launched, client
+from cfngen.sandbox.cluster import KubernetesCluster
+
+# After so many seconds of silence the controller manager calls a node not Ready; after so many more the cloud
+# controller manager has asked EC2, which knows no such instance, and the node is forgotten.
+SILENCE = 40.0
+FORGOTTEN = 50.0
+GROUP_TAG = "aws:autoscaling:groupName"
+
+
+@dataclass
+class _Trouble:
+    """A script for some of the instances of a group."""
+
+    resource: str
+    script: Script
+    times: float
+
+
+class Machines:
+    """Every instance that a stack's Auto Scaling groups have launched; what is called for each of them.
+
+    Args:
+        region: of the account.
+        console: told of an instance's id and all that it has written to its console, whenever it writes.
+    """
+
+    def __init__(self, region: str, console: Callable[[str, str], None] = lambda instance, text: None) -> None:
+        self.region = region
+        self.console = console
+        self.cloud: CloudFormation
+        self.disks: dict[str, KubernetesCluster] = {}
+        self.clusters: dict[str, KubernetesCluster] = {}
+        self.instances: dict[str, Instance] = {}
+        self._troubles: list[_Trouble] = []
+        self._gone: dict[str, float] = {}
+        self._foreign: set[str] = set()
+
+    def __call__(self, launched: Launched) -> None:
+        """Begin to boot an instance, unless it does so already or its user data is not ours."""
+        if launched.instance_id in self.instances or launched.instance_id in self._foreign:
+            return
+        self._see(self._running())
+        ec2 = client("ec2", self.region)
+        answer = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
+        told = user_data.read(answer.get("UserData", {}).get("Value", ""))
+        if told is None:
+            self._foreign.add(launched.instance_id)
+            return
+        [found] = ec2.describe_instances(InstanceIds=[launched.instance_id])["Reservations"][0]["Instances"]
+        instance = Instance(
+            id=launched.instance_id,
+            zone=found["Placement"]["AvailabilityZone"],
+            type=found["InstanceType"],
+            address=found.get("PrivateIpAddress", ""),
+            public_address=found.get("PublicIpAddress", ""),
+            image=self._image(found["ImageId"]),
+            told=told,
+            group=launched.group,
+            number=len(self.instances),
+            launched=self.cloud.clock.now,
+        )
+        self.instances[instance.id] = instance
+        self._continue(instance, Program(self, instance).boot())
+
+    def fail(self, resource: str, step: str, message: str, *, hint: str = "", times: float = float("inf")) -> None:
+        """Let instances of a group fail at a step.
+
+        Args:
+            resource: logical id of the Auto Scaling group.
+            step: name of the step, e.g. `downloads`.
+            message: why.
+            hint: what to do about it; where the log is, if empty.
+            times: how many instances.
+        """
+        script = Script(step, message, hint) if hint else Script(step, message)
+        self._troubles.append(_Trouble(resource, script, times))
+
+    def hang(self, resource: str, step: str, *, times: float = float("inf")) -> None:
+        """Let instances of a group come to a halt at a step, without a word."""
+        self._troubles.append(_Trouble(resource, Script(step), times))
+
+    def heal(self) -> None:
+        """Let instances that are launched from now on boot without trouble."""
+        self._troubles.clear()
+
+    def script(self, instance: Instance) -> Script | None:
+        """Return what is to go wrong on an instance."""
+        for each in self._troubles:
+            if each.resource == instance.told.references["resource"] and each.times > 0:
+                each.times -= 1
+                return each.script
+        return None
+
+    def say(self, instance: Instance, line: str) -> None:
+        """Write a line on an instance's console."""
+        instance.console.append(line)
+        self.console(instance.id, "\r\n".join([*instance.console, ""]))
+
+    def answering(self, cluster: KubernetesCluster) -> bool:
+        """Return whether a master of the cluster runs."""
+        return bool(cluster.master) and cluster.master not in self._gone
+
+    def look(self) -> None:
+        """See which instances have gone or come without CloudFormation's doing, and let the clusters notice."""
+        running = self._running()
+        self._see(running)
+        if unknown := sorted(running - self.instances.keys() - self._foreign):
+            answer = client("ec2", self.region).describe_instances(InstanceIds=unknown)
+            for each in (each for reservation in answer["Reservations"] for each in reservation["Instances"]):
+                tags = {tag["Key"]: tag["Value"] for tag in each.get("Tags", [])}
+                self(Launched(each["InstanceId"], tags.get(GROUP_TAG, "")))
+
+    def _see(self, running: Set[str]) -> None:
+        for identifier in self.instances.keys() - running - self._gone.keys():
+            self._gone[identifier] = self.cloud.clock.now
+        for cluster in self.clusters.values():
+            if self.answering(cluster):
+                self._notice(cluster)
+
+    def _notice(self, cluster: KubernetesCluster) -> None:
+        now = self.cloud.clock.now
+        for node in cluster.state.list("nodes"):
+            name = node["metadata"]["name"]
+            silent = now - self._gone.get(name, now)
+            if silent >= FORGOTTEN:
+                cluster.controllers.forget(name)
+            elif silent >= SILENCE:
+                cluster.state.set_ready(name, False, "NodeStatusUnknown", "Kubelet stopped posting node status.")
+
+    def _continue(self, instance: Instance, boot: Boot) -> None:
+        if instance.id in self._running():
+            seconds = next(boot, None)
+            if seconds is not None:
+                self.cloud.clock.later(seconds, lambda: self._continue(instance, boot))
+
+    def _running(self) -> set[str]:
+        """Instances that run; from moto itself, as each step of each boot asks and EC2's answer takes long to write."""
+        instances = ec2_backends[DEFAULT_ACCOUNT_ID][self.region].all_instances()
+        return {each.id for each in instances if each.state in ("pending", "running")}
+
+    def _image(self, identifier: str) -> str:
+        try:
+            images = client("ec2", self.region).describe_images(ImageIds=[identifier])["Images"]
+        except ClientError:
+            return ""
+        return str(images[0].get("Description") or images[0].get("Name") or "") if images else ""

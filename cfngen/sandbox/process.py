@@ -1,0 +1,249 @@
+"""The sandbox as a process in the background: started, found again by later commands, stopped.
+
+The state file, and the log beside it, are in `$XDG_STATE_HOME/cfngen` or `~/.local/state/cfngen`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cfngen.errors import CfngenError
+from cfngen.sandbox.contact import SPEED, SandboxClock, SandboxGoneError, State, ask, clusters
+
+NEEDED = ("moto", "flask", "flask_cors", "werkzeug")
+POLL = 0.05  # seconds
+START = 60.0  # seconds until it must answer
+BUSY = 10.0  # seconds until one that is found must have answered
+STOP = 5.0  # seconds until it must have ended
+LINES = 12  # of the log, in an error
+IDLE = 3600.0
+# Settings of the caller that must not reach it: it is an account of its own, and calls nobody.
+FOREIGN = ("AWS_", "BOTO", "MOTO_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+
+
+class SandboxMissingError(CfngenError):
+    """The packages that the sandbox needs are not installed."""
+
+
+class SandboxStartError(CfngenError):
+    """The sandbox did not come up."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A sandbox that answers.
+
+    Attributes:
+        state: endpoint, process, token, speed.
+        file: the state file.
+    """
+
+    state: State
+    file: Path
+
+    @property
+    def endpoint(self) -> str:
+        """Where AWS' APIs answer."""
+        return self.state.endpoint
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self.state.pid
+
+    @property
+    def log(self) -> Path:
+        """Its log file."""
+        return self.file.with_suffix(".log")
+
+    @property
+    def kubernetes(self) -> Mapping[str, str]:
+        """Where each cluster's API answers now, by the address that its stack's outputs name."""
+        return clusters(ask(self.state))
+
+    @property
+    def fault(self) -> str:
+        """What went wrong in the sandbox itself, e.g. something in a template that it does not know."""
+        return str(ask(self.state)["fault"])
+
+    def clock(self) -> SandboxClock:
+        """Return a clock that shows its time."""
+        return SandboxClock(self.state)
+
+    def session(self, region: str) -> Any:
+        """Return a boto3 session whose clients talk to it."""
+        from cfngen.sandbox.session import session
+
+        return session(self.endpoint, region)
+
+    def fail(self, region: str, resource: str, step: str, message: str, hint: str = "", times: int = 0) -> None:
+        """Let instances that are launched from now on fail to boot.
+
+        Args:
+            region: of the cluster.
+            resource: logical id of their Auto Scaling group.
+            step: of the boot program, e.g. `downloads`.
+            message: why; if empty they hang.
+            hint: what to do about it.
+            times: how many instances; 0 means every one.
+        """
+        ask(self.state, region=region, resource=resource, step=step, message=message, hint=hint, times=times)
+
+    def heal(self, region: str) -> None:
+        """Let instances that are launched from now on boot without trouble."""
+        ask(self.state, region=region, step="")
+
+
+def start(environ: Mapping[str, str], speed: float = SPEED, idle: float = IDLE) -> Running:
+    """Return the sandbox that runs, or start one.
+
+    Args:
+        environ: the environment: where the state file is, and what the process sees.
+        speed: simulated seconds in a second, of a new one.
+        idle: seconds without a request after which a new one ends.
+
+    Raises:
+        SandboxMissingError: its packages are not installed.
+        SandboxStartError: it did not come up.
+    """
+    file = state_file(environ)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _alone(file.with_suffix(".lock")):
+        if found := running(environ):
+            return found
+        _check_packages()
+        file.unlink(missing_ok=True)
+        pid = _spawn(environ, file, ["--speed", str(speed), "--idle", str(idle)])
+        return _await(pid, file)
+
+
+def running(environ: Mapping[str, str]) -> Running | None:
+    """Return the sandbox that runs; nothing if the state file is missing or what it names is gone."""
+    file = state_file(environ)
+    state = State.read(file)
+    if state is None or not _alive(state.pid):
+        return None
+    try:
+        ask(state, patience=BUSY)
+    except SandboxGoneError:
+        return None
+    return Running(state, file)
+
+
+def stop(environ: Mapping[str, str]) -> bool:
+    """End the sandbox and everything in it; return whether there was one."""
+    found = running(environ)
+    state_file(environ).unlink(missing_ok=True)
+    if found is None:
+        return False
+    _end(found.pid)
+    return True
+
+
+def state_file(environ: Mapping[str, str]) -> Path:
+    """Return the path of the state file."""
+    # The XDG Base Directory Specification has relative paths ignored.
+    base = environ.get("XDG_STATE_HOME", "")
+    home = environ.get("HOME") or str(Path("~").expanduser())
+    folder = Path(base) if base.startswith("/") else Path(home) / ".local" / "state"
+    return folder / "cfngen" / "sandbox.json"
+
+
+def _check_packages() -> None:
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise SandboxMissingError(
+            f"the sandbox needs packages that are not installed: {', '.join(missing)}",
+            hint="install them with: pip install 'cfngen[sandbox]'",
+        )
+
+
+def _spawn(environ: Mapping[str, str], file: Path, options: list[str]) -> int:
+    """Start the process, detached from this one and its terminal; return its number."""
+    package = Path(__file__).parents[2]
+    path = [str(package), *filter(None, [environ.get("PYTHONPATH", "")])]
+    inherited = {key: value for key, value in environ.items() if not key.startswith(FOREIGN)}
+    own = {
+        **inherited,
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "PYTHONPATH": os.pathsep.join(path),
+    }
+    log = os.open(file.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        return os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-m", "cfngen.sandbox.server", "--state", str(file), *options],
+            own,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, log, 1),
+                (os.POSIX_SPAWN_DUP2, log, 2),
+            ],
+            setsid=True,
+        )
+    finally:
+        os.close(log)
+
+
+def _await(pid: int, file: Path) -> Running:
+    """Return the sandbox once it answers."""
+    deadline = time.monotonic() + START
+    while _alive(pid) and time.monotonic() < deadline:
+        state = State.read(file)
+        if state and state.pid == pid:
+            with contextlib.suppress(SandboxGoneError):
+                ask(state)
+                return Running(state, file)
+        time.sleep(POLL)
+    ended = not _alive(pid)
+    _end(pid)
+    log = file.with_suffix(".log")
+    last = "\n".join(log.read_text("utf-8", errors="replace").splitlines()[-LINES:])
+    how = "ended before it answered" if ended else f"did not answer within {START:.0f} seconds"
+    raise SandboxStartError(f"the sandbox {how}; the end of {log}:\n{last}", hint=f"see all of {log}")
+
+
+def _alive(pid: int) -> bool:
+    # A child of this process stays in the table until somebody asks for its end.
+    with contextlib.suppress(ChildProcessError):
+        return os.waitpid(pid, os.WNOHANG)[0] == 0
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return False  # somebody else's: the number has been given away
+    return True
+
+
+def _end(pid: int) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + STOP
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        while time.monotonic() < deadline:
+            if not _alive(pid):
+                return
+            time.sleep(POLL)
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Wait until no other command starts a sandbox."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,195 @@
+"""The sandbox on loopback: moto's services, our CloudFormation, and time that passes faster than the clock on the wall.
+
+    python -m cfngen.sandbox.server --state FILE [--speed N] [--idle SECONDS]
+
+It listens on 127.0.0.1 only, writes where into the state file, and ends after a while without requests, or when the
+state file is no longer its own. `process` starts and stops it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import logging
+import math
+import os
+import secrets
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import boto3
+from moto import mock_aws
+from moto.core.config import DefaultConfig
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from werkzeug.serving import make_server
+
+from cfngen.sandbox.api import serving
+from cfngen.sandbox.contact import HOST, PATH, SPEED, State, write
+from cfngen.sandbox.world import DURATIONS, World
+
+TICK = 0.05  # seconds of real time between two looks at the clock
+LONGEST = 1.0  # seconds of real time that may pass at once: a machine that was suspended must not skip hours
+GLANCE = 1.0  # seconds between two looks at the state file
+IDLE = 3600.0
+# Policies that AWS manages may be named in a cluster file. moto reads them at the first call of IAM, in two seconds.
+CONFIG: DefaultConfig = {"iam": {"load_aws_managed_policies": True}}
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class Sandbox:
+    """An account that is served; a world for each region.
+
+    Args:
+        worlds: by region; they share one lock.
+        application: moto's services.
+        speed: simulated seconds in a second.
+    """
+
+    def __init__(self, worlds: Mapping[str, World], application: Application, speed: float) -> None:
+        self.worlds = worlds
+        self.speed = speed
+        self.token = secrets.token_hex(16)
+        self.fault = ""
+        self.stopped = threading.Event()
+        self.used = time.monotonic()
+        self._application = application
+        [self._first, *_] = worlds.values()
+        self._server = make_server(HOST, 0, self.answer, threaded=True, request_handler=MotoRequestHandler)
+        self._threads = [
+            threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": TICK}, daemon=True),
+            threading.Thread(target=self._pass_time, daemon=True),
+        ]
+
+    @property
+    def endpoint(self) -> str:
+        """Where it answers, as a URL."""
+        return f"http://{HOST}:{self._server.server_port}"
+
+    def start(self) -> None:
+        """Answer, and let time pass."""
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """End both, and the clusters' APIs."""
+        self.stopped.set()
+        self._server.shutdown()
+        for thread in self._threads:
+            thread.join()
+        self._server.server_close()
+        for world in self.worlds.values():
+            world.close()
+
+    def answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer one request; no two at once, as moto does not expect it."""
+        self.used = time.monotonic()
+        with self._first.lock:
+            if environ["PATH_INFO"] == PATH:
+                return self._contact(environ, start_response)
+            return list(self._application(environ, start_response))
+
+    def report(self) -> dict[str, Any]:
+        """Return what clients of the sandbox want to know beside AWS' API."""
+        clusters = [
+            {"stack": each.stack, "region": region, "apiEndpoint": each.api_endpoint, "address": each.address}
+            for region, world in self.worlds.items()
+            if world.machines.instances
+            for each in world.listening()
+        ]
+        now = self._first.cloud.clock.time.isoformat()
+        return {"token": self.token, "clusters": clusters, "time": now, "speed": self.speed, "fault": self.fault}
+
+    def _contact(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        status = "200 OK"
+        if environ["REQUEST_METHOD"] == "POST":
+            asked = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
+            if asked.get("token") == self.token:
+                self._arrange(asked)
+            else:
+                status = "403 Forbidden"
+        body = json.dumps(self.report()).encode()
+        start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    def _arrange(self, asked: Mapping[str, Any]) -> None:
+        """Let instances of a group that are launched from now on fail to boot, hang, or boot again."""
+        machines = self.worlds[asked["region"]].machines
+        times = asked.get("times") or math.inf
+        if not asked.get("step"):
+            machines.heal()
+        elif asked.get("message"):
+            machines.fail(asked["resource"], asked["step"], asked["message"], hint=asked.get("hint", ""), times=times)
+        else:
+            machines.hang(asked["resource"], asked["step"], times=times)
+
+    def _pass_time(self) -> None:
+        last = time.monotonic()
+        while not self.stopped.wait(TICK):
+            now = time.monotonic()
+            seconds = min(now - last, LONGEST) * self.speed
+            last = now
+            for world in self.worlds.values():
+                self._advance(world, seconds)
+
+    def _advance(self, world: World, seconds: float) -> None:
+        try:
+            world.advance(seconds)
+        except Exception as error:  # noqa: BLE001 - time must go on for the other stacks; clients are told
+            self.fault = f"{type(error).__name__}: {error}"
+            sys.stderr.write(traceback.format_exc())
+
+
+@contextlib.contextmanager
+def sandbox(speed: float = SPEED) -> Iterator[Sandbox]:
+    """A new account in this process, answering on loopback until the end of the block."""
+    lock = threading.RLock()
+    regions = boto3.Session().get_available_regions("cloudformation")
+    # moto would bring a thousand images, and look through them again and again.
+    with mock.patch.dict(os.environ, {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}), mock_aws(config=CONFIG):
+        worlds = {region: World(region, lock=lock, durations=DURATIONS) for region in regions}
+        with serving({region: world.cloud for region, world in worlds.items()}) as served:
+            for world in worlds.values():
+                world.machines.console = served.gaps.console
+            application = served.wsgi(DomainDispatcherApplication(create_backend_app))
+            made = Sandbox(worlds, application, speed)
+            made.start()
+            try:
+                yield made
+            finally:
+                made.close()
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until there is nobody left to serve."""
+    parser = argparse.ArgumentParser(prog="python -m cfngen.sandbox.server")
+    parser.add_argument("--state", type=Path, required=True)
+    parser.add_argument("--speed", type=float, default=SPEED)
+    parser.add_argument("--idle", type=float, default=IDLE)
+    given = parser.parse_args(arguments)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    with sandbox(given.speed) as served:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: served.stopped.set())
+        own = State(served.endpoint, os.getpid(), served.token, served.speed)
+        write(given.state, own)
+        while not served.stopped.wait(GLANCE):
+            if State.read(given.state) != own or time.monotonic() - served.used > given.idle:
+                break
+        if State.read(given.state) == own:
+            given.state.unlink(missing_ok=True)
+    return 0
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stderr.flush()
+    os._exit(code)  # Python would take moto apart piece by piece, which takes seconds and helps nobody

@@ -1,0 +1,196 @@
+"""A whole account: CloudFormation, published images, instances that boot, Kubernetes clusters, and one lock."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+from moto import mock_aws
+
+from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client
+from cfngen.sandbox.cluster import KubernetesCluster
+from cfngen.sandbox.machines import Machines
+
+PUBLIC = "/aws/service/"
+# What the publishers' images are called, by what stands in the name of their public parameter, and their root device.
+PUBLISHERS = {
+    "/ubuntu/server/22.04": ("Ubuntu 22.04.5 LTS", "/dev/sda1"),
+    "/ubuntu/server/24.04": ("Ubuntu 24.04.3 LTS", "/dev/sda1"),
+    "/debian/release/12": ("Debian GNU/Linux 12 (bookworm)", "/dev/xvda"),
+    "/debian/release/13": ("Debian GNU/Linux 13 (trixie)", "/dev/xvda"),
+    "/al2023-": ("Amazon Linux 2023", "/dev/xvda"),
+}
+# Seconds that resources take to make: guesses, so that a newcomer sees a stack grow as stacks do. That an instance
+# profile takes longest of all, two minutes, is well known; here it takes a quarter of that.
+DURATIONS = {
+    "AWS::AutoScaling::AutoScalingGroup": 4.0,
+    "AWS::EC2::DHCPOptions": 12.0,
+    "AWS::EC2::EIP": 12.0,
+    "AWS::EC2::EIPAssociation": 2.0,
+    "AWS::EC2::InternetGateway": 15.0,
+    "AWS::EC2::KeyPair": 1.0,
+    "AWS::EC2::LaunchTemplate": 4.0,
+    "AWS::EC2::NetworkInterface": 4.0,
+    "AWS::EC2::Route": 3.0,
+    "AWS::EC2::RouteTable": 9.0,
+    "AWS::EC2::SecurityGroup": 6.0,
+    "AWS::EC2::SecurityGroupIngress": 1.0,
+    "AWS::EC2::Subnet": 4.0,
+    "AWS::EC2::SubnetRouteTableAssociation": 2.0,
+    "AWS::EC2::VPC": 11.0,
+    "AWS::EC2::VPCDHCPOptionsAssociation": 3.0,
+    "AWS::EC2::VPCGatewayAttachment": 3.0,
+    "AWS::EC2::Volume": 8.0,
+    "AWS::IAM::InstanceProfile": 30.0,
+    "AWS::IAM::Role": 16.0,
+    "AWS::KMS::Key": 18.0,
+    "AWS::SecretsManager::Secret": 2.0,
+}
+
+
+class Published(dict[str, str]):
+    """Parameter Store: the images that AWS' partners publish, each registered when somebody asks for it.
+
+    Args:
+        region: of the account.
+        others: further parameters, values by name.
+    """
+
+    def __init__(self, region: str, others: Mapping[str, str] | None = None) -> None:
+        super().__init__(others or {})
+        self._region = region
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or str(name).startswith(PUBLIC)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a parameter's value; dict's own method would not register the image."""
+        return self[name] if name in self else default  # noqa: SIM401 - this is that method
+
+    def __missing__(self, name: str) -> str:
+        if not name.startswith(PUBLIC):
+            raise KeyError(name)
+        known = (each for part, each in PUBLISHERS.items() if part in name)
+        description, device = next(known, (name, "/dev/xvda"))
+        self[name] = client("ec2", self._region).register_image(
+            Name=name.strip("/").replace("/", "-"),
+            Description=description,
+            Architecture="arm64" if "arm64" in name else "x86_64",
+            RootDeviceName=device,
+        )["ImageId"]
+        return self[name]
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where the API of a cluster answers on this machine.
+
+    Attributes:
+        stack: name of the root stack.
+        api_endpoint: the address that the stack's outputs name.
+        address: the one that answers.
+    """
+
+    stack: str
+    api_endpoint: str
+    address: str
+
+
+class World:
+    """One region of an account, within an open `mock_aws`.
+
+    Args:
+        region: where everything is.
+        parameters: Parameter Store beyond the public images, values by name.
+        console: told of an instance's id and of its console's text.
+        lock: that of the account, if it has other regions too.
+        durations: seconds that a resource of a type takes; nothing if left out.
+
+    Attributes:
+        cloud: CloudFormation.
+        machines: the instances, and what is to go wrong on them.
+        lock: held by whoever does anything here while other threads may.
+    """
+
+    def __init__(
+        self,
+        region: str,
+        *,
+        parameters: Mapping[str, str] | None = None,
+        console: Callable[[str, str], None] = lambda instance, text: None,
+        lock: AbstractContextManager[Any] | None = None,
+        durations: Mapping[str, float] | None = None,
+    ) -> None:
+        self.region = region
+        self.lock = lock or threading.RLock()
+        self.machines = Machines(region, console)
+        self.cloud = CloudFormation(region, instances=self.machines, durations=durations)
+        self.cloud.stored = Published(region, parameters)
+        self.machines.cloud = self.cloud
+
+    def advance(self, seconds: float) -> None:
+        """Let simulated time pass, and everything happen that is due in it."""
+        with self.lock:
+            self.cloud.advance(seconds)
+            if self.machines.instances:
+                self.machines.look()
+
+    @property
+    def clusters(self) -> list[KubernetesCluster]:
+        """Clusters whose master runs."""
+        with self.lock:
+            self.machines.look()
+            return [each for each in self.machines.clusters.values() if self.machines.answering(each)]
+
+    def cluster(self, name: str) -> KubernetesCluster:
+        """Return the cluster of a name.
+
+        Raises:
+            KeyError: none whose master runs
+        """
+        for each in self.clusters:
+            if each.name == name:
+                return each
+        raise KeyError(name)
+
+    def listening(self) -> list[Listening]:
+        """Return where the clusters' APIs answer; they listen from now on."""
+        with self.lock:
+            return [Listening(self._root(each), each.api_endpoint, self.address(each)) for each in self.clusters]
+
+    def address(self, cluster: KubernetesCluster) -> str:
+        """Return where a cluster's API answers; it listens from now on."""
+        return cluster.address(self.lock, lambda: self._up(cluster))
+
+    def close(self) -> None:
+        """Stop listening."""
+        for each in {id(each): each for each in self.machines.disks.values()}.values():
+            each.close()
+
+    def _up(self, cluster: KubernetesCluster) -> bool:
+        self.machines.look()
+        return self.machines.answering(cluster)
+
+    def _root(self, cluster: KubernetesCluster) -> str:
+        try:
+            return self.cloud.stack(cluster.references["stack"]).root.name
+        except ApiError:
+            return ""
+
+
+@contextlib.contextmanager
+def opened(region: str, **arguments: Any) -> Iterator[World]:
+    """A new account, or the one that is open already, with a world in it; see `World` for the arguments."""
+    # moto would bring a thousand images, and look through them again and again.
+    with mock.patch.dict(os.environ, {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}), mock_aws():
+        world = World(region, **arguments)
+        try:
+            yield world
+        finally:
+            world.close()

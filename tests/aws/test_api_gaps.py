@@ -1,0 +1,138 @@
+"""What moto lacks and a deployer asks for."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from cfngen.sandbox.api import Served, serving
+from cfngen.sandbox.cloudformation import CloudFormation
+
+REGION = "us-west-2"
+HERE = {"LocationConstraint": REGION}
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with serving(CloudFormation(REGION, stored={"/aws/service/canonical/ubuntu": "ami-1"})) as served:
+        yield served
+
+
+@functools.cache
+def session() -> boto3.Session:
+    """One for all tests, as it keeps the models of the services."""
+    return boto3.Session("AKIAOPERATOROPERATOR", "secret", region_name="us-west-2")
+
+
+def client(service: str) -> Any:
+    return session().client(service)
+
+
+def refusal(call: Any, **parameters: Any) -> tuple[str, int]:
+    with pytest.raises(ClientError) as caught:
+        call(**parameters)
+    response = caught.value.response
+    return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"]
+
+
+def test_the_console_shows_what_the_machine_wrote(served: Served) -> None:
+    ec2 = client("ec2")
+    image = ec2.register_image(Name="image")["ImageId"]
+    [instance] = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"]
+    assert "Output" not in ec2.get_console_output(InstanceId=instance["InstanceId"])
+    served.gaps.console(instance["InstanceId"], "cloud-init: failed <here>\n")
+    answer = ec2.get_console_output(InstanceId=instance["InstanceId"], Latest=True)
+    assert answer["Output"] == "cloud-init: failed <here>\n"
+    assert refusal(ec2.get_console_output, InstanceId="i-0000000000000000f")[0] == "InvalidInstanceID.NotFound"
+
+
+def test_quotas_that_a_cluster_meets(served: Served) -> None:
+    quotas = client("service-quotas")
+    for service, code in (("ec2", "L-1216C47A"), ("ec2", "L-0263D0A3"), ("vpc", "L-F678F1CE")):
+        assert quotas.get_service_quota(ServiceCode=service, QuotaCode=code)["Quota"]["Value"] >= 5
+    served.gaps.quota("ec2", "L-1216C47A", 4)
+    assert quotas.get_service_quota(ServiceCode="ec2", QuotaCode="L-1216C47A")["Quota"]["Value"] == 4
+    default = quotas.get_aws_default_service_quota(ServiceCode="ec2", QuotaCode="L-1216C47A")
+    assert default["Quota"]["Value"] == 5
+    listed = quotas.list_service_quotas(ServiceCode="vpc")["Quotas"]
+    assert "L-F678F1CE" in {each["QuotaCode"] for each in listed}
+    assert refusal(quotas.get_service_quota, ServiceCode="ec2", QuotaCode="L-0")[0] == "NoSuchResourceException"
+
+
+def test_what_a_group_tried_in_vain(served: Served) -> None:
+    autoscaling = client("autoscaling")
+    assert autoscaling.describe_scaling_activities(AutoScalingGroupName="g")["Activities"] == []
+    served.gaps.activity("g", "no capacity in us-west-2a", served.faults.time)
+    [activity] = autoscaling.describe_scaling_activities(AutoScalingGroupName="g")["Activities"]
+    assert (activity["StatusCode"], activity["StatusMessage"]) == ("Failed", "no capacity in us-west-2a")
+    assert autoscaling.describe_scaling_activities(AutoScalingGroupName="other")["Activities"] == []
+
+
+def test_buckets_of_others_are_closed(served: Served) -> None:
+    served.gaps.foreign.add("taken")
+    s3 = client("s3")
+    assert refusal(s3.head_bucket, Bucket="taken") == ("403", 403)
+    assert refusal(s3.put_object, Bucket="taken", Key="k", Body=b"") == ("AccessDenied", 403)
+    assert refusal(s3.create_bucket, Bucket="taken", CreateBucketConfiguration=HERE) == ("BucketAlreadyExists", 409)
+    with pytest.raises(s3.exceptions.BucketAlreadyExists):
+        s3.create_bucket(Bucket="taken", CreateBucketConfiguration=HERE)
+    assert refusal(s3.head_bucket, Bucket="nobodys") == ("404", 404)
+
+
+def test_the_expected_owner_is_looked_at(served: Served) -> None:
+    s3 = client("s3")
+    s3.create_bucket(Bucket="mine", CreateBucketConfiguration=HERE)
+    s3.head_bucket(Bucket="mine", ExpectedBucketOwner="123456789012")
+    s3.put_object(Bucket="mine", Key="k", Body=b"", ExpectedBucketOwner="123456789012")
+    assert refusal(s3.head_bucket, Bucket="mine", ExpectedBucketOwner="210987654321") == ("403", 403)
+    wrong = {"Bucket": "mine", "Key": "k", "Body": b"", "ExpectedBucketOwner": "210987654321"}
+    assert refusal(s3.put_object, **wrong) == ("AccessDenied", 403)
+    with pytest.raises(s3.exceptions.BucketAlreadyOwnedByYou):
+        s3.create_bucket(Bucket="mine", CreateBucketConfiguration=HERE)
+
+
+def test_settings_of_a_bucket_are_kept(served: Served) -> None:
+    s3 = client("s3")
+    s3.create_bucket(Bucket="mine", CreateBucketConfiguration=HERE)
+    s3.put_bucket_versioning(Bucket="mine", VersioningConfiguration={"Status": "Enabled"})
+    assert s3.get_bucket_versioning(Bucket="mine")["Status"] == "Enabled"
+    block = dict.fromkeys(("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets"), True)
+    s3.put_public_access_block(Bucket="mine", PublicAccessBlockConfiguration=block)
+    assert s3.get_public_access_block(Bucket="mine")["PublicAccessBlockConfiguration"] == block
+    rule = {
+        "ID": "old",
+        "Status": "Enabled",
+        "Filter": {"Prefix": ""},
+        "NoncurrentVersionExpiration": {"NoncurrentDays": 30},
+    }
+    s3.put_bucket_lifecycle_configuration(Bucket="mine", LifecycleConfiguration={"Rules": [rule]})
+    [kept] = s3.get_bucket_lifecycle_configuration(Bucket="mine")["Rules"]
+    assert kept["NoncurrentVersionExpiration"] == {"NoncurrentDays": 30}
+    policy = {"Version": "2012-10-17", "Statement": []}
+    s3.put_bucket_policy(Bucket="mine", Policy=json.dumps(policy))
+    assert json.loads(s3.get_bucket_policy(Bucket="mine")["Policy"]) == policy
+    encryption = {"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}]}
+    s3.put_bucket_encryption(Bucket="mine", ServerSideEncryptionConfiguration=encryption)
+    kept = s3.get_bucket_encryption(Bucket="mine")["ServerSideEncryptionConfiguration"]["Rules"][0]
+    assert kept["ApplyServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
+    s3.put_bucket_tagging(Bucket="mine", Tagging={"TagSet": [{"Key": "a", "Value": "b"}]})
+    assert s3.get_bucket_tagging(Bucket="mine")["TagSet"] == [{"Key": "a", "Value": "b"}]
+
+
+def test_public_parameters_are_there_for_clients_too(served: Served) -> None:
+    ssm = client("ssm")
+    ssm.put_parameter(Name="/mine", Value="x", Type="String")
+    assert ssm.get_parameter(Name="/aws/service/canonical/ubuntu")["Parameter"]["Value"] == "ami-1"
+    answer = ssm.get_parameters(Names=["/aws/service/canonical/ubuntu", "/mine", "/none"])
+    assert {each["Name"]: each["Value"] for each in answer["Parameters"]} == {
+        "/aws/service/canonical/ubuntu": "ami-1",
+        "/mine": "x",
+    }
+    assert answer["InvalidParameters"] == ["/none"]
+    assert refusal(ssm.get_parameter, Name="/none")[0] == "ParameterNotFound"

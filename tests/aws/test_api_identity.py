@@ -1,0 +1,127 @@
+"""Policies of IAM, enforced for one user and for nobody else."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from cfngen.sandbox.api import Credentials, Served, serving
+from cfngen.sandbox.cloudformation import CloudFormation
+
+BODY = json.dumps({"Resources": {"Gateway": {"Type": "AWS::EC2::InternetGateway"}}})
+
+
+@pytest.fixture
+def served(cloud: CloudFormation) -> Iterator[Served]:
+    with serving(cloud) as served:
+        yield served
+
+
+def policy(*statements: dict[str, Any]) -> dict[str, Any]:
+    return {"Version": "2012-10-17", "Statement": list(statements)}
+
+
+def allow(action: str | list[str], resource: str | list[str] = "*", **more: Any) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": action, "Resource": resource, **more}
+
+
+@functools.cache
+def session() -> boto3.Session:
+    """One for all tests, as it keeps the models of the services."""
+    return boto3.Session("AKIAOPERATOROPERATOR", "secret", region_name="us-west-2")
+
+
+def client(service: str, credentials: Credentials, region: str = "us-west-2") -> Any:
+    keys = {"aws_access_key_id": credentials.access_key, "aws_secret_access_key": credentials.secret_key}
+    return session().client(service, region_name=region, **keys)
+
+
+def denial(call: Any, **parameters: Any) -> str:
+    with pytest.raises(ClientError) as caught:
+        call(**parameters)
+    assert caught.value.response["Error"]["Code"] in ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
+    return str(caught.value.response["Error"]["Message"])
+
+
+def test_only_what_the_policy_allows_on_the_resources_it_names(served: Served, cloud: CloudFormation) -> None:
+    mine = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s*"
+    with served.permissions.enforcing(
+        policy(allow(["cloudformation:Create*", "cloudformation:Describe*"], mine))
+    ) as key:
+        cfn = client("cloudformation", key)
+        cfn.create_stack(StackName="k8s-one", TemplateBody=BODY)
+        assert cloud.wait(cloud.stack("k8s-one")).status == "CREATE_COMPLETE"  # the engine may do what the user may not
+        assert cfn.describe_stacks(StackName="k8s-one")["Stacks"]
+        assert denial(cfn.create_stack, StackName="other", TemplateBody=BODY) == (
+            f"User: {key.user} is not authorized to perform: cloudformation:CreateStack on resource: "
+            "arn:aws:cloudformation:us-west-2:123456789012:stack/other/* because no identity-based policy allows the "
+            "cloudformation:CreateStack action"
+        )
+        assert denial(cfn.delete_stack, StackName="k8s-one")
+        assert denial(client("ec2", key).describe_vpcs)
+        assert client("sts", key).get_caller_identity()["Arn"] == key.user
+
+
+def test_other_users_are_not_held_to_it(served: Served) -> None:
+    with served.permissions.enforcing(policy(allow("s3:*"))):
+        assert session().client("ec2").describe_vpcs()["Vpcs"]
+
+
+def test_buckets_and_objects_are_different_resources(served: Served) -> None:
+    everything = policy(
+        allow("s3:CreateBucket"),
+        allow(["s3:ListBucket", "s3:PutBucketPublicAccessBlock"], "arn:aws:s3:::templates"),
+        allow("s3:PutObject", "arn:aws:s3:::templates/*"),
+    )
+    with served.permissions.enforcing(everything) as key:
+        s3 = client("s3", key)
+        s3.create_bucket(Bucket="templates", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+        s3.put_object(Bucket="templates", Key="a.json", Body=b"{}")
+        s3.head_bucket(Bucket="templates")
+        s3.list_objects_v2(Bucket="templates")
+        block = {"BlockPublicAcls": True, "IgnorePublicAcls": True, "BlockPublicPolicy": True}
+        s3.put_public_access_block(Bucket="templates", PublicAccessBlockConfiguration=block)
+        assert denial(s3.get_object, Bucket="templates", Key="a.json")
+        assert denial(s3.put_object, Bucket="others", Key="a.json", Body=b"{}")
+
+
+def test_a_change_set_is_allowed_by_its_stack(served: Served, cloud: CloudFormation) -> None:
+    mine = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s/*"
+    with served.permissions.enforcing(policy(allow("cloudformation:*ChangeSet", mine))) as key:
+        cfn = client("cloudformation", key)
+        given = {"ChangeSetName": "one", "TemplateBody": BODY, "ChangeSetType": "CREATE"}
+        identity = cfn.create_change_set(StackName="k8s", **given)["Id"]
+        cloud.advance(60)
+        assert cfn.describe_change_set(ChangeSetName=identity)["Status"] == "CREATE_COMPLETE"
+        assert denial(cfn.create_change_set, StackName="other", **given)
+
+
+def test_denial_wins_and_regions_count(served: Served) -> None:
+    everything = policy(
+        allow("*"),
+        {"Effect": "Deny", "Action": "cloudformation:DeleteStack", "Resource": "*"},
+        {
+            "Effect": "Deny",
+            "NotAction": "sts:*",
+            "Resource": "*",
+            "Condition": {"StringNotEquals": {"aws:RequestedRegion": ["us-west-2"]}},
+        },
+    )
+    with served.permissions.enforcing(everything) as key:
+        cfn = client("cloudformation", key)
+        cfn.create_stack(StackName="net", TemplateBody=BODY)
+        assert denial(cfn.delete_stack, StackName="net")
+        assert client("ec2", key).describe_vpcs()["Vpcs"]
+        assert denial(client("ec2", key, "eu-west-1").describe_vpcs)
+
+
+def test_the_keys_end_with_the_block(served: Served) -> None:
+    with served.permissions.enforcing(policy(allow("*"))) as key:
+        client("ec2", key).describe_vpcs()
+    assert denial(client("ec2", key).describe_vpcs)

@@ -1,0 +1,215 @@
+"""The double itself: what becomes of an update that fails, is undone, or is left as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from small_stacks import (
+    BAD,
+    GATEWAY,
+    created,
+    family,
+    gateways,
+    nested,
+    reasons,
+    since,
+    tagged,
+    tags_of,
+    text,
+    updated,
+    vpc,
+    vpcs,
+)
+
+from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
+
+
+def test_a_failure_puts_everything_back(cloud: CloudFormation) -> None:
+    stack = created(
+        cloud, {"G": tagged(a="1"), "Vpc": vpc(), "Old": GATEWAY}, Outputs={"It": {"Value": {"Ref": "Vpc"}}}
+    )
+    before = {key: each.physical_id for key, each in stack.resources.items()}
+    outputs = dict(stack.outputs)
+    updated(
+        cloud,
+        {
+            "G": tagged(a="2"),
+            "Vpc": vpc("10.1.0.0/16"),
+            "New": GATEWAY,
+            "Bad": {**BAD, "DependsOn": ["G", "Vpc", "New"]},
+        },
+    )
+    assert since(stack, "ROLLBACK") == [
+        ("s", "UPDATE_ROLLBACK_IN_PROGRESS"),
+        ("G", "UPDATE_IN_PROGRESS"),
+        ("G", "UPDATE_COMPLETE"),
+        ("Vpc", "UPDATE_IN_PROGRESS"),
+        ("Vpc", "UPDATE_COMPLETE"),
+        ("s", "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"),
+        ("New", "DELETE_IN_PROGRESS"),
+        ("New", "DELETE_COMPLETE"),
+        ("Vpc", "DELETE_IN_PROGRESS"),
+        ("Vpc", "DELETE_COMPLETE"),
+        ("s", "UPDATE_ROLLBACK_COMPLETE"),
+    ]
+    assert reasons(stack, "s", "UPDATE_ROLLBACK_IN_PROGRESS") == ["The following resource(s) failed to create: [Bad]. "]
+    assert {key: each.physical_id for key, each in stack.resources.items()} == before
+    assert (vpcs(), sorted(gateways())) == ([before["Vpc"]], sorted([before["G"], before["Old"]]))
+    assert (tags_of(stack, "G"), stack.outputs) == ({"a": "1"}, outputs)
+    assert updated(cloud, {"G": tagged(a="2"), "Vpc": vpc(), "Old": GATEWAY}).status == "UPDATE_COMPLETE"
+
+
+def test_a_failed_rollback_can_be_continued(cloud: CloudFormation) -> None:
+    stack = created(cloud, {"G": tagged(a="1"), "Vpc": vpc()})
+    cloud.durations["AWS::EC2::VPC"] = 5
+    bad = {**BAD, "DependsOn": "G"}
+    cloud.update_stack("s", body=text({"G": tagged(a="2"), "Vpc": vpc(), "Bad": bad}))
+    cloud.advance(1)
+    assert tags_of(stack, "G") == {"a": "2"}
+    cloud.fail("G", "not now", during="UPDATE")
+    cloud.wait(stack)
+    assert (stack.status, stack.reason) == (
+        "UPDATE_ROLLBACK_FAILED", "The following resource(s) failed to update: [G]. "
+    )  # fmt: skip
+    with pytest.raises(ValidationError, match=r"is in UPDATE_ROLLBACK_FAILED state and can not be updated\."):
+        updated(cloud, {"G": GATEWAY})
+    assert cloud.continue_rollback("s").status == "UPDATE_ROLLBACK_COMPLETE"
+    assert tags_of(stack, "G") == {"a": "1"}
+    with pytest.raises(ValidationError, match="UPDATE_ROLLBACK_COMPLETE state"):
+        cloud.continue_rollback("s")
+
+
+@pytest.mark.parametrize("how", [{"skip": ["G"]}, {"force": True}])
+def test_what_cannot_be_rolled_back_is_skipped(cloud: CloudFormation, how: dict[str, Any]) -> None:
+    stack = created(cloud, {"G": tagged(a="1"), "H": tagged(a="1"), "Bad": GATEWAY})
+    cloud.fail("G", "not now", during="UPDATE", times=9)
+    updated(cloud, {"G": tagged(a="2"), "H": tagged(a="2"), "Bad": GATEWAY})
+    assert stack.status == "UPDATE_ROLLBACK_FAILED"
+    with pytest.raises(ValidationError, match="Resource Bad cannot be skipped"):
+        cloud.continue_rollback("s", ["Bad"])
+    assert cloud.continue_rollback("s", **how).status == "UPDATE_ROLLBACK_COMPLETE"
+    assert tags_of(stack, "H") == {"a": "1"}
+    assert ("G", "UPDATE_COMPLETE") in since(stack, "CONTINUE_ROLLBACK" if "force" in how else "ROLLBACK")
+
+
+def test_a_failure_in_one_nested_stack_puts_all_of_them_back(cloud: CloudFormation) -> None:
+    stack = created(cloud, family("hello"))
+    first, second = stack.children["First"], stack.children["Second"]
+    cloud.fail("G", "too loud", during="UPDATE", stack=second.name)
+    updated(cloud, family("bye", More=GATEWAY))
+    assert {each.status for each in (stack, first, second)} == {"UPDATE_ROLLBACK_COMPLETE"}
+    assert tags_of(first, "G")["word"] == "hello"
+    assert tags_of(second, "G")["word"].startswith("hello")
+    assert len(gateways()) == 3
+    [reason] = reasons(stack, "Second", "UPDATE_FAILED")
+    assert reason == (
+        f"Embedded stack {second.id} was not successfully updated. Currently in UPDATE_ROLLBACK_IN_PROGRESS with "
+        "reason: The following resource(s) failed to update: [G]. "
+    )
+    assert reasons(stack, "s", "UPDATE_ROLLBACK_IN_PROGRESS") == [
+        "The following resource(s) failed to update: [Second]. "
+    ]
+    assert updated(cloud, family("bye")).status == "UPDATE_COMPLETE"
+
+
+def test_a_nested_rollback_that_fails_is_skipped_by_the_nested_stacks_name(cloud: CloudFormation) -> None:
+    stack = created(cloud, family("hello"))
+    second = stack.children["Second"]
+    cloud.fail("G", "too loud", during="UPDATE", times=2, stack=second.name)
+    updated(cloud, family("bye"))
+    assert (stack.status, second.status) == ("UPDATE_ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED")
+    assert stack.children["First"].status == "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"
+    with pytest.raises(ValidationError, match="nested"):
+        cloud.continue_rollback(second.name)
+    with pytest.raises(ValidationError, match="cannot be skipped"):
+        cloud.continue_rollback("s", ["G"])
+    cloud.wait(cloud.continue_rollback("s", [f"{second.name}.G"]))
+    assert {each.status for each in (stack, second)} == {"UPDATE_ROLLBACK_COMPLETE"}
+
+
+def test_rollback_turned_off_leaves_what_was_done(cloud: CloudFormation) -> None:
+    stack = created(cloud, {"G": tagged(a="1"), "H": tagged(a="1")})
+    cloud.fail("H", "not now", during="UPDATE")
+    wanted = {"G": tagged(a="2"), "H": {**tagged(a="2"), "DependsOn": "G"}}
+    updated(cloud, wanted, disable_rollback=True)
+    assert (stack.status, tags_of(stack, "G")) == ("UPDATE_FAILED", {"a": "2"})
+    assert stack.resources["H"].status == "UPDATE_FAILED"
+    retried = updated(cloud, wanted, disable_rollback=True)
+    assert (retried.status, tags_of(stack, "H")) == ("UPDATE_COMPLETE", {"a": "2"})
+
+
+def test_rollback_turned_off_can_be_rolled_back_later(cloud: CloudFormation) -> None:
+    stack = created(cloud, family("hello"))
+    second = stack.children["Second"]
+    cloud.fail("G", "not now", during="UPDATE", stack=second.name)
+    updated(cloud, family("bye", More=GATEWAY), disable_rollback=True)
+    assert [each.status for each in (stack, stack.children["First"], second)] == [
+        "UPDATE_FAILED", "UPDATE_COMPLETE", "UPDATE_FAILED"
+    ]  # fmt: skip
+    cloud.wait(cloud.rollback_stack("s"))
+    assert {each.status for each in (stack, stack.children["First"], second)} == {"UPDATE_ROLLBACK_COMPLETE"}
+    assert tags_of(stack.children["First"], "G")["word"] == "hello"
+    assert len(gateways()) == 3
+    with pytest.raises(ValidationError, match="UPDATE_ROLLBACK_COMPLETE"):
+        cloud.rollback_stack("s")
+
+
+def test_nothing_is_replaced_while_rollback_is_off(cloud: CloudFormation) -> None:
+    created(cloud, {"Vpc": vpc()})
+    stack = updated(cloud, {"Vpc": vpc("10.1.0.0/16")}, disable_rollback=True)
+    assert stack.status == "UPDATE_FAILED"
+    assert reasons(stack, "Vpc", "UPDATE_FAILED") == [
+        "Replacement type updates not supported on stack with disable-rollback."
+    ]
+
+
+def test_a_failed_creation_can_be_tried_again_as_an_update(cloud: CloudFormation) -> None:
+    cloud.fail("H", "not now")
+    stack = cloud.create_stack("s", body=text({"G": GATEWAY, "H": GATEWAY}), on_failure="DO_NOTHING")
+    assert stack.status == "CREATE_FAILED"
+    cloud.update_stack("s", previous_template=True)
+    assert stack.status == "UPDATE_COMPLETE"
+    assert sorted(each.physical_id for each in stack.resources.values()) == sorted(gateways())
+    assert len(gateways()) == 2
+
+
+def test_a_failed_creation_of_nested_stacks_is_continued_where_it_failed(cloud: CloudFormation) -> None:
+    cloud.fail("More", "not now")
+    body = text(family("hello", More={**GATEWAY, "DependsOn": "G"}))
+    stack = cloud.wait(cloud.create_stack("s", body=body, on_failure="DO_NOTHING"))
+    first = stack.children["First"]
+    made = first.resources["G"].physical_id
+    assert (stack.status, first.status) == ("CREATE_FAILED", "CREATE_FAILED")
+    cloud.wait(cloud.update_stack("s", previous_template=True))
+    assert (stack.status, first.status, stack.children["First"]) == ("UPDATE_COMPLETE", "UPDATE_COMPLETE", first)
+    assert first.resources["G"].physical_id == made
+    assert len(gateways()) == 5
+
+
+def test_a_failed_creation_is_deleted_by_a_rollback(cloud: CloudFormation) -> None:
+    cloud.fail("H", "not now")
+    stack = cloud.create_stack("s", body=text({"G": GATEWAY, "H": GATEWAY}), on_failure="DO_NOTHING")
+    assert cloud.rollback_stack("s") is stack
+    assert (stack.status, gateways()) == ("DELETE_COMPLETE", [])
+
+
+def test_a_failed_creation_can_delete_itself(cloud: CloudFormation) -> None:
+    cloud.fail("H", "not now")
+    stack = cloud.create_stack("s", body=text({"G": GATEWAY, "H": GATEWAY}), on_failure="DELETE")
+    assert (stack.status, gateways()) == ("DELETE_COMPLETE", [])
+
+
+def test_what_one_attempt_has_made_and_the_next_gives_up_goes_too(cloud: CloudFormation) -> None:
+    def child(*names: str) -> dict[str, Any]:
+        resources = dict.fromkeys(("G", *names), GATEWAY)
+        return {"Child": nested("-".join(("child", *names)), text(resources))}
+
+    stack = created(cloud, {**child(), "G": tagged(a="1")})
+    wanted = {"G": {**tagged(a="2"), "DependsOn": "Child"}}
+    cloud.fail("G", "not now", during="UPDATE", times=2, stack="s")
+    assert updated(cloud, {**child("New"), **wanted}, disable_rollback=True).status == "UPDATE_FAILED"
+    assert len(gateways()) == 3
+    updated(cloud, {**child("Other"), **wanted})
+    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert len(gateways()) == 2

@@ -1,0 +1,83 @@
+"""Clusters in a sandboxed account of this process, and ways to look at them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cfngen.cluster.load import load
+from cfngen.cluster.model import Cluster
+from cfngen.sandbox.boot import Instance
+from cfngen.sandbox.cloudformation import Stack, client
+from cfngen.sandbox.world import World, opened
+from cfngen.templates import generate
+
+CASES = Path(__file__).parents[1] / "golden" / "cases"
+BUCKET = "templates-of-a-newcomer"
+MASTERS = "MasterAAutoScalingGroup"
+NODES = "NodeGroupNodesAutoScalingGroup"
+
+
+@functools.cache
+def golden(case: str) -> Cluster:
+    environment = CASES / case / "environment.yaml"
+    environ = yaml.safe_load(environment.read_text()) if environment.exists() else {}
+    return load(CASES / case / "cluster.yaml", environ=environ).cluster
+
+
+@dataclass(frozen=True)
+class Place:
+    """A world and the cluster that is created in it."""
+
+    world: World
+    cluster: Cluster
+
+    def create(self, name: str = "k8s") -> Stack:
+        """Create the cluster as one stack and wait for the end."""
+        standalone = {each.name: each for each in generate(self.cluster)}["standalone"].body
+        s3 = client("s3", self.world.region)
+        with contextlib.suppress(s3.exceptions.BucketAlreadyOwnedByYou):
+            s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": self.world.region})
+        s3.put_object(Bucket=BUCKET, Key="standalone.json", Body=json.dumps(standalone).encode())
+        stack = self.world.cloud.create_stack(
+            name,
+            url=f"https://{BUCKET}.s3.{self.world.region}.amazonaws.com/standalone.json",
+            parameters={"ApiAllowedCidr": "203.0.113.7/32"},
+            capabilities=["CAPABILITY_IAM"],
+        )
+        return self.world.cloud.wait(stack)
+
+    def instances(self, resource: str) -> list[Instance]:
+        """Instances of a group, in the order of their launch; its logical id names it."""
+        launched = self.world.machines.instances.values()
+        return [each for each in launched if each.told.references["resource"] == resource]
+
+    def secret(self, reference: str) -> dict[str, Any]:
+        """What a secret holds, by the name under which the master is told of it."""
+        [master, *_] = self.instances(MASTERS)
+        arn = master.told.references[reference]
+        return json.loads(client("secretsmanager", self.world.region).get_secret_value(SecretId=arn)["SecretString"])
+
+
+@contextlib.contextmanager
+def place(case: str = "default") -> Iterator[Place]:
+    cluster = golden(case)
+    with opened(cluster.region) as world:
+        yield Place(world, cluster)
+
+
+def said(instance: Instance) -> list[str]:
+    """What the boot program said on an instance's console."""
+    return [line.partition("cfngen: ")[2] for line in instance.console if "cfngen: " in line]
+
+
+def failures(stack: Stack) -> dict[str, str]:
+    """Why resources failed, by logical id."""
+    return {each.logical_id: each.reason for each in stack.events if each.status == "CREATE_FAILED"}

@@ -1,0 +1,50 @@
+"""The account that tests of deployment use: ordinary clients, simulated time, consoles, faults."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from botocore.exceptions import ClientError
+from sandboxed import MASTERS, golden
+
+from cfngen.sandbox.account import account
+from cfngen.templates import generate
+
+
+def test_a_cluster_is_created_while_its_creator_sleeps() -> None:
+    cluster = golden("default")
+    body = {each.name: each for each in generate(cluster)}["standalone"].body
+    with account(cluster.region) as where:
+        session, begin = where.session(), where.clock.now()
+        s3 = session.client("s3")
+        s3.create_bucket(Bucket="mine", CreateBucketConfiguration={"LocationConstraint": cluster.region})
+        s3.put_object(Bucket="mine", Key="one.json", Body=json.dumps(body).encode())
+        cloudformation = session.client("cloudformation")
+        cloudformation.create_stack(
+            StackName="k8s",
+            TemplateURL=f"https://mine.s3.{cluster.region}.amazonaws.com/one.json",
+            Parameters=[{"ParameterKey": "ApiAllowedCidr", "ParameterValue": "203.0.113.7/32"}],
+            Capabilities=["CAPABILITY_IAM"],
+        )
+        where.clock.sleep(60)
+        assert cloudformation.describe_stacks()["Stacks"][0]["StackStatus"] == "CREATE_IN_PROGRESS"
+        [master] = [
+            each for each in where.world.machines.instances.values() if each.told.references["resource"] == MASTERS
+        ]
+        console = session.client("ec2").get_console_output(InstanceId=master.id)["Output"]
+        assert "cfngen: [3/11] settings" in console
+        assert "add-ons" not in console
+        where.clock.sleep(240)
+        assert cloudformation.describe_stacks()["Stacks"][0]["StackStatus"] == "CREATE_COMPLETE"
+        assert where.clock.now() - begin == timedelta(minutes=5)
+        assert len(where.world.cluster("kubernetes").state.list("nodes")) == 5
+
+
+def test_faults_are_for_operators_and_not_for_the_world_itself() -> None:
+    with account("us-west-2") as where:
+        where.served.faults.deny("ec2:DescribeVpcs")
+        with pytest.raises(ClientError, match="UnauthorizedOperation"):
+            where.session().client("ec2").describe_vpcs()
+        where.world.advance(60)

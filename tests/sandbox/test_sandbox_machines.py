@@ -1,0 +1,179 @@
+"""What becomes of instances of the sandbox, and of what a cluster's controllers make, when something happens."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+import pytest
+from sandboxed import MASTERS, NODES, failures, place, said
+
+from cfngen.sandbox.cloudformation import client
+
+
+def test_a_terminated_node_is_silent_then_forgotten_and_replaced() -> None:
+    with place() as where:
+        where.create()
+        state, world = where.world.cluster("kubernetes").state, where.world
+        lost = where.instances(NODES)[0].id
+        client("ec2", world.region).terminate_instances(InstanceIds=[lost])
+        world.advance(1)
+        world.advance(41)
+        conditions = {each["type"]: each for each in state.get("nodes", lost)["status"]["conditions"]}
+        assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("Unknown", "NodeStatusUnknown")
+        world.advance(20)
+        assert state.get("nodes", lost) is None
+        assert not [each for each in state.list("pods") if each["spec"].get("nodeName") == lost]
+        assert {each["status"]["phase"] for each in state.list("pods")} == {"Running"}
+        world.advance(120)
+        replacement = where.instances(NODES)[-1]
+        assert replacement.id != lost
+        assert said(replacement)[-1].startswith("done in ")
+        assert any("is in CREATE_COMPLETE state" in line for line in said(replacement))
+        assert {each["metadata"]["name"] for each in state.list("nodes")} == set(world.machines.instances) - {lost}
+
+
+def test_a_new_master_resumes_the_cluster_of_the_volume() -> None:
+    with place() as where:
+        where.create()
+        world, before = where.world, where.secret("caSecretArn")
+        state = world.cluster("kubernetes").state
+        [old] = where.instances(MASTERS)
+        client("ec2", world.region).terminate_instances(InstanceIds=[old.id])
+        world.advance(1)
+        with pytest.raises(KeyError):
+            world.cluster("kubernetes")
+        world.advance(200)
+        assert world.cluster("kubernetes").state is state
+        new = where.instances(MASTERS)[-1]
+        assert "[8/11] control plane: resumed the cluster of the volume" in "\n".join(said(new))
+        assert where.secret("caSecretArn") == before
+        assert {each["metadata"]["name"] for each in state.list("nodes")} == set(world.machines.instances) - {old.id}
+
+
+def test_a_failing_step_is_told_to_cloudformation_and_on_the_console() -> None:
+    with place() as where:
+        where.world.machines.fail(NODES, "downloads", "waited 600 s for download: timed out", hint="mirror down?")
+        stack = where.create()
+        assert stack.status == "ROLLBACK_COMPLETE"
+        assert "FAILURE signal" in failures(stack)[NODES]
+        [(last, signal), *_] = [said(each)[-2:] for each in where.instances(NODES) if "FAILED" in said(each)[-2]]
+        words = "waited 600 s for download: timed out. What to do: mirror down?"
+        assert re.fullmatch(rf"\[4/8\] downloads FAILED after \d+\.\d s: {re.escape(words)}", last)
+        assert signal == "told CloudFormation FAILURE"
+
+
+def test_a_cluster_is_deleted_with_the_routes_of_its_pods() -> None:
+    with place() as where:
+        stack = where.create()
+        cloud = where.world.cloud
+        cloud.delete_stack(stack.name)
+        assert cloud.wait(stack).status == "DELETE_COMPLETE"
+        assert where.world.clusters == []
+        assert where.create("again").status == "CREATE_COMPLETE"
+        assert where.world.cluster("kubernetes").references["stack"] == "again"
+
+
+def test_one_instance_of_a_group_can_fail() -> None:
+    with place() as where:
+        where.world.machines.fail(NODES, "ready", "waited 60 s", times=1)
+        where.create()
+        ends = [said(each)[-1] for each in where.instances(NODES)]
+        assert ends.count("told CloudFormation FAILURE") == 1
+
+
+def test_an_instance_that_hangs_lets_the_stack_run_out_of_time() -> None:
+    with place() as where:
+        where.world.machines.hang(NODES, "services")
+        stack = where.create()
+        assert stack.status == "ROLLBACK_COMPLETE"
+        assert "4 " in failures(stack)[NODES]
+        assert said(where.instances(NODES)[0])[-1].startswith("[4/8] downloads: fetched")
+
+
+def test_nodes_say_that_they_wait_for_a_master_that_failed() -> None:
+    with place() as where:
+        where.world.machines.hang(MASTERS, "volume")
+        stack = where.create()
+        assert stack.status == "ROLLBACK_COMPLETE"
+        [lines] = [said(each) for each in where.instances(NODES) if "FAILED" in said(each)[-2]]
+        assert "waiting for joining (60 s): no master has published the join information yet" in lines
+        assert "did a master's boot fail?" in lines[-2]
+        assert lines[-1] == "told CloudFormation FAILURE"
+
+
+def test_machines_that_are_healed_boot_again() -> None:
+    with place() as where:
+        where.world.machines.hang(NODES, "services")
+        where.world.machines.heal()
+        assert where.create().status == "CREATE_COMPLETE"
+
+
+def test_instances_of_others_do_nothing() -> None:
+    with place() as where:
+        ec2 = client("ec2", where.world.region)
+        image = where.world.cloud.stored["/aws/service/debian/release/13/latest/amd64"]
+        ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, UserData=base64.b64encode(b"#!/bin/sh").decode())
+        where.world.advance(5)
+        where.world.machines.look()
+        assert where.world.machines.instances == {}
+
+
+def test_a_balancer_is_made_and_removed_with_all_that_belongs_to_it() -> None:
+    with place() as where:
+        where.create()
+        world, region = where.world, where.world.region
+        cluster = world.cluster("kubernetes")
+        ec2, elb = client("ec2", region), client("elb", region)
+        groups = len(ec2.describe_security_groups()["SecurityGroups"])
+        service = cluster.controllers.add_load_balancer("web")
+        [balancer] = elb.describe_load_balancers()["LoadBalancerDescriptions"]
+        assert service["status"]["loadBalancer"]["ingress"] == [{"hostname": balancer["DNSName"]}]
+        tags = elb.describe_tags(LoadBalancerNames=[balancer["LoadBalancerName"]])["TagDescriptions"][0]["Tags"]
+        assert {each["Key"]: each["Value"] for each in tags} == {
+            "KubernetesCluster": "kubernetes",
+            "kubernetes.io/cluster/kubernetes": "owned",
+            "kubernetes.io/service-name": "default/web",
+        }
+        [group] = ec2.describe_security_groups(GroupIds=balancer["SecurityGroups"])["SecurityGroups"]
+        assert group["GroupName"] == f"k8s-elb-{balancer['LoadBalancerName']}"
+        assert len(ec2.describe_security_groups()["SecurityGroups"]) == groups + 1
+        cluster.controllers.deleted("services", service)
+        assert "deletionTimestamp" in service["metadata"]
+        world.advance(20)
+        assert cluster.state.get("services", "web", "default") is None
+        assert elb.describe_load_balancers()["LoadBalancerDescriptions"] == []
+        assert len(ec2.describe_security_groups()["SecurityGroups"]) == groups
+        rules = ec2.describe_security_group_rules()["SecurityGroupRules"]
+        assert not [each for each in rules if each.get("ReferencedGroupInfo", {}).get("GroupId") == group["GroupId"]]
+
+
+def test_a_network_balancer_is_made_and_removed() -> None:
+    with place() as where:
+        where.create()
+        cluster, elbv2 = where.world.cluster("kubernetes"), client("elbv2", where.world.region)
+        service = cluster.controllers.add_load_balancer("tcp", network=True)
+        [balancer] = elbv2.describe_load_balancers()["LoadBalancers"]
+        assert balancer["Type"] == "network"
+        cluster.controllers.deleted("services", service)
+        where.world.advance(20)
+        assert elbv2.describe_load_balancers()["LoadBalancers"] == []
+        assert elbv2.describe_target_groups()["TargetGroups"] == []
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_volume_goes_with_its_claim_unless_it_is_to_be_kept(keep: bool) -> None:
+    with place() as where:
+        where.create()
+        cluster, ec2 = where.world.cluster("kubernetes"), client("ec2", where.world.region)
+        volume = cluster.controllers.add_volume("data", keep=keep)
+        wanted = [{"Name": "tag:kubernetes.io/created-for/pvc/name", "Values": ["data"]}]
+        [found] = ec2.describe_volumes(Filters=wanted)["Volumes"]
+        assert volume["spec"]["csi"]["volumeHandle"] == found["VolumeId"]
+        claim = cluster.state.get("persistentvolumeclaims", "data", "default")
+        assert claim is not None
+        cluster.controllers.deleted("persistentvolumeclaims", claim)
+        where.world.advance(20)
+        assert cluster.state.list("persistentvolumeclaims") == []
+        assert bool(ec2.describe_volumes(Filters=wanted)["Volumes"]) is keep
+        assert [each["status"]["phase"] for each in cluster.state.list("persistentvolumes")] == ["Released"] * keep

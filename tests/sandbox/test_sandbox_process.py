@@ -1,0 +1,226 @@
+"""The sandbox as a process: started, found, asked by ordinary clients, stopped. Everything stays on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from sandboxed import NODES, golden
+
+from cfngen.sandbox import process
+from cfngen.sandbox.cloudformation.clock import START
+from cfngen.sandbox.contact import SandboxClock, SandboxGoneError, State, ask
+from cfngen.templates import generate
+
+TINY = {"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}}}
+FAST = 600.0
+ENDED = ("CREATE_COMPLETE", "CREATE_FAILED", "ROLLBACK_COMPLETE")
+
+
+def environ(folder: Path) -> dict[str, str]:
+    return {**os.environ, "XDG_STATE_HOME": str(folder), "AWS_PROFILE": "of-the-caller", "HTTP_PROXY": "http://[::1]:9"}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[process.Running]:
+    own = environ(tmp_path_factory.mktemp("state"))
+    try:
+        yield process.start(own, speed=FAST)
+    finally:
+        process.stop(own)
+
+
+def finished(running: process.Running, name: str) -> str:
+    """The status in which a stack ends."""
+    clock, cloudformation = running.clock(), running.session("us-west-2").client("cloudformation")
+    while True:
+        status = str(cloudformation.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"])
+        if status in ENDED:
+            return status
+        clock.sleep(30)
+
+
+def create(session: boto3.Session, name: str) -> None:
+    """Begin to create the default cluster, as an operator does."""
+    session.client("cloudformation").create_stack(
+        StackName=name,
+        TemplateURL="https://newcomer.s3.us-west-2.amazonaws.com/one/standalone.json",
+        Parameters=[{"ParameterKey": "ApiAllowedCidr", "ParameterValue": "203.0.113.7/32"}],
+        Capabilities=["CAPABILITY_IAM"],
+    )
+
+
+def test_a_cluster_is_created_by_ordinary_clients(running: process.Running) -> None:
+    session, clock, begin = running.session("us-west-2"), running.clock(), running.clock().now()
+    body = {each.name: each for each in generate(golden("default"))}["standalone"].body
+    s3 = session.client("s3")
+    s3.create_bucket(Bucket="newcomer", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    s3.put_object(Bucket="newcomer", Key="one/standalone.json", Body=json.dumps(body).encode())
+    create(session, "k8s")
+    assert finished(running, "k8s") == "CREATE_COMPLETE"
+    assert running.fault == ""
+    assert timedelta(minutes=2) < clock.now() - begin < timedelta(hours=1)
+    [stack] = session.client("cloudformation").describe_stacks(StackName="k8s")["Stacks"]
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
+    assert list(running.kubernetes) == [outputs["ApiEndpoint"]]
+    assert running.kubernetes[outputs["ApiEndpoint"]].startswith("https://127.0.0.1:")
+    assert begin <= stack["CreationTime"] <= clock.now()
+    ec2 = session.client("ec2")
+    groups = ec2.describe_instances()["Reservations"]
+    consoles = [
+        ec2.get_console_output(InstanceId=each["InstanceId"])["Output"]
+        for group in groups
+        for each in group["Instances"]
+    ]
+    assert len(consoles) == 5
+    assert all("cfngen: done in" in each for each in consoles)
+
+
+def test_instances_fail_as_they_are_told_to(running: process.Running) -> None:
+    session = running.session("us-west-2")
+    running.fail("us-west-2", NODES, "downloads", "no way to the mirror", hint="look at the route table")
+    create(session, "second")
+    running.heal("eu-central-1")
+    assert finished(running, "second") == "ROLLBACK_COMPLETE"
+    running.heal("us-west-2")
+    ec2 = session.client("ec2")
+    consoles = [
+        ec2.get_console_output(InstanceId=each["InstanceId"]).get("Output", "")
+        for group in ec2.describe_instances()["Reservations"]
+        for each in group["Instances"]
+        if each["State"]["Name"] == "terminated"
+    ]
+    assert any("no way to the mirror. What to do: look at the route table" in each for each in consoles)
+
+
+def test_only_who_knows_the_token_is_believed(running: process.Running) -> None:
+    with pytest.raises(SandboxGoneError, match="is not the sandbox"):
+        ask(State(running.endpoint, running.pid, "of another", FAST))
+
+
+def test_each_region_is_its_own(running: process.Running) -> None:
+    frankfurt = running.session("eu-central-1").client("cloudformation")
+    frankfurt.create_stack(StackName="tiny", TemplateBody=json.dumps(TINY))
+    assert [each["StackName"] for each in frankfurt.describe_stacks()["Stacks"]] == ["tiny"]
+    with pytest.raises(ClientError, match="tiny does not exist"):
+        running.session("us-west-2").client("cloudformation").describe_stacks(StackName="tiny")
+
+
+def test_the_same_sandbox_is_found_again(running: process.Running) -> None:
+    own = environ(running.file.parents[1])
+    assert process.running(own) == running
+    assert process.start(own) == running
+    assert stat.S_IMODE(running.file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(running.log.stat().st_mode) == 0o600
+    assert running.endpoint.startswith("http://127.0.0.1:")
+
+
+def test_clients_ignore_the_callers_settings(running: process.Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "missing")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    identity = running.session("us-west-2").client("sts").get_caller_identity()
+    assert identity["Account"] == "123456789012"
+
+
+def test_policies_that_aws_manages_are_there(running: process.Running) -> None:
+    iam = running.session("us-west-2").client("iam")
+    arn = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
+    assert iam.get_policy(PolicyArn=arn)["Policy"]["PolicyName"] == "AmazonSSMManagedInstanceCore"
+
+
+def test_the_clock_goes_by_the_sandbox_and_never_back(running: process.Running) -> None:
+    real, waited = [100.0], []
+    clock = SandboxClock(running.state, monotonic=lambda: real[0], wait=waited.append)
+    first = clock.now()
+    assert first >= START
+    real[0] += 0.5
+    assert clock.now() - first == timedelta(seconds=0.5 * FAST)
+    real[0] += 3600
+    assert clock.now() >= first + timedelta(seconds=0.5 * FAST)
+    clock.sleep(60)
+    assert waited == [pytest.approx(60 / FAST)]
+
+
+def test_a_sandbox_ends_when_it_is_stopped_or_nobody_asks_it(tmp_path: Path) -> None:
+    own = environ(tmp_path)
+    try:
+        first = process.start(own)
+        assert process.stop(own)
+        assert process.running(own) is None
+        assert not process.stop(own)
+        with pytest.raises(SandboxGoneError, match="does not answer"):
+            first.clock().now()
+        second = process.start(own, idle=0.0)
+        assert second.state.token != first.state.token
+        os.waitpid(second.pid, 0)
+        assert process.running(own) is None
+        assert not second.file.exists()
+    finally:
+        process.stop(own)
+
+
+@pytest.mark.parametrize("pid", [os.getpid(), 2**22 + 1], ids=["of another program", "of nobody"])
+def test_a_state_file_that_a_dead_sandbox_left_is_recognised(
+    running: process.Running, tmp_path: Path, pid: int
+) -> None:
+    own = environ(tmp_path)
+    file = process.state_file(own)
+    file.parent.mkdir()
+    # Its number now belongs to nobody or to another process, and its port to another sandbox.
+    file.write_text(json.dumps({"endpoint": running.endpoint, "pid": pid, "token": "other", "speed": 1.0}))
+    assert process.running(own) is None
+    assert not process.stop(own)
+    assert process.running(environ(running.file.parents[1])) == running
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
+def test_a_state_file_that_is_none_is_ignored(tmp_path: Path, text: str) -> None:
+    file = process.state_file(environ(tmp_path))
+    file.parent.mkdir()
+    file.write_text(text)
+    assert process.running(environ(tmp_path)) is None
+
+
+def test_a_sandbox_that_cannot_start_shows_the_end_of_its_log(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "sitecustomize.py").write_text("import sys; sys.exit('no room left on the mars')")
+    own = {**environ(tmp_path), "PYTHONPATH": str(broken)}
+    with pytest.raises(process.SandboxStartError, match="no room left on the mars") as caught:
+        process.start(own)
+    assert "sandbox.log" in caught.value.hint
+    assert process.running(own) is None
+
+
+def test_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "find_spec", lambda name: None if name == "flask" else object())
+    with pytest.raises(process.SandboxMissingError, match="flask") as caught:
+        process.start(environ(tmp_path))
+    assert "pip install 'cfngen[sandbox]'" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("given", "folder"),
+    [
+        ({"XDG_STATE_HOME": "/state", "HOME": "/home/one"}, "/state/cfngen"),
+        ({"HOME": "/home/one"}, "/home/one/.local/state/cfngen"),
+        ({"XDG_STATE_HOME": "relative", "HOME": "/home/one"}, "/home/one/.local/state/cfngen"),
+    ],
+)
+def test_where_the_state_file_is(given: dict[str, str], folder: str) -> None:
+    assert process.state_file(given) == Path(folder) / "sandbox.json"
+
+
+def test_a_session_never_leaves_the_sandbox(running: process.Running) -> None:
+    session = running.session("us-west-2")
+    for service in ("cloudformation", "s3", "secretsmanager", "autoscaling", "service-quotas"):
+        assert session.client(service, region_name="us-west-2").meta.endpoint_url == running.endpoint
+    assert isinstance(session, boto3.Session)

@@ -89,7 +89,7 @@ class Event(Message):
 
 @dataclass(frozen=True)
 class Finished(Message):
-    """An operation has ended.
+    """An operation has ended, or goes on without us.
 
     Attributes:
         action: `create`, `update`, `rollback`, `delete`, or `none` where nothing was to be done.
@@ -99,6 +99,7 @@ class Finished(Message):
         succeeded: whether the operation ended as it was meant to.
         seconds: how long it took.
         outputs: the stack's outputs.
+        goes_on: whether the operation has not ended, because the user left it.
     """
 
     kind: ClassVar[str] = "finished"
@@ -109,6 +110,7 @@ class Finished(Message):
     succeeded: bool
     seconds: float
     outputs: Mapping[str, str] = field(default_factory=dict)
+    goes_on: bool = False
 
 
 Report = Callable[[Message], None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,7 +29,7 @@ class StackView:
         outputs: values by name.
         tags: values by key.
         created: when it was created.
-        updated: when its last update began; None before the first.
+        updated: when its last update began; for a stack made through a change set, also when its creation did.
         parent_id: ARN of the stack that nests it; empty for a root.
         root_id: ARN of the root; empty for a root.
         protected: whether termination protection is on.
@@ -127,6 +128,18 @@ def resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...]:
         for page in pages
         for each in page["StackResourceSummaries"]
     )
+
+
+def template(account: Account, name_or_id: str) -> Mapping[str, Any]:
+    """Return the template that a stack has now, as it was given to CloudFormation; empty where it is not JSON."""
+    body = account.client("cloudformation").get_template(StackName=name_or_id, TemplateStage="Original")["TemplateBody"]
+    # botocore parses JSON on its own, and leaves YAML as text.
+    if isinstance(body, str):
+        try:
+            body = json.loads(body)
+        except ValueError:
+            return {}
+    return dict(body)
 
 
 def tree(account: Account, root_id: str) -> Iterator[tuple[str, ResourceView]]:

@@ -16,9 +16,7 @@ class Standing(str, Enum):
     ABSENT = "absent"  # there is no stack
     EMPTY = "empty"  # a change set is or was in review; nothing has been created
     HEALTHY = "healthy"  # may be updated
-    PAUSED = (
-        "paused"  # failed with rollback off: real resources in an unfinished state; update again, roll back, delete
-    )
+    PAUSED = "paused"  # failed with rollback off, half done: update again, roll back, or delete
     DEAD = "dead"  # a failed creation: may only be deleted
     STUCK = "stuck"  # a rollback failed: continue it, or delete
     UNDELETED = "undeleted"  # a deletion failed: delete again

@@ -1,0 +1,1 @@
+"""Ways into a deployed cluster: its certificate authority, kubeconfigs, and the Kubernetes API."""

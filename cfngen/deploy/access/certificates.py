@@ -1,0 +1,215 @@
+"""Certificates of a cluster: how long one is valid, and client certificates issued on the operator's machine.
+
+The API server takes a client's name from the certificate's common name and its groups from the organisations
+(https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates), so that its audit
+log says who did what. It looks up no list of revoked certificates: a short life is the only end one has.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from cfngen.errors import CfngenError
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+ADMINISTRATORS = "system:masters"
+SKEW = timedelta(minutes=1)  # clocks of the operator and of the masters need not agree to the second
+LONGEST_NAME = 64  # ub-common-name and ub-organization-name of RFC 5280
+
+
+class CertificateError(CfngenError):
+    """A certificate or private key cannot be used."""
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """A certificate and its private key, both PEM; of several certificates the first is the key's."""
+
+    certificate: str
+    private_key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who somebody is to Kubernetes.
+
+    Attributes:
+        user: name of the user, which the audit log shows.
+        groups: the groups, which roles are bound to.
+    """
+
+    user: str
+    groups: tuple[str, ...] = (ADMINISTRATORS,)
+
+
+@dataclass(frozen=True)
+class Validity:
+    """From when to when a certificate is valid."""
+
+    begins: datetime
+    ends: datetime
+
+
+def validity(certificate: str) -> Validity:
+    """Return how long a certificate is valid.
+
+    Args:
+        certificate: PEM.
+
+    Raises:
+        CertificateError: it is no certificate.
+    """
+    return _validity(_certificate(certificate))
+
+
+def match(pair: KeyPair) -> bool:
+    """Return whether a private key is that of the certificate.
+
+    Raises:
+        CertificateError: one of them is not what it should be.
+    """
+    mine, key = _certificate(pair.certificate).public_key(), _private_key(pair.private_key).public_key()
+    return bool(_public(mine) == _public(key))
+
+
+def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: timedelta) -> KeyPair:
+    """Return a new client certificate with a key that nobody else has ever seen.
+
+    Args:
+        authority: the cluster's certificate authority.
+        identity: whose certificate it is.
+        now: the time.
+        duration: how long it is valid.
+
+    Raises:
+        CertificateError: the authority ends before, a name is too long, or the authority is not one.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+    issuer = _certificate(authority.certificate)
+    end = _validity(issuer).ends
+    if now + duration > end:
+        raise CertificateError(
+            f"the cluster's certificate authority ends at {end:%Y-%m-%d %H:%M} UTC, before the certificate would",
+            hint="choose a shorter --duration." if end > now else "renew the certificate authority of the cluster.",
+        )
+    for name in (identity.user, *identity.groups):
+        if not 0 < len(name) <= LONGEST_NAME:
+            raise CertificateError(
+                f"{name!r} does not fit into a certificate: names of users and groups have 1 to {LONGEST_NAME} "
+                "characters",
+                hint="choose a shorter one.",
+            )
+    attributes = [
+        *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in identity.groups),
+        x509.NameAttribute(NameOID.COMMON_NAME, identity.user),
+    ]
+    key = ec.generate_private_key(ec.SECP256R1())
+    usage = x509.KeyUsage(
+        digital_signature=True, key_encipherment=False, key_cert_sign=False, content_commitment=False,
+        data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
+    )  # fmt: skip
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name(attributes))
+        .issuer_name(issuer.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - SKEW)
+        .not_valid_after(now + duration)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        .add_extension(_authority_key(issuer), critical=False)
+    )
+    return KeyPair(*_signed(builder, key, _private_key(authority.private_key)))
+
+
+def served(host: str, port: int, *, timeout: float) -> Validity:
+    """Return how long the certificate is valid that a server shows.
+
+    Nothing is sent and nothing is trusted here: an outdated certificate shall be told from none.
+
+    Args:
+        host: name or address of the server.
+        port: its port.
+        timeout: seconds.
+
+    Raises:
+        CertificateError: no server, or none that speaks TLS.
+    """
+    from cryptography import x509
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection((host, port), timeout) as plain,
+            context.wrap_socket(plain, server_hostname=host) as secured,
+        ):
+            shown = secured.getpeercert(binary_form=True)
+    except OSError as error:
+        raise CertificateError(f"no TLS connection to {host}:{port}: {error}") from error
+    if not shown:
+        raise CertificateError(f"{host}:{port} shows no certificate")
+    return _validity(x509.load_der_x509_certificate(shown))
+
+
+def _certificate(pem: str) -> x509.Certificate:
+    from cryptography import x509
+
+    try:
+        return x509.load_pem_x509_certificate(pem.encode())
+    except ValueError as error:
+        raise CertificateError(f"not a certificate in PEM form: {error}") from error
+
+
+def _private_key(pem: str) -> Any:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        return load_pem_private_key(pem.encode(), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        # Without the reason, which might quote the text.
+        raise CertificateError("not a private key in PEM form, or one with a passphrase") from None
+
+
+def _validity(certificate: x509.Certificate) -> Validity:
+    return Validity(certificate.not_valid_before_utc, certificate.not_valid_after_utc)
+
+
+def _public(key: Any) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    encoded: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return encoded
+
+
+def _authority_key(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """Return which key signs: by the identifier the authority gives it, else by its hash."""
+    from cryptography import x509
+
+    try:
+        identifier = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        key: Any = issuer.public_key()
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
+
+
+def _signed(builder: x509.CertificateBuilder, key: Any, signer: Any) -> tuple[str, str]:
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    certificate = builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+    return certificate, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

@@ -1,0 +1,1 @@
+"""What a new cluster takes of the account's quotas."""

@@ -1,0 +1,232 @@
+"""Deploying: from templates to a root stack that has them, through one change set that was shown and agreed to.
+
+    ready -> publish -> parameters -> plan -> consent -> execute -> watch -> protect
+
+Up to the execution everything is undone when it ends early: the change set is deleted, and so is the empty stack of
+one that would have created the root. Uploaded templates stay; they are named after their content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from cfngen.cluster.model import Cluster
+from cfngen.deploy import ownership, protection
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import aws_errors
+from cfngen.deploy.limits import quotas
+from cfngen.deploy.messages import Finished, Question, Step
+from cfngen.deploy.preview import change_sets
+from cfngen.deploy.preview.plan import Plan, PlanRequest, Replacement
+from cfngen.deploy.preview.planning import CompareUserData
+from cfngen.deploy.publishing import capabilities
+from cfngen.deploy.publishing.publish import child_of, publish
+from cfngen.deploy.recovery import DeclinedError, Waiting, ready
+from cfngen.deploy.stacks import StackView, find, template
+from cfngen.deploy.values import parameters
+from cfngen.deploy.values.parameter_file import ParameterFile
+from cfngen.deploy.watching.diagnosis import diagnose
+from cfngen.deploy.watching.events import last_event
+from cfngen.deploy.watching.expectations import Action, Expectation, expect
+from cfngen.deploy.watching.watch import Outcome, watch
+from cfngen.templates.document import Document
+
+OnFailure = Literal["rollback", "delete", "keep"]
+_ACTIONS: Mapping[str, Action] = {"add": "create", "import": "create", "update": "update", "remove": "delete"}
+_ON_FAILURE = {"rollback": "ROLLBACK", "delete": "DELETE", "keep": "DO_NOTHING"}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be deployed, and how.
+
+    Attributes:
+        cluster: the complete cluster.
+        documents: its templates.
+        stack_name: name of the root.
+        bucket: the operator's bucket for templates; empty means cfngen's own.
+        flags: parameters given on the command line.
+        file: parameters given in a file; None if there is none.
+        keep: parameters that keep the value they have in the stack.
+        tags: the operator's tags for every resource, beside those that the stack has.
+        role_arn: service role of CloudFormation; empty means the caller's rights.
+        notification_arns: SNS topics that get the events; None keeps those there are.
+        on_failure: what CloudFormation does when something fails.
+        protect: whether the stack shall be protected against deletion.
+        express: whether to use CloudFormation's express mode.
+        token: distinguishes this deployment from all others: letters, digits and hyphens.
+        compare_user_data: says in words what differs between two user data; None leaves it unsaid.
+    """
+
+    cluster: Cluster
+    documents: Sequence[Document]
+    stack_name: str
+    token: str
+    bucket: str = ""
+    flags: Mapping[str, str] = field(default_factory=dict)
+    file: ParameterFile | None = None
+    keep: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    role_arn: str = ""
+    notification_arns: tuple[str, ...] | None = None
+    on_failure: OnFailure = "rollback"
+    protect: bool = True
+    express: bool = False
+    compare_user_data: CompareUserData | None = None
+
+
+def plan(account: Account, wanted: Wanted, waiting: Waiting) -> Plan:
+    """Find out what a deployment would change, and leave nothing behind.
+
+    Raises:
+        CfngenError: as `deploy`.
+    """
+    with ExitStack() as leaving:
+        return _planned(account, wanted, waiting, leaving)[0]
+
+
+def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
+    """Bring the root stack to the templates and values that are wanted.
+
+    Returns:
+        How it ended. A detached operation has not ended: its status is that of the moment, and it did not succeed yet.
+
+    Raises:
+        CfngenError: refused before anything was changed, or the user said no.
+    """
+    began = account.clock.now()
+    with ExitStack() as leaving:
+        found, existing = _planned(account, wanted, waiting, leaving)
+        waiting.report(found)
+        if found.is_empty:
+            if existing is not None:
+                protection.protect(account, existing, wanted.protect, report=waiting.report)
+            return _finished(account, wanted, "none", began, existing)
+        _agreed(waiting, wanted, found)
+        if existing is not None and found.is_dangerous:
+            # Put back by `leaving` however the operation ends.
+            leaving.enter_context(protection.lift(account, existing, report=waiting.report))
+        waiting.report(Step(f"{'creating' if existing is None else 'updating'} {wanted.stack_name}"))
+        with aws_errors():
+            stack_id = change_sets.execute(account, found)
+            outcome = watch(
+                account,
+                stack_id,
+                since=found.created,
+                report=waiting.report,
+                interrupted=waiting.interrupted,
+                expected=_expected(wanted, found),
+            )
+            if outcome.cancelled and not outcome.status.rolling_back and existing is None:
+                outcome = _abandoned(account, waiting, outcome)
+    return _ended(account, wanted, waiting, outcome, began, "create" if existing is None else "update")
+
+
+def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitStack) -> tuple[Plan, StackView | None]:
+    """Return the plan; its change set is deleted by `leaving` unless it has been executed."""
+    name = wanted.cluster.name
+    with aws_errors():
+        existing = ready(account, wanted.stack_name, name, waiting)
+        published = publish(account, wanted.documents, cluster=name, bucket=wanted.bucket, report=waiting.report)
+        chosen = parameters.chosen(
+            published.root.body,
+            flags=wanted.flags,
+            file=wanted.file,
+            keep=wanted.keep,
+            previous=existing,
+            previous_root=template(account, existing.id) if existing else None,
+        )
+        for notice in chosen.notices:
+            waiting.report(notice)
+        request = PlanRequest(
+            stack=wanted.stack_name,
+            cluster=wanted.cluster,
+            template_url=published.template_url,
+            documents=tuple(wanted.documents),
+            token=wanted.token,
+            parameters=chosen.entries,
+            capabilities=capabilities.capabilities(wanted.documents),
+            tags=ownership.tags(name, wanted.tags, existing),
+            on_failure=_ON_FAILURE[wanted.on_failure],
+            role_arn=wanted.role_arn,
+            notification_arns=wanted.notification_arns,
+            express=wanted.express,
+            quotas=quotas.check(account, wanted.documents, chosen.values) if existing is None else (),
+        )
+        waiting.report(Step("asking CloudFormation what would change"))
+        found = change_sets.make_plan(
+            account, request, report=waiting.report, compare_user_data=wanted.compare_user_data
+        )
+        leaving.callback(change_sets.discard, account, found)
+    return found, existing
+
+
+def _expected(wanted: Wanted, found: Plan) -> Expectation:
+    """Return what is known of the operation before it begins, for the screen."""
+    documents = {each.name: each.body for each in wanted.documents}
+    bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): documents["cluster"]}
+    for logical_id, resource in documents["cluster"]["Resources"].items():
+        bodies[logical_id,] = documents[child_of(resource["Properties"]["TemplateURL"])]
+    if found.operation == "create":
+        return expect(bodies, "create")
+    actions: dict[tuple[tuple[str, ...], str], Action] = {}
+    for stack in found.stacks:
+        for change in stack.changes:
+            replaced = change.replacement is not Replacement.NO
+            actions[stack.path, change.logical_id] = "replace" if replaced else _ACTIONS[change.action]
+    return expect(bodies, actions)
+
+
+def _abandoned(account: Account, waiting: Waiting, outcome: Outcome) -> Outcome:
+    """Delete a stack whose creation the user wants to end, which CloudFormation has no other way for."""
+    question = Question(
+        f"Delete {outcome.stack}, which is being created?",
+        ("everything it has made so far is deleted, and the cluster with it",),
+    )
+    if not waiting.consent(question):
+        return watch(account, outcome.stack_id, report=waiting.report, interrupted=waiting.interrupted)
+    before = last_event(account, outcome.stack_id)
+    account.client("cloudformation").delete_stack(StackName=outcome.stack_id)
+    ended = watch(account, outcome.stack_id, since=before, report=waiting.report, interrupted=waiting.interrupted)
+    # What was asked for did not come about, however well the way back went.
+    return replace(ended, succeeded=False)
+
+
+def _agreed(waiting: Waiting, wanted: Wanted, found: Plan) -> None:
+    dangerous = found.is_dangerous
+    text = f"Deploy {wanted.stack_name} in spite of the danger above?" if dangerous else f"Deploy {wanted.stack_name}?"
+    if not waiting.consent(Question(text, dangerous=dangerous, name=wanted.cluster.name if dangerous else "")):
+        raise DeclinedError
+
+
+def _ended(account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome, began: Any, action: str) -> Finished:
+    stack = find(account, outcome.stack_id)
+    if not outcome.detached and stack is not None:
+        if outcome.succeeded:
+            protection.protect(account, stack, wanted.protect, report=waiting.report)
+        else:
+            waiting.report(diagnose(account, stack.id))
+    return _finished(account, wanted, action, began, stack, outcome)
+
+
+def _finished(
+    account: Account,
+    wanted: Wanted,
+    action: str,
+    began: Any,
+    stack: StackView | None,
+    outcome: Outcome | None = None,
+) -> Finished:
+    return Finished(
+        action=action,
+        stack=wanted.stack_name,
+        stack_id=stack.id if stack else "",
+        status=stack.status.name if stack else "",
+        succeeded=outcome.succeeded if outcome else True,
+        seconds=(account.clock.now() - began).total_seconds(),
+        outputs=stack.outputs if stack else {},
+        goes_on=outcome.detached if outcome else False,
+    )

@@ -1,0 +1,1 @@
+"""What an operator, and CloudFormation for him, must be allowed to do."""

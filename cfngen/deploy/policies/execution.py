@@ -1,0 +1,153 @@
+"""What CloudFormation does with the resources of the templates, as statements of a policy.
+
+By concern, as the templates are: network, machines, roles, secrets, nested stacks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cfngen.deploy.policies.policy_statements import Place, allow, tagged, tagging
+
+
+def statements(place: Place) -> list[dict[str, Any]]:
+    """Return the statements of CloudFormation's service role."""
+    return [
+        *_stacks(place),
+        *_network(place),
+        *_tags(place),
+        *_machines(place),
+        *_roles(place),
+        *_secrets(place),
+    ]
+
+
+def _stacks(place: Place) -> list[dict[str, Any]]:
+    return [
+        allow(
+            "NestedStacks",
+            """cloudformation:CreateChangeSet cloudformation:CreateStack cloudformation:DeleteChangeSet
+            cloudformation:DeleteStack cloudformation:DescribeChangeSet cloudformation:DescribeStacks
+            cloudformation:ExecuteChangeSet cloudformation:GetTemplate cloudformation:TagResource
+            cloudformation:UntagResource cloudformation:UpdateStack""",
+            place.nested,
+        ),
+        allow("ReadTemplates", "s3:GetObject", [place.templates]),
+        allow("Look", "autoscaling:Describe* ec2:Describe* ec2:GetLaunchTemplateData"),
+        # Images are named by parameters that their publishers keep.
+        allow("FindImages", "ssm:GetParameters", [f"arn:{place.partition}:ssm:{place.region}::parameter/aws/*"]),
+    ]
+
+
+def _network(place: Place) -> list[dict[str, Any]]:
+    return [
+        # The existing Elastic IP or VPC of an operator bears no tag of the cluster.
+        allow(
+            "MakeAndConnect",
+            """ec2:AllocateAddress ec2:AssociateAddress ec2:AssociateDhcpOptions ec2:AssociateRouteTable
+            ec2:AttachInternetGateway ec2:AuthorizeSecurityGroupEgress ec2:AuthorizeSecurityGroupIngress
+            ec2:CreateDhcpOptions ec2:CreateInternetGateway ec2:CreateLaunchTemplate ec2:CreateNetworkInterface
+            ec2:CreateRoute ec2:CreateRouteTable ec2:CreateSecurityGroup ec2:CreateSubnet ec2:CreateVolume ec2:CreateVpc
+            ec2:DisassociateAddress ec2:ImportKeyPair ec2:ModifyNetworkInterfaceAttribute ec2:ModifySubnetAttribute
+            ec2:ModifyVpcAttribute ec2:ReplaceRouteTableAssociation ec2:RevokeSecurityGroupEgress
+            ec2:UpdateSecurityGroupRuleDescriptions*""",
+            place.ec2("*"),
+        ),
+        allow(
+            "ChangeAndRemoveOwn",
+            """ec2:AssignPrivateIpAddresses ec2:CreateLaunchTemplateVersion ec2:DeleteDhcpOptions
+            ec2:DeleteInternetGateway ec2:DeleteKeyPair ec2:DeleteLaunchTemplate ec2:DeleteLaunchTemplateVersions
+            ec2:DeleteNetworkInterface ec2:DeleteRoute ec2:DeleteRouteTable ec2:DeleteSecurityGroup ec2:DeleteSubnet
+            ec2:DeleteTags ec2:DeleteVolume ec2:DeleteVpc ec2:DetachInternetGateway ec2:DetachNetworkInterface
+            ec2:DetachVolume ec2:DisassociateRouteTable ec2:ModifyLaunchTemplate ec2:ModifyVolume
+            ec2:ModifyVolumeAttribute ec2:ReleaseAddress ec2:ReplaceRoute ec2:RevokeSecurityGroupIngress
+            ec2:UnassignPrivateIpAddresses""",
+            place.ec2("*"),
+            tagged(place),
+        ),
+        # A data volume that is deleted or replaced leaves a snapshot.
+        allow("SnapshotOwnVolumes", "ec2:CreateSnapshot", place.ec2("volume/*"), tagged(place)),
+        allow("NewSnapshots", "ec2:CreateSnapshot", [f"arn:{place.partition}:ec2:{place.region}::snapshot/*"]),
+    ]
+
+
+def _tags(place: Place) -> list[dict[str, Any]]:
+    return [
+        allow("TagNew", "ec2:CreateTags", place.ec2("*"), tagging(place)),
+        allow("TagOwn", "ec2:CreateTags", place.ec2("*"), tagged(place)),
+        allow(
+            "TagSnapshots",
+            "ec2:CreateTags",
+            [f"arn:{place.partition}:ec2:{place.region}::snapshot/*"],
+            {"StringEquals": {"ec2:CreateAction": "CreateSnapshot"}},
+        ),
+    ]
+
+
+def _machines(place: Place) -> list[dict[str, Any]]:
+    linked = f"arn:{place.partition}:iam::{place.account}:role/aws-service-role"
+    return [
+        allow(
+            "ScalingGroups",
+            """autoscaling:CreateAutoScalingGroup autoscaling:CreateOrUpdateTags autoscaling:DeleteAutoScalingGroup
+            autoscaling:DeleteTags autoscaling:ResumeProcesses autoscaling:SetDesiredCapacity
+            autoscaling:SuspendProcesses autoscaling:TerminateInstanceInAutoScalingGroup
+            autoscaling:UpdateAutoScalingGroup""",
+            place.groups,
+        ),
+        # Checked when a group is given its launch template ("Control Amazon EC2 launch template usage in Auto Scaling
+        # groups", Amazon EC2 Auto Scaling User Guide); instances are started by the service's own role.
+        allow(
+            "LaunchByTemplate",
+            "ec2:RunInstances",
+            condition={"ArnLike": {"ec2:LaunchTemplate": place.ec2("launch-template/*")[0]}},
+        ),
+        allow(
+            "ServiceLinkedRoles",
+            "iam:CreateServiceLinkedRole",
+            [f"{linked}/{service}.amazonaws.com/*" for service in ("autoscaling", "spot")],
+        ),
+    ]
+
+
+def _roles(place: Place) -> list[dict[str, Any]]:
+    return [
+        allow(
+            "Roles",
+            """iam:AddRoleToInstanceProfile iam:AttachRolePolicy iam:CreateInstanceProfile iam:CreateRole
+            iam:DeleteInstanceProfile iam:DeleteRole iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetInstanceProfile
+            iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies iam:ListRolePolicies iam:PassRole
+            iam:PutRolePermissionsBoundary iam:PutRolePolicy iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole
+            iam:UpdateAssumeRolePolicy iam:UpdateRole iam:UpdateRoleDescription""",
+            place.roles,
+        ),
+    ]
+
+
+def _secrets(place: Place) -> list[dict[str, Any]]:
+    via = {"StringLike": {"kms:ViaService": [f"ec2.{place.region}.*", f"secretsmanager.{place.region}.*"]}}
+    return [
+        # Reading a secret is not among them: CloudFormation makes them empty.
+        allow(
+            "Secrets",
+            """secretsmanager:CreateSecret secretsmanager:DeleteSecret secretsmanager:DescribeSecret
+            secretsmanager:TagResource secretsmanager:UntagResource secretsmanager:UpdateSecret""",
+            place.secrets,
+        ),
+        # A key's tags may take five minutes to count ("ABAC for AWS KMS", AWS KMS Developer Guide).
+        allow(
+            "NewKeys",
+            """kms:CreateKey kms:DescribeKey kms:EnableKeyRotation kms:GetKeyPolicy kms:GetKeyRotationStatus
+            kms:ListResourceTags""",
+        ),
+        allow("TagNewKeys", "kms:TagResource", place.keys, tagging(place)),
+        allow(
+            "ChangeAndRemoveOwnKeys",
+            """kms:DisableKey kms:DisableKeyRotation kms:EnableKey kms:PutKeyPolicy kms:ScheduleKeyDeletion
+            kms:TagResource kms:UntagResource kms:UpdateKeyDescription""",
+            place.keys,
+            tagged(place),
+        ),
+        allow("UseKeys", "kms:Decrypt kms:GenerateDataKey*", place.keys, via),
+        allow("GrantKeys", "kms:CreateGrant", place.keys, {**via, "Bool": {"kms:GrantIsForAWSResource": "true"}}),
+    ]

@@ -1,0 +1,205 @@
+"""What AWS must allow an operator and CloudFormation, as policies that can be attached as they are.
+
+Two documents in docs/ are made of this: the operator's, for use with a service role of CloudFormation, and the
+execution policy, for that role, or beside the operator's for somebody who deploys without one. Each fits into one
+managed policy (6,144 characters). Sources: the Service Authorization Reference for resources and conditions, and for
+what CloudFormation calls the permissions of its handlers in the CloudFormation registry.
+
+What is destroyed or replaced must bear the cluster's tag. What is being created has no tags yet, and whether
+CloudFormation tags it in the same call is not documented, so that creating is bound to account and region alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cfngen.deploy.policies.execution import statements as execution_statements
+from cfngen.deploy.policies.policy_statements import Place, allow, document, tagged
+
+SERVICE_ROLE = "cfngen-cloudformation"
+"""Name of the service role that the operator may hand to CloudFormation."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Permissions that belong together.
+
+    Attributes:
+        name: in one word.
+        purpose: which commands need them.
+        statements: statements of a policy.
+    """
+
+    name: str
+    purpose: str
+    statements: Sequence[Mapping[str, Any]]
+
+
+def groups(place: Place, *, role: str = SERVICE_ROLE) -> tuple[Group, ...]:
+    """Return an operator's permissions by what they are for.
+
+    Args:
+        place: account, region and cluster they are for.
+        role: name of CloudFormation's service role.
+    """
+    return (
+        Group(
+            "read",
+            "looking at a cluster: status, events, drift, validate, and what every command begins with",
+            _read(place),
+        ),
+        Group("deploy", "plan, deploy, rollback", _deploy(place, role)),
+        Group("delete", "delete, with what Kubernetes has made and the uploaded templates", _delete(place)),
+        Group("kubeconfig", "kubeconfig, and whatever talks to the cluster as its administrator", _kubeconfig(place)),
+    )
+
+
+def operator_policy(
+    account: str = "*",
+    region: str = "*",
+    cluster: str = "*",
+    *,
+    partition: str = "aws",
+    stack: str = "",
+    role: str = SERVICE_ROLE,
+    only: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return the policy of an operator.
+
+    Args:
+        account: account number.
+        region: region.
+        cluster: name of the cluster.
+        partition: partition of the ARNs.
+        stack: name of the root stack; the cluster's if empty.
+        role: name of CloudFormation's service role.
+        only: names of groups; all of them if empty.
+    """
+    place = Place(partition, account, region, cluster, stack or cluster)
+    chosen = [each for each in groups(place, role=role) if not only or each.name in only]
+    return document([statement for each in chosen for statement in each.statements])
+
+
+def execution_policy(
+    account: str = "*", region: str = "*", cluster: str = "*", *, partition: str = "aws", stack: str = ""
+) -> dict[str, Any]:
+    """Return the policy of CloudFormation's service role, or of an operator without one beside his own.
+
+    Args:
+        account: account number.
+        region: region.
+        cluster: name of the cluster.
+        partition: partition of the ARNs.
+        stack: name of the root stack; the cluster's if empty.
+    """
+    return document(execution_statements(Place(partition, account, region, cluster, stack or cluster)))
+
+
+def _read(place: Place) -> list[dict[str, Any]]:
+    return [
+        allow(
+            "ReadStacks",
+            """cloudformation:DescribeChangeSet cloudformation:DescribeEvents cloudformation:DescribeStackEvents
+            cloudformation:DescribeStackResourceDrifts cloudformation:DescribeStackResources
+            cloudformation:DescribeStacks cloudformation:DetectStackDrift cloudformation:DetectStackResourceDrift
+            cloudformation:GetStackPolicy cloudformation:GetTemplate cloudformation:ListChangeSets
+            cloudformation:ListStackResources""",
+            place.stacks,
+        ),
+        # None of these knows a resource, or a resource that is there when they are called.
+        allow(
+            "ReadAccount",
+            """autoscaling:DescribeAutoScalingGroups autoscaling:DescribeScalingActivities
+            cloudformation:DescribeStackDriftDetectionStatus cloudformation:GetTemplateSummary cloudformation:ListStacks
+            ec2:Describe* elasticloadbalancing:Describe* iam:GetAccountSummary logs:DescribeLogGroups
+            servicequotas:GetAWSDefaultServiceQuota servicequotas:GetServiceQuota""",
+        ),
+        allow("ReadConsole", "ec2:GetConsoleOutput", place.ec2("instance/*"), tagged(place)),
+        allow("ReadRoles", "iam:GetInstanceProfile iam:GetRole", place.roles),
+        allow("ReadKeys", "kms:DescribeKey", place.keys, tagged(place)),
+        allow("ReadSecretNames", "secretsmanager:DescribeSecret", place.secrets),
+    ]
+
+
+def _deploy(place: Place, role: str) -> list[dict[str, Any]]:
+    return [
+        allow(
+            "ChangeStacks",
+            """cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
+            cloudformation:DeleteChangeSet cloudformation:DeleteStack cloudformation:ExecuteChangeSet
+            cloudformation:RollbackStack cloudformation:SetStackPolicy cloudformation:TagResource
+            cloudformation:UntagResource cloudformation:UpdateTerminationProtection""",
+            place.stacks,
+        ),
+        allow(
+            "HandOverServiceRole",
+            "iam:PassRole",
+            [f"arn:{place.partition}:iam::{place.account}:role/{role}"],
+            {"StringEquals": {"iam:PassedToService": "cloudformation.amazonaws.com"}},
+        ),
+        allow(
+            "PrepareBucket",
+            """s3:CreateBucket s3:GetBucketOwnershipControls s3:GetBucketPolicy s3:GetBucketPublicAccessBlock
+            s3:GetBucketTagging s3:GetBucketVersioning s3:GetEncryptionConfiguration s3:GetLifecycleConfiguration
+            s3:ListBucket s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
+            s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration""",
+            [place.bucket],
+        ),
+        # CloudFormation reads the root with the operator's rights.
+        allow("UploadTemplates", "s3:GetObject s3:PutObject", [place.templates]),
+    ]
+
+
+def _delete(place: Place) -> list[dict[str, Any]]:
+    of_network = "ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress"
+    balancers = """elasticloadbalancing:DeleteLoadBalancer elasticloadbalancing:DeleteTargetGroup
+        elasticloadbalancing:ModifyLoadBalancerAttributes"""
+    interface, storage = "ec2:DeleteNetworkInterface", "ec2:DeleteSnapshot ec2:DeleteVolume"
+    marked = f"{balancers} {interface} {of_network} {storage}"
+    named = (
+        [allow("RemoveOwned", marked, condition=tagged(place, f"kubernetes.io/cluster/{place.cluster}", "owned"))]
+        if place.cluster != "*"  # a key of a condition knows no wildcard
+        else []
+    )
+    return [
+        allow("DeleteStacks", "cloudformation:DeleteStack cloudformation:UpdateTerminationProtection", place.stacks),
+        *named,
+        allow("RemoveMarked", marked, condition=tagged(place)),
+        # What makes these things names the cluster each in its own way, or not at all.
+        allow(
+            "RemoveOfLoadBalancerController",
+            f"{balancers} {of_network}",
+            condition=tagged(place, "elbv2.k8s.aws/cluster"),
+        ),
+        allow("RemoveOfStorageDriver", storage, condition=tagged(place, "ebs.csi.aws.com/cluster", "true")),
+        allow("RemoveOfVpcCni", interface, condition=tagged(place, "node.k8s.amazonaws.com/instance_id", "*")),
+        # An existing route table is its owner's and bears no tag of the cluster.
+        allow("RemovePodRoutes", "ec2:DeleteRoute", place.ec2("route-table/*")),
+        allow("ListTemplates", "s3:DeleteBucket s3:ListBucket s3:ListBucketVersions", [place.bucket]),
+        allow("RemoveTemplates", "s3:DeleteObject s3:DeleteObjectVersion", [place.templates]),
+    ]
+
+
+def _kubeconfig(place: Place) -> list[dict[str, Any]]:
+    return [
+        allow(
+            "ReadAuthorities",
+            "secretsmanager:DescribeSecret secretsmanager:GetSecretValue",
+            [place.secret("CaSecret")],
+            tagged(place),
+        ),
+        allow(
+            "DecryptAuthorities",
+            "kms:Decrypt",
+            place.keys,
+            {
+                **tagged(place),
+                "StringLike": {
+                    **tagged(place)["StringLike"],
+                    "kms:ViaService": f"secretsmanager.{place.region}.*",
+                },
+            },
+        ),
+    ]

@@ -1,0 +1,121 @@
+"""How statements of IAM policies for a cluster are written: where they apply, and to what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+CLUSTER = "KubernetesCluster"
+"""Tag that every resource of a cluster bears, with the cluster's name."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where permissions apply; an asterisk stands for any.
+
+    Attributes:
+        partition: partition of the ARNs.
+        account: account number.
+        region: region.
+        cluster: name of the cluster.
+        stack: name of its root stack.
+    """
+
+    partition: str
+    account: str
+    region: str
+    cluster: str
+    stack: str
+
+    @property
+    def stacks(self) -> list[str]:
+        """The root and what it nests: CloudFormation names them `<root>-<logical id>-<random>`."""
+        arn = self._arn("cloudformation", "stack/")
+        return [f"{arn}*"] if self.stack == "*" else [f"{arn}{self.stack}/*", *self.nested]
+
+    @property
+    def nested(self) -> list[str]:
+        """The nested stacks alone."""
+        return [f"{self._arn('cloudformation', 'stack/')}{self._made}/*"]
+
+    @property
+    def roles(self) -> list[str]:
+        """Roles and instance profiles, named after their nested stack.
+
+        A name of IAM has 64 characters at most; CloudFormation shortens the stack's part of it.
+        """
+        return [
+            f"arn:{self.partition}:iam::{self.account}:{kind}/{self._made}" for kind in ("instance-profile", "role")
+        ]
+
+    @property
+    def groups(self) -> list[str]:
+        """Auto Scaling groups, named after their nested stack."""
+        return [f"{self._arn('autoscaling', 'autoScalingGroup:*:autoScalingGroupName/')}{self._made}"]
+
+    @property
+    def keys(self) -> list[str]:
+        """KMS keys."""
+        return [self._arn("kms", "key/*")]
+
+    @property
+    def secrets(self) -> list[str]:
+        """The cluster's secrets, named after their logical ids."""
+        return [self.secret(name) for name in ("CaSecret", "JoinSecret")]
+
+    @property
+    def bucket(self) -> str:
+        """The bucket that cfngen makes for templates."""
+        return f"arn:{self.partition}:s3:::cfngen-{self.account}-{self.region}"
+
+    @property
+    def templates(self) -> str:
+        """The cluster's templates in it."""
+        return f"{self.bucket}/{self.cluster}/*"
+
+    def secret(self, name: str) -> str:
+        """Return the ARN of a secret by its logical id."""
+        return self._arn("secretsmanager", f"secret:{name}-*")
+
+    def ec2(self, *resources: str) -> list[str]:
+        """Return the ARNs of resources of EC2, e.g. `volume/*`."""
+        return [self._arn("ec2", each) for each in resources]
+
+    @property
+    def _made(self) -> str:
+        return "*-*" if self.stack == "*" else f"{self.stack}-*"
+
+    def _arn(self, service: str, resource: str) -> str:
+        return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
+
+
+def allow(
+    sid: str, actions: str, resources: Sequence[str] = ("*",), condition: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return a statement.
+
+    Args:
+        sid: its name.
+        actions: actions, separated by spaces.
+        resources: ARNs.
+        condition: conditions that must all hold.
+    """
+    named = resources[0] if len(resources) == 1 else list(resources)
+    statement = {"Sid": sid, "Effect": "Allow", "Action": sorted(set(actions.split())), "Resource": named}
+    return {**statement, "Condition": condition} if condition else statement
+
+
+def tagged(place: Place, key: str = CLUSTER, value: str = "") -> dict[str, Any]:
+    """Return the condition that a resource bears a tag, by default with the cluster's name."""
+    return {"StringLike": {f"aws:ResourceTag/{key}": value or place.cluster}}
+
+
+def tagging(place: Place) -> dict[str, Any]:
+    """Return the condition that a call puts the cluster's tag on something."""
+    return {"StringLike": {f"aws:RequestTag/{CLUSTER}": place.cluster}}
+
+
+def document(statements: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a policy."""
+    return {"Version": "2012-10-17", "Statement": list(statements)}

@@ -1,0 +1,309 @@
+"""The life of the change set that a plan is read from: made, waited for, discarded or executed.
+
+There is one for the root and, through it, one for each nested stack. All of ours are named `cfngen-plan-…`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import AwsError, DeniedError, aws_errors
+from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.preview.change_set_reading import Description, glance, pauses, persistently, read
+from cfngen.deploy.preview.early_validation import failure
+from cfngen.deploy.preview.plan import Plan, PlanRequest
+from cfngen.deploy.preview.planning import CompareUserData, assemble
+from cfngen.deploy.stacks import find
+from cfngen.deploy.status import StackStatus, Standing
+from cfngen.errors import CfngenError
+
+PREFIX = "cfngen-plan-"
+_STALE = timedelta(hours=1)
+_LONGEST = 1800  # seconds that CloudFormation may take to make a change set
+_VISIBLE = 30  # seconds after which a new change set must be visible to reads
+_GONE = 120  # seconds that its deletion may take
+_INVALID = ("InvalidChangeSetStatus", "InvalidChangeSetStatusException")
+_DEAD = ("EXECUTE_COMPLETE", "EXECUTE_FAILED", "OBSOLETE")
+_NOT_FOUND = ("ChangeSetNotFound", "ChangeSetNotFoundException")
+
+
+class ChangeSetTimeoutError(CfngenError):
+    """CloudFormation did not finish a change set."""
+
+
+class ReplacementRefusedError(CfngenError):
+    """The plan replaces something, and CloudFormation refuses that in the way it shall be carried out."""
+
+
+class PlanOutdatedError(CfngenError):
+    """The change set of a plan is not there any more, or cannot be executed any more."""
+
+
+class _UndeletableError(CfngenError):
+    """A change set is in a status in which it cannot be deleted, such as that of one that is being executed."""
+
+
+class UnplannableError(CfngenError):
+    """The stack is in a status in which CloudFormation plans nothing."""
+
+
+def make_plan(
+    account: Account, request: PlanRequest, *, report: Report, compare_user_data: CompareUserData | None = None
+) -> Plan:
+    """Find out what a deployment would do. The plan has to be executed or discarded.
+
+    Args:
+        account: where.
+        request: what is to be deployed.
+        report: is told what else a person should know.
+        compare_user_data: says in words what differs between two user data, given in base64.
+
+    Raises:
+        UnplannableError: the stack's status does not allow it.
+        EarlyValidationError: CloudFormation refuses the templates, and says where.
+        ChangeSetFailedError: it cannot plan for another reason.
+        AwsError: AWS refuses, or cannot be reached.
+    """
+    with aws_errors():
+        current = find(account, request.stack)
+    status = current.status if current else StackStatus("")
+    if not status.change_set_kind:
+        raise UnplannableError(
+            f"the stack {request.stack} is in {status}, in which CloudFormation plans nothing",
+            hint="wait until it is done, or bring it into order first; `cfngen status` says which.",
+        )
+    operation = status.change_set_kind.lower()
+    if status.standing is Standing.PAUSED:
+        # From here CloudFormation goes on with rollback off, or not at all: "This stack is currently in a non-terminal
+        # [CREATE_FAILED] state. To update the stack from this state, please use the disable-rollback parameter"
+        # (ansible-collections/amazon.aws#1655).
+        request = replace(request, on_failure="DO_NOTHING")
+    # An empty stack of ours is what an earlier plan has left behind.
+    ours = current is None or not status.exists or current.cluster == request.cluster.name
+    shell = status.change_set_kind == "CREATE" and ours
+    change_set_id, stack_id = _create(account, request, status)
+    try:
+        description = _wait(account, change_set_id)
+        if description.failed and not description.nothing_to_do:
+            raise failure(account, description)
+        if not description.failed:
+            return assemble(
+                account,
+                request,
+                description,
+                operation=operation,
+                shell=shell,
+                compare_user_data=compare_user_data,
+                report=report,
+            )
+    except BaseException:
+        _remove(account, change_set_id, stack_id if shell else "", report)
+        raise
+    _remove(account, change_set_id, stack_id if shell else "", report)
+    return Plan(request.stack, stack_id, operation, on_failure=request.on_failure, express=request.express)
+
+
+def _create(account: Account, request: PlanRequest, status: StackStatus) -> tuple[str, str]:
+    """Have CloudFormation begin a change set for a root stack and those it nests; return its ARN and the stack's.
+
+    Change sets of ours that nobody will execute any more are removed first, as far as that is allowed.
+    """
+    name, kind = f"{PREFIX}{request.token}"[:128], status.change_set_kind
+    if status.exists:
+        _remove_stale(account, request.stack, name)
+    arguments: dict[str, Any] = {
+        "StackName": request.stack,
+        "ChangeSetName": name,
+        "ChangeSetType": kind,
+        "ClientToken": request.token,
+        "Description": f"cfngen plan of the cluster {request.cluster.name}",
+        "TemplateURL": request.template_url,
+        "Parameters": [dict(each) for each in request.parameters],
+        "Capabilities": list(request.capabilities),
+        "Tags": [{"Key": key, "Value": value} for key, value in sorted(request.tags.items())],
+        "IncludeNestedStacks": True,
+    }
+    if request.role_arn:
+        arguments["RoleARN"] = request.role_arn
+    if request.notification_arns is not None:
+        arguments["NotificationARNs"] = list(request.notification_arns)
+    if request.express:
+        # Unless told otherwise, this mode does not roll back.
+        keep = request.on_failure == "DO_NOTHING"
+        arguments["DeploymentConfig"] = {"Mode": "EXPRESS", "DisableRollback": keep}
+    elif kind == "CREATE" and request.on_failure == "DELETE":
+        # Nothing else is said so: a stack that was created with DO_NOTHING, and failed, cannot be updated from there,
+        # while one with rollback off can (code-dot-org/code-dot-org#68524 quotes the refusal).
+        arguments["OnStackFailure"] = request.on_failure
+    client = account.client("cloudformation")
+    answer = persistently(account.clock, lambda: client.create_change_set(**arguments))
+    return str(answer["Id"]), str(answer["StackId"])
+
+
+def _wait(account: Account, change_set_id: str) -> Description:
+    """Wait until CloudFormation has made a change set, or failed to, and return all it says."""
+    since, pause = account.clock.now(), pauses()
+    while True:
+        seconds = (account.clock.now() - since).total_seconds()
+        try:
+            pending = glance(account, change_set_id).pending
+        except AwsError as error:
+            # A read may come from a copy that does not know of it yet.
+            if error.code not in _NOT_FOUND or seconds > _VISIBLE:
+                raise
+            pending = True
+        if not pending:
+            return read(account, change_set_id)
+        if seconds > _LONGEST:
+            raise ChangeSetTimeoutError(
+                f"CloudFormation has been planning for {seconds / 60:.0f} minutes and is not done",
+                hint="nothing has been changed; look at the change sets of the stack in the console, and repeat.",
+            )
+        account.clock.sleep(pause())
+
+
+def discard(account: Account, plan: Plan, report: Report | None = None) -> None:
+    """Remove what a plan has left in the account; nothing if it was executed. What cannot be removed is reported.
+
+    Args:
+        account: where the plan was made.
+        plan: the plan.
+        report: is told of what stays.
+    """
+    if not plan.is_executed:
+        _remove(account, plan.change_set_id, plan.stack_id if plan.shell else "", report)
+
+
+def _remove(account: Account, change_set_id: str, shell_id: str, report: Report | None = None) -> None:
+    """Remove a change set and the empty stack that was made for it; cleaning up never hides what went wrong before."""
+    try:
+        if change_set_id:
+            _delete(account, change_set_id)
+        if shell_id:
+            _delete_shell(account, shell_id)
+    except (AwsError, _UndeletableError) as error:
+        what = "an empty stack in REVIEW_IN_PROGRESS" if shell_id else "a change set"
+        if report:
+            report(Notice(f"{what} stays in the account: {error}", "it does no harm; the next deployment removes it."))
+
+
+def execute(account: Account, plan: Plan) -> str:
+    """Have CloudFormation carry out a plan, and return the stack's ARN.
+
+    Reads may show the stack's former status for some seconds more, REVIEW_IN_PROGRESS for a new one.
+
+    Args:
+        account: where the plan was made.
+        plan: the plan.
+
+    Raises:
+        ReplacementRefusedError: it replaces something while rollback is off or in express mode.
+        PlanOutdatedError: the stack has been changed since, or somebody removed the change set.
+        AwsError: CloudFormation refuses.
+    """
+    if plan.refusal:
+        what = "the express mode" if plan.express else "the wish to keep what failed"
+        hint = f"leave out {what}, and repeat; from a failure that was kept, `cfngen rollback` leads back first."
+        raise ReplacementRefusedError(plan.refusal, hint=hint)
+    # Events of the operation bear the token: by it, they lead back to the plan.
+    arguments: dict[str, Any] = {
+        "ChangeSetName": plan.change_set_id,
+        "ClientRequestToken": plan.change_set_id.split("/")[1],
+    }
+    # With OnStackFailure on the change set CloudFormation refuses this argument; in express mode the change set itself
+    # says it.
+    if not plan.express and (plan.operation == "update" or plan.on_failure != "DELETE"):
+        arguments["DisableRollback"] = plan.on_failure == "DO_NOTHING"
+    client = account.client("cloudformation")
+    plan.mark_executed()
+    try:
+        persistently(account.clock, lambda: client.execute_change_set(**arguments))
+    except AwsError as error:
+        if error.code:
+            plan.mark_refused()
+        if error.code in (*_NOT_FOUND, *_INVALID):
+            raise PlanOutdatedError(
+                f"the plan of {plan.stack} cannot be carried out any more: {error}",
+                hint="somebody else may be working on the stack; make the plan again.",
+            ) from error
+        raise
+    return plan.stack_id
+
+
+def _remove_stale(account: Account, stack: str, name: str) -> None:
+    """Remove change sets of ours that nobody will execute: one of this very name, failed and executed ones, old ones.
+
+    Not those of the last hour: somebody else may be reading theirs at this moment. Where that is not allowed, or does
+    not work, nothing is lost but room.
+    """
+    client = account.client("cloudformation")
+    arguments: dict[str, Any] = {"StackName": stack}
+    stale: list[str] = []
+    try:
+        while True:
+            page = persistently(account.clock, lambda: client.list_change_sets(**arguments))
+            stale += [each["ChangeSetId"] for each in page["Summaries"] if _is_stale(account, each, name)]
+            if not page.get("NextToken"):
+                break
+            arguments["NextToken"] = page["NextToken"]
+        for each in stale:
+            _delete(account, each)
+    except (DeniedError, _UndeletableError):
+        return
+
+
+def _is_stale(account: Account, summary: Mapping[str, Any], name: str) -> bool:
+    ours = str(summary["ChangeSetName"]).startswith(PREFIX)
+    dead = summary.get("Status") == "FAILED" or summary.get("ExecutionStatus") in _DEAD
+    created = summary.get("CreationTime")
+    old = created is not None and account.clock.now() - created > _STALE
+    return ours and (dead or old or summary["ChangeSetName"] == name)
+
+
+def _delete(account: Account, change_set_id: str) -> None:
+    """Delete a change set with those it nests, and wait until it is gone: with nested stacks that takes a while."""
+    client = account.client("cloudformation")
+    since, pause = account.clock.now(), pauses()
+    asked = False
+    try:
+        while (account.clock.now() - since).total_seconds() <= _GONE:
+            if not asked:
+                asked = _asked_to_delete(account, client, change_set_id)
+            elif glance(account, change_set_id).status in ("DELETE_COMPLETE", "DELETE_FAILED"):
+                return
+            account.clock.sleep(pause())
+    except AwsError as error:
+        if error.code not in _NOT_FOUND:
+            raise
+    else:
+        if not asked:
+            raise _UndeletableError("CloudFormation is still making it")
+
+
+def _asked_to_delete(account: Account, client: Any, change_set_id: str) -> bool:
+    """Ask for the deletion; return whether that was accepted: one that is still being made cannot be deleted."""
+    try:
+        persistently(account.clock, lambda: client.delete_change_set(ChangeSetName=change_set_id))
+    except AwsError as error:
+        if error.code not in _INVALID:
+            raise
+        if not glance(account, change_set_id).pending:
+            raise _UndeletableError(str(error)) from error
+        return False
+    return True
+
+
+def _delete_shell(account: Account, stack_id: str) -> None:
+    """Delete a stack that was made for a change set, unless something has become of it meanwhile."""
+    client = account.client("cloudformation")
+    with aws_errors():
+        stack = find(account, stack_id)
+    if stack is None or stack.status.standing is not Standing.EMPTY:
+        return
+    others = persistently(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
+    if not any(not each.get("Status", "").startswith("DELETE_") for each in others):
+        persistently(account.clock, lambda: client.delete_stack(StackName=stack_id))

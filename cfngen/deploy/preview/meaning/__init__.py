@@ -1,0 +1,112 @@
+"""What a change of a resource means for the cluster, in words for somebody who runs Kubernetes.
+
+The words say what today's templates do: a node group's instances are replaced one at a time, each new one has to
+report success before the next goes, and nothing drains the old one's pods first. See `roll_one_at_a_time` in
+`cfngen.templates.launch`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.names import group_id
+from cfngen.deploy.preview.change_set_reading import Description, Entry
+from cfngen.deploy.preview.meaning import instances, network, secrets
+from cfngen.deploy.preview.meaning.instances import sizes
+from cfngen.deploy.preview.meaning.subject import Subject, owner
+from cfngen.deploy.preview.plan import Change, Danger, Meaning, Replacement
+
+# Data, addresses and identities that others rely on: to lose one of these may be to lose the cluster.
+_LASTING = frozenset(
+    {
+        "AWS::CloudFormation::Stack",
+        "AWS::DynamoDB::Table",
+        "AWS::EC2::EIP",
+        "AWS::EC2::NetworkInterface",
+        "AWS::EC2::Subnet",
+        "AWS::EC2::VPC",
+        "AWS::EC2::Volume",
+        "AWS::EFS::FileSystem",
+        "AWS::ElasticLoadBalancingV2::LoadBalancer",
+        "AWS::KMS::Key",
+        "AWS::RDS::DBCluster",
+        "AWS::RDS::DBInstance",
+        "AWS::S3::Bucket",
+        "AWS::SecretsManager::Secret",
+    }
+)
+_ABOUT_TAGS = re.compile(r"(/Properties)?/Tags(?![A-Za-z])")
+_RULES = {**instances.RULES, **network.RULES, **secrets.RULES}
+
+
+class Meanings:
+    """Explains the changes of one cluster.
+
+    Args:
+        cluster: the cluster as it is wanted.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def of_resource(self, change: Change, entry: Entry) -> Meaning | None:
+        """Return what a change of a resource means; None where there is nothing to add to the change itself.
+
+        Args:
+            change: the change, as yet without a meaning.
+            entry: what CloudFormation says of it.
+        """
+        subject = Subject(self._cluster, change, entry)
+        if change.action == "update" and not subject.goes and not subject.touches():
+            return _aside(subject)
+        rule = _RULES.get(change.type)
+        return rule(subject) if rule else None
+
+    def danger(self, change: Change) -> Danger:
+        """Return how much a change may hurt of which nothing else is known than its type."""
+        if change.action != "remove" and change.replacement is Replacement.NO:
+            return Danger.NONE
+        return Danger.DANGEROUS if change.type in _LASTING else Danger.NONE
+
+    def of_stack(self, description: Description | None, path: tuple[str, ...], action: str) -> Meaning | None:
+        """Return what it means that a nested stack comes or goes.
+
+        Args:
+            description: its change set, if it has one.
+            path: its place in the tree.
+            action: `create` or `delete`.
+        """
+        whose, _ = owner(self._cluster, path[-1])
+        if not whose.startswith("node group"):
+            return None
+        if action == "delete":
+            return Meaning(
+                f"{whose} is removed with its instances, all at once; their pods are not drained first",
+                Danger.DISRUPTIVE,
+            )
+        group = next((each for each in self._cluster.node_groups if f"{group_id(each.name)}Stack" == path[-1]), None)
+        if group is None:
+            return Meaning(f"new {whose}")
+        size = sizes(group.min_size, group.max_size)
+        kind = group.instance_type
+        for entry in description.entries.values() if description else ():
+            properties = entry.after.get("Properties", {})
+            if entry.type == "AWS::AutoScaling::AutoScalingGroup":
+                size = sizes(properties.get("MinSize", group.min_size), properties.get("MaxSize", group.max_size))
+            elif entry.type == "AWS::EC2::LaunchTemplate":
+                kind = properties.get("LaunchTemplateData", {}).get("InstanceType", kind)
+        return Meaning(f"new {whose}: {size} nodes of {kind}")
+
+
+def _aside(subject: Subject) -> Meaning | None:
+    """Return the meaning of a change of what is no property, or of tags."""
+    paths = {each.path.split("/")[1] for each in subject.change.properties}
+    if paths <= {"UpdatePolicy", "CreationPolicy"}:
+        return Meaning("how instances are replaced from now on; none is replaced now")
+    if paths <= {"DeletionPolicy", "UpdateReplacePolicy"}:
+        return Meaning("what becomes of it once it is removed or replaced; nothing happens now")
+    if paths and all(_ABOUT_TAGS.match(each.path) for each in subject.change.properties):
+        later = subject.change.type == "AWS::AutoScaling::AutoScalingGroup"
+        return Meaning("tags only; instances get them when they are next replaced" if later else "tags only")
+    return None

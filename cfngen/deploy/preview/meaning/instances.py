@@ -1,0 +1,180 @@
+"""What changes of instances mean: their groups, launch templates, volumes, addresses and rights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cfngen.deploy.preview.meaning.subject import Subject, number
+from cfngen.deploy.preview.plan import Danger, Meaning
+
+# Template reference, AWS::EC2::Volume: "updates are not supported", in place or by replacement.
+_FIXED = ("AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotId", "OutpostArn")
+# A change of these makes a rolling update: CloudFormation user guide, UpdatePolicy attribute, AutoScalingRollingUpdate.
+_ROLLING = ("LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones", "MixedInstancesPolicy")
+
+
+def _group(subject: Subject) -> Meaning | None:
+    whose = subject.whose or subject.change.logical_id
+    if subject.goes:
+        if subject.master:
+            return Meaning(f"{whose} {subject.going}: the API is lost with it", Danger.DANGEROUS)
+        return Meaning(
+            f"{whose} {subject.going} with its instances, all at once; their pods are not drained first",
+            Danger.DISRUPTIVE,
+        )
+    if subject.change.action == "add":
+        return None
+    texts = []
+    danger = Danger.NONE
+    if subject.touches(*_ROLLING):
+        verb = "is" if subject.certain(*_ROLLING) else "might be"
+        danger = Danger.DISRUPTIVE
+        if subject.master and subject.cluster.control_plane.count == 1:
+            texts.append(
+                f"{whose} {verb} replaced; it is the only one, so the API is away for the minutes of its boot. "
+                "Pods keep running meanwhile"
+            )
+        elif subject.master:
+            texts.append(f"{whose} {verb} replaced, one master at a time; the API stays up")
+        else:
+            verb = "are" if verb == "is" else verb
+            texts.append(f"{whose}: its instances {verb} replaced one at a time; pods are not drained first")
+    if subject.touches("MinSize", "MaxSize", "DesiredCapacity"):
+        text, shrinks = _resized(subject, whose, alone=not texts)
+        texts.append(text)
+        danger = Danger.DISRUPTIVE if shrinks else danger
+    return Meaning("; ".join(texts), danger) if texts else None
+
+
+def _resized(subject: Subject, whose: str, *, alone: bool) -> tuple[str, bool]:
+    """Return what a change of a group's sizes means, and whether instances may go."""
+    low, high = (number(subject.before(each)) for each in ("MinSize", "MaxSize"))
+    least, greatest = (number(subject.after(each)) for each in ("MinSize", "MaxSize"))
+    if low is None or high is None or least is None or greatest is None:
+        return f"{whose} is resized", False
+    if (least, greatest) == (low, high):
+        wanted = subject.after("DesiredCapacity")
+        return f"{whose} is set to {wanted} instances" if wanted else f"{whose} chooses its size by itself", True
+    verb = (
+        "grows" if least >= low and greatest >= high else "shrinks" if least <= low and greatest <= high else "changes"
+    )
+    text = f"{whose} {verb} from {sizes(low, high)} to {sizes(least, greatest)}"
+    if greatest < high:
+        return f"{text}: instances above {greatest} are terminated; their pods are not drained first", True
+    started = f", and {least} run at least" if least > low else ""
+    return f"{text}: no instance is replaced{started}" if alone else f"it {text.removeprefix(f'{whose} ')}", False
+
+
+def sizes(least: Any, greatest: Any) -> str:
+    """Return the sizes of a group as a person writes them, e.g. `2-4`."""
+    return f"{least}" if str(least) == str(greatest) else f"{least}-{greatest}"
+
+
+def _launch_template(subject: Subject) -> Meaning | None:
+    if subject.change.action != "update":
+        return None
+    if subject.goes:
+        return Meaning("a new launch template takes its place; its group follows")
+    data = "LaunchTemplateData"
+    inside = {each.path.split("/")[3] for each in subject.change.properties if each.path.count("/") > 2}
+    kind = subject.after(data, "InstanceType")
+    image = subject.after(data, "ImageId")
+    size = subject.after(data, "BlockDeviceMappings", "0", "Ebs", "VolumeSize")
+    resized = any(each.path.endswith("/Ebs/VolumeSize") for each in subject.change.properties)
+    words = {
+        "InstanceType": f"type {kind}" if kind else "another type",
+        "ImageId": f"the image {image}" if image else "another image",
+        "BlockDeviceMappings": f"root volumes of {size} GiB" if size and resized else "other root volumes",
+        "UserData": "another boot program or configuration",
+        "IamInstanceProfile": "another instance profile",
+        "NetworkInterfaces": "other network settings",
+        "InstanceMarketOptions": "another way of paying (spot or on demand)",
+        "KeyName": "another SSH key",
+        "MetadataOptions": "other metadata settings",
+        "TagSpecifications": "other tags",
+    }
+    found = [words[each] for each in words if each in inside]
+    if not found:
+        return Meaning("new instances are launched otherwise")
+    return Meaning(f"new instances have {_enumerated(found)}")
+
+
+def _volume(subject: Subject) -> Meaning | None:
+    if not subject.goes:
+        return _volume_in_place(subject)
+    kept = {
+        "snapshot": "only a snapshot of the old volume stays",
+        "retain": "the old volume stays, in use by nobody",
+        "delete": "the old volume is deleted for good",
+    }.get(subject.change.policy, "what becomes of the old volume is not told")
+    if subject.change.action == "remove":
+        text = (
+            f"the data volume of {subject.whose or 'a master'} is removed: its data (etcd) would be LOST to the cluster"
+        )
+    else:
+        text = (
+            f"the data volume of {subject.whose or 'a master'} {subject.going}: its data (etcd) would be LOST to the "
+            "cluster, and the master refuses to begin again on an empty volume"
+        )
+    return Meaning(f"{text}; {kept}", Danger.DANGEROUS)
+
+
+def _volume_in_place(subject: Subject) -> Meaning | None:
+    if subject.change.action != "update":
+        return None
+    whose = f"the data volume of {subject.whose or 'a master'}"
+    if subject.touches(*_FIXED):
+        return Meaning(f"{whose} would change in a way that AWS refuses: the update fails", Danger.DISRUPTIVE)
+    old, new = number(subject.before("Size")), number(subject.after("Size"))
+    # EC2 user guide, "Request modifications to your EBS volumes": never smaller, in use all the while, then a pause.
+    pause = "in place, while it is in use; after that AWS allows no further change for about six hours"
+    if subject.touches("Size") and old is not None and new is not None:
+        if new < old:
+            return Meaning(
+                f"{whose} would shrink from {old} to {new} GiB: AWS refuses that, and the update fails",
+                Danger.DISRUPTIVE,
+            )
+        return Meaning(
+            f"{whose} grows from {old} to {new} GiB {pause}; its file system follows at the master's next boot"
+        )
+    if subject.touches("VolumeType", "Iops", "Throughput"):
+        kind = subject.after("VolumeType")
+        return Meaning(
+            f"{whose} becomes {kind} {pause}" if subject.touches("VolumeType") and kind else f"{whose} changes {pause}"
+        )
+    return None
+
+
+def _role(subject: Subject) -> Meaning | None:
+    name = subject.change.logical_id
+    whose = subject.whose or ("masters" if name.startswith("Master") else "nodes")
+    whose = f"the nodes of {subject.whose}" if subject.whose else f"the {whose}"
+    if subject.goes:
+        return Meaning(f"permissions: the role of {whose} {subject.going}", Danger.DISRUPTIVE)
+    if subject.change.action == "add":
+        return None
+    if subject.touches("Policies", "ManagedPolicyArns", "PermissionsBoundary", "AssumeRolePolicyDocument"):
+        return Meaning(f"permissions of {whose} change at once")
+    return None
+
+
+def _key_pair(subject: Subject) -> Meaning | None:
+    if subject.change.action == "remove":
+        return Meaning("the SSH key pair is removed; running instances keep the key")
+    return (
+        Meaning(f"the SSH key pair {subject.going}; instances get it when they are replaced") if subject.goes else None
+    )
+
+
+def _enumerated(texts: list[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+RULES: Mapping[str, Callable[[Subject], Meaning | None]] = {
+    "AWS::AutoScaling::AutoScalingGroup": _group,
+    "AWS::EC2::KeyPair": _key_pair,
+    "AWS::EC2::LaunchTemplate": _launch_template,
+    "AWS::EC2::Volume": _volume,
+    "AWS::IAM::Role": _role,
+}

@@ -1,0 +1,145 @@
+"""What changes of the network mean: addresses, subnets, ways and who may reach what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from cfngen.deploy.preview.meaning.subject import Subject
+from cfngen.deploy.preview.plan import Danger, Meaning
+from cfngen.templates.naming import zone_id
+
+_EVERYWHERE = "0.0.0.0/0"
+
+
+def _network_interface(subject: Subject) -> Meaning | None:
+    whose = subject.whose or "a master"
+    if subject.goes:
+        old, new = subject.before("PrivateIpAddress"), subject.after("PrivateIpAddress")
+        moved = f" from {old} to {new}" if old and new and old != new else ""
+        what = f"the private address of {whose} (its network interface) {subject.going}{moved}"
+        if subject.change.action != "remove" and old and old == new and not subject.touches("SubnetId"):
+            what += "; the new interface cannot have the address while the old one holds it, so the update may fail"
+        return Meaning(f"API address changes: {what}; nodes that have joined stop reaching the API", Danger.DANGEROUS)
+    if subject.touches("GroupSet"):
+        return Meaning(f"other security groups apply to {whose} at once", Danger.DISRUPTIVE)
+    return None
+
+
+def _elastic_ip(subject: Subject) -> Meaning | None:
+    if not subject.goes:
+        return None
+    return Meaning(
+        f"API address changes: its public address {subject.going}; kubeconfigs stop reaching the API, and its "
+        "certificate names the old address until the master is replaced",
+        Danger.DANGEROUS,
+    )
+
+
+def _elastic_ip_association(subject: Subject) -> Meaning | None:
+    if not subject.goes:
+        return None
+    if subject.change.action == "remove" or subject.certain("AllocationId"):
+        return Meaning(
+            "API address changes: the master is reached by another public address, or by none; kubeconfigs stop "
+            "reaching the API",
+            Danger.DANGEROUS,
+        )
+    return Meaning(f"the API's public address {_moves(subject)} to another network interface", Danger.DISRUPTIVE)
+
+
+def _moves(subject: Subject) -> str:
+    return "might move" if subject.might else "moves"
+
+
+def _vpc(subject: Subject) -> Meaning | None:
+    if not subject.goes:
+        return None
+    return Meaning(
+        f"network: the VPC {subject.going}, and with it everything in it: all instances, addresses and routes. Make a "
+        "new cluster instead",
+        Danger.DANGEROUS,
+    )
+
+
+def _subnet(subject: Subject) -> Meaning | None:
+    if not subject.goes:
+        return None
+    name = subject.change.logical_id
+    zone = next((each.zone for each in subject.cluster.network.subnets if f"Subnet{zone_id(each.zone)}" == name), "")
+    where = f"network: the subnet in {zone}" if zone else f"network: {name}"
+    return Meaning(
+        f"{where} {subject.going}, with every instance and address in it, those of masters too", Danger.DANGEROUS
+    )
+
+
+def _routing(subject: Subject) -> Meaning | None:
+    if not subject.goes:
+        return None
+    if subject.change.type == "AWS::EC2::RouteTable":
+        text = f"network: the route table {subject.going}; pods of different nodes do not reach each other until the "
+        return Meaning(f"{text}cloud controller manager has written its routes anew", Danger.DISRUPTIVE)
+    return Meaning(f"network: the way to the internet {subject.going}, and is interrupted", Danger.DISRUPTIVE)
+
+
+def _security_group(subject: Subject) -> Meaning | None:
+    if subject.goes:
+        whose = "masters" if subject.change.logical_id.startswith("Master") else "nodes"
+        return Meaning(f"the security group of the {whose} {subject.going}, with every rule in it", Danger.DISRUPTIVE)
+    if subject.touches("SecurityGroupEgress"):
+        return Meaning("what instances may reach changes at once", Danger.DISRUPTIVE)
+    if subject.touches("SecurityGroupIngress"):
+        return Meaning("who may reach instances changes at once", Danger.DISRUPTIVE)
+    return None
+
+
+def _rule(subject: Subject) -> Meaning | None:
+    name = subject.change.logical_id
+    if "SshFrom" in name:
+        what = "SSH of the masters" if name.startswith("Master") else "SSH of the nodes"
+    elif name.startswith("MasterApiFrom") and name != "MasterApiFromNodes":
+        what = "the API"
+    else:
+        # Between masters and nodes: not from anywhere else.
+        if subject.change.action == "remove":
+            return Meaning("masters and nodes may no longer reach each other by this rule", Danger.DISRUPTIVE)
+        if subject.touches("IpProtocol", "FromPort", "ToPort"):
+            return Meaning("masters and nodes may reach each other on other ports", Danger.DISRUPTIVE)
+        return Meaning("a rule between masters and nodes is made anew") if subject.goes else None
+    old, new = subject.before("CidrIp"), subject.after("CidrIp")
+    old = old or _range_in(name) if subject.change.action != "add" else None
+    new = new or _range_in(name) if subject.change.action == "add" else new
+    if subject.change.action == "remove":
+        return Meaning(f"{what} is no longer reachable from {old or 'a range'}", Danger.DISRUPTIVE)
+    world = new == _EVERYWHERE
+    warned = ": from the whole internet" if world else ""
+    if subject.change.action == "add":
+        return Meaning(
+            f"{what} becomes reachable from {new or 'a further range'} in addition{warned}",
+            Danger.DISRUPTIVE if world else Danger.NONE,
+        )
+    if old and new and old != new:
+        return Meaning(f"{what} becomes reachable from {new}{warned}, and no longer from {old}", Danger.DISRUPTIVE)
+    return Meaning(f"the rule that lets {old or 'a range'} reach {what} is made anew") if subject.goes else None
+
+
+def _range_in(logical_id: str) -> str:
+    """Return the CIDR that a rule's logical id holds, see `cfngen.templates.naming.cidr_id`; empty if none."""
+    match = re.search(r"From(\d+)x(\d+)x(\d+)x(\d+)x(\d+)$", logical_id)
+    return "{}.{}.{}.{}/{}".format(*match.groups()) if match else ""
+
+
+RULES: Mapping[str, Callable[[Subject], Meaning | None]] = {
+    "AWS::EC2::EIP": _elastic_ip,
+    "AWS::EC2::EIPAssociation": _elastic_ip_association,
+    "AWS::EC2::InternetGateway": _routing,
+    "AWS::EC2::NetworkInterface": _network_interface,
+    "AWS::EC2::Route": _routing,
+    "AWS::EC2::RouteTable": _routing,
+    "AWS::EC2::SecurityGroup": _security_group,
+    "AWS::EC2::SecurityGroupIngress": _rule,
+    "AWS::EC2::Subnet": _subnet,
+    "AWS::EC2::SubnetRouteTableAssociation": _routing,
+    "AWS::EC2::VPC": _vpc,
+    "AWS::EC2::VPCGatewayAttachment": _routing,
+}

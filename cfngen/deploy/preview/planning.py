@@ -1,0 +1,313 @@
+"""From what CloudFormation says of a change set to the plan: what holds of it, in order, and in the cluster's terms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.preview.certainty import Certainty, Judged
+from cfngen.deploy.preview.change_set_reading import UNKNOWN, Description, Detail, Entry
+from cfngen.deploy.preview.creation import creation
+from cfngen.deploy.preview.meaning import Meanings
+from cfngen.deploy.preview.plan import (
+    Change,
+    Counts,
+    Danger,
+    Plan,
+    PlanRequest,
+    PropertyChange,
+    Replacement,
+    StackPlan,
+)
+from cfngen.deploy.publishing.publish import with_addresses
+from cfngen.deploy.stacks import NESTED, resources, template
+
+CompareUserData = Callable[[str, str], str]
+"""Says in words what differs between two user data, given in base64."""
+
+_ACTIONS = {"Add": "add", "Modify": "update", "Remove": "remove", "Import": "import", "Dynamic": "update"}
+_POLICIES = {"Delete": "delete", "Retain": "retain", "Snapshot": "snapshot"}
+_TAGS = re.compile(r"/.*?/Tags(?=/|$)")
+_MASKED = re.compile(r"\*{4,}")
+_CAUSES = {"ParameterReference": "parameter", "ResourceReference": "resource", "ResourceAttribute": "attribute"}
+
+
+def assemble(
+    account: Account,
+    request: PlanRequest,
+    description: Description,
+    *,
+    operation: str,
+    shell: bool,
+    compare_user_data: CompareUserData | None,
+    report: Report,
+) -> Plan:
+    """Return the plan that a change set stands for.
+
+    Args:
+        account: where it is.
+        request: what is to be deployed.
+        description: the root's change set.
+        operation: `create` or `update`.
+        shell: whether the stack was made for it.
+        compare_user_data: says in words what differs between two user data.
+        report: is told what else a person should know.
+    """
+    existing = operation == "update"
+    assembly = _Assembly(account, request, description, compare_user_data, report, explain=existing)
+    stacks = sorted(assembly.stacks(), key=_order_of_stacks)
+    changes = [change for stack in stacks for change in stack.changes]
+    return Plan(
+        stack=request.stack,
+        stack_id=description.stack_id,
+        operation=operation,
+        change_set_id=description.id,
+        created=description.created,
+        stacks=tuple(stacks),
+        counts=_counts(changes),
+        danger=max((each.danger for each in stacks), key=lambda each: each.rank, default=Danger.NONE),
+        templates_only=not stacks and _templates_differ(account, request, description),
+        creation=None if existing else creation(request.cluster, description),
+        quotas=request.quotas,
+        on_failure=request.on_failure,
+        express=request.express,
+        shell=shell,
+    )
+
+
+class _Assembly:
+    """The plans of a root and its nested stacks."""
+
+    def __init__(
+        self,
+        account: Account,
+        request: PlanRequest,
+        root: Description,
+        compare_user_data: CompareUserData | None,
+        report: Report,
+        *,
+        explain: bool,
+    ) -> None:
+        self._account = account
+        self._root = root
+        self._certainty = Certainty(root, request.documents)
+        self._meanings = Meanings(request.cluster)
+        self._compare_user_data = compare_user_data
+        self._report = report
+        self._explain = explain
+        self._secret = frozenset(
+            name
+            for document in request.documents
+            for name, parameter in document.body.get("Parameters", {}).items()
+            if str(parameter.get("NoEcho", "")).lower() == "true"
+        )
+
+    def stacks(self) -> Iterator[StackPlan]:
+        yield from self._stack(self._root, (), "update" if self._explain else "create")
+
+    def _stack(self, description: Description, path: tuple[str, ...], action: str) -> Iterator[StackPlan]:
+        changes: list[Change] = []
+        for entry in description.entries.values():
+            if entry.type != NESTED:
+                if self._certainty.changes(description, entry):
+                    changes.append(self._change(description, entry, in_update=self._explain and action == "update"))
+                continue
+            inside = list(self._nested(description, entry, (*path, entry.logical_id)))
+            yield from inside
+            # Tags of a nested stack, say, show in its resources: once is enough.
+            if not inside and self._certainty.details(description, entry):
+                changes.append(self._change(description, entry, in_update=self._explain))
+        if changes or action == "create":
+            comes = path and self._explain and action == "create"
+            meaning = self._meanings.of_stack(description, path, action) if comes else None
+            name = description.stack_name
+            yield StackPlan(path, name, action, tuple(sorted(changes, key=_order_of_changes)), meaning)
+
+    def _nested(self, parent: Description, entry: Entry, path: tuple[str, ...]) -> Iterator[StackPlan]:
+        child = parent.children.get(entry.logical_id)
+        if entry.action == "Remove":
+            yield self._removed(entry, child, path)
+        elif child is not None and not child.failed:
+            yield from self._stack(child, path, "create" if entry.action == "Add" else "update")
+        elif entry.action == "Add":
+            yield StackPlan(path, "", "create", (), self._meanings.of_stack(None, path, "create"))
+
+    def _removed(self, entry: Entry, child: Description | None, path: tuple[str, ...]) -> StackPlan:
+        """Return the plan of a nested stack that goes: what is in it is read where the change set does not say it."""
+        found: list[Entry] = list(child.entries.values()) if child else []
+        if not found and entry.physical_id:
+            try:
+                with aws_errors():
+                    found = [
+                        Entry("Remove", each.logical_id, each.physical_id, each.type)
+                        for each in resources(self._account, entry.physical_id)
+                        if not each.status.startswith("DELETE_")
+                    ]
+            except AwsError as error:
+                self._report(Notice(f"what {'/'.join(path)} consists of cannot be listed: {error}"))
+        meaning = self._meanings.of_stack(child, path, "delete")
+        changes = [self._change(self._root, each, in_update=True) for each in found]
+        if meaning:
+            # It says what the removal of each resource means, unless that is worse.
+            changes = [
+                each if each.danger.rank > meaning.danger.rank else replace(each, meaning=None) for each in changes
+            ]
+        name = child.stack_name if child else _name_of_stack(entry.physical_id)
+        return StackPlan(path, name, "delete", tuple(sorted(changes, key=_order_of_changes)), meaning)
+
+    def _change(self, description: Description, entry: Entry, *, in_update: bool) -> Change:
+        judged = self._certainty.details(description, entry) if entry.action == "Modify" else ()
+        replacement = self._certainty.replacement(description, entry)
+        goes = entry.action == "Remove" or replacement is not Replacement.NO
+        change = Change(
+            logical_id=entry.logical_id,
+            physical_id=entry.physical_id,
+            type=entry.type,
+            action=_ACTIONS.get(entry.action, "update"),
+            replacement=replacement,
+            policy=_POLICIES.get(entry.policy.removeprefix("ReplaceAnd"), "") if goes else "",
+            properties=tuple(sorted(self._properties(entry, judged), key=lambda each: each.path)),
+        )
+        if not in_update:
+            return change
+        meaning = self._meanings.of_resource(change, entry)
+        danger = meaning.danger if meaning else self._meanings.danger(change)
+        return replace(change, meaning=meaning, danger=danger)
+
+    def _properties(self, entry: Entry, judged: tuple[Judged, ...]) -> Iterator[PropertyChange]:
+        tags: dict[str, Judged] = {}
+        for each in judged:
+            match = _TAGS.match(each.detail.place)
+            lists = (
+                match and _tags_at(entry.before, match[0]) is not None and _tags_at(entry.after, match[0]) is not None
+            )
+            if match and lists:
+                tags.setdefault(match[0], each)
+            else:
+                yield self._property(each)
+        for place, each in tags.items():
+            # By their places in the list, most of them change when one is added; a person thinks of them by their keys.
+            before, after = _tags_at(entry.before, place) or {}, _tags_at(entry.after, place) or {}
+            for key in sorted(before.keys() | after.keys()):
+                if before.get(key) != after.get(key):
+                    known = UNKNOWN not in (after.get(key) or "")
+                    yield PropertyChange(
+                        f"{place}[{key}]",
+                        before.get(key),
+                        after.get(key) if known else None,
+                        known=known,
+                        certain=each.certain,
+                        replaces=each.replaces,
+                    )
+
+    def _property(self, judged: Judged) -> PropertyChange:
+        detail = judged.detail
+        secret = any(value and _MASKED.fullmatch(value) for value in (detail.before, detail.after))
+        secret = secret or (detail.source == "ParameterReference" and detail.cause in self._secret)
+        kind = _CAUSES.get(detail.source, "")
+        note = self._note(detail)
+        shown = not secret and not note
+        return PropertyChange(
+            path=detail.place,
+            before=detail.before if shown else None,
+            after=detail.after if shown and not detail.unknown else None,
+            known=detail.told and not detail.unknown,
+            certain=judged.certain,
+            sensitive=secret,
+            replaces=judged.replaces,
+            cause=f"{kind} {detail.cause}" if kind and detail.cause else "",
+            note=note,
+        )
+
+    def _note(self, detail: Detail) -> str:
+        """Return in words what changes where the values themselves say nothing to a person."""
+        if detail.place.endswith("/UserData"):
+            words = ""
+            if self._compare_user_data and detail.before and detail.after and not detail.unknown:
+                words = self._compare_user_data(detail.before, detail.after)
+            return words or "the boot program or its configuration changes"
+        if detail.cause.endswith(".LatestVersionNumber"):
+            return "the new version of its launch template"
+        return ""
+
+
+def _tags_at(definition: Mapping[str, Any], place: str) -> dict[str, str] | None:
+    """Return the tags at a place of a definition by their keys; None if the definition is not told, or has others."""
+    found: Any = definition
+    if not definition:
+        return None
+    for part in place.split("/")[1:]:
+        if isinstance(found, list):
+            found = found[int(part)] if part.isdecimal() and int(part) < len(found) else []
+        elif isinstance(found, Mapping):
+            found = found.get(part, [])
+        else:
+            return None
+    if not isinstance(found, list) or not all(isinstance(each, Mapping) and "Key" in each for each in found):
+        return None
+    return {str(each["Key"]): str(each.get("Value", "")) for each in found}
+
+
+def _name_of_stack(stack_id: str) -> str:
+    return stack_id.split("/")[1] if "/" in stack_id else stack_id
+
+
+def _counts(changes: list[Change]) -> Counts:
+    def number(action: str, replacement: Replacement = Replacement.NO) -> int:
+        return sum(
+            1 for each in changes if each.action == action and each.replacement is replacement and each.type != NESTED
+        )
+
+    return Counts(
+        add=number("add") + number("import"),
+        update=number("update"),
+        replace=number("update", Replacement.WILL),
+        might_replace=number("update", Replacement.MIGHT),
+        remove=number("remove"),
+    )
+
+
+def _order_of_changes(change: Change) -> tuple[int, int, str]:
+    """What may hurt first, replacements before anything else."""
+    if change.replacement is not Replacement.NO:
+        kind = 0 if change.replacement is Replacement.WILL else 1
+    else:
+        kind = {"remove": 2, "update": 3}.get(change.action, 4)
+    return kind, -change.danger.rank, change.logical_id
+
+
+def _order_of_stacks(stack: StackPlan) -> tuple[int, int, tuple[str, ...]]:
+    kinds = [_order_of_changes(each)[0] for each in stack.changes]
+    return -stack.danger.rank, min(kinds, default=5), stack.path
+
+
+def _templates_differ(account: Account, request: PlanRequest, description: Description) -> bool:
+    """Return whether templates differ in what is no resource: a change set lists nothing then, and is not in vain.
+
+    Nested templates are named after their content, so theirs shows in what the root hands on; the root's is compared.
+    """
+    handed = (
+        detail
+        for entry in description.entries.values()
+        for detail in entry.details
+        if detail.place == "/Properties/TemplateURL"
+    )
+    if not description.entries or any(each.told and each.before != each.after for each in handed):
+        return True
+    root = next((each for each in request.documents if each.children), None)
+    if root is None:
+        return False
+    try:
+        with aws_errors():
+            deployed = template(account, description.stack_id)
+    except AwsError:
+        return False
+    # Where the nested templates are is no matter: that has been looked at.
+    wanted = with_addresses(root, dict.fromkeys(root.children, ""))
+    sections = (set(wanted) | set(deployed)) - {"Resources"}
+    return any(wanted.get(section) != deployed.get(section) for section in sections)

@@ -1,0 +1,207 @@
+"""What keeps a cluster from being lost by accident: termination protection, and stack policies.
+
+Termination protection belongs to the root and covers what it nests. A stack policy says what updates may do to the
+resources of one stack only, so the root's protects the nested stacks that hold state, and each of these has a policy of
+its own for its volumes, addresses and secrets. A change set cannot carry a policy and a new stack has none: they are
+set once the stacks exist ("Prevent updates to stack resources", CloudFormation User Guide).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import aws_errors, code_of
+from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.stacks import NESTED, StackView, find, resources
+from cfngen.errors import CfngenError
+
+# Nested stacks whose loss is the cluster's: etcd's volumes and the API's address, and the certificate authorities.
+HOLDERS = ("MasterStack", "SecretsStack")
+# Resources whose replacement loses data, or an address that others know.
+KEPT = (
+    "AWS::EC2::EIP",
+    "AWS::EC2::NetworkInterface",
+    "AWS::EC2::Volume",
+    "AWS::KMS::Key",
+    "AWS::SecretsManager::Secret",
+)
+
+Policy = Mapping[str, Any]
+
+# A policy cannot be removed; this one is as good as none.
+EVERYTHING: Policy = {"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}
+_LOSS = {"Effect": "Deny", "Action": ["Update:Replace", "Update:Delete"], "Principal": "*"}
+OF_ROOT: Policy = {
+    "Statement": [*EVERYTHING["Statement"], {**_LOSS, "Resource": [f"LogicalResourceId/{each}" for each in HOLDERS]}]
+}
+OF_HOLDERS: Policy = {
+    "Statement": [
+        *EVERYTHING["Statement"],
+        {**_LOSS, "Resource": "*", "Condition": {"StringEquals": {"ResourceType": list(KEPT)}}},
+    ]
+}
+
+
+class NotRestoredError(CfngenError):
+    """The protection that was lifted for one operation could not be put back.
+
+    Attributes:
+        stacks: ARNs of the stacks that are unprotected now.
+    """
+
+    def __init__(self, stacks: tuple[str, ...], reason: Exception) -> None:
+        names = ", ".join(_name(each) for each in stacks)
+        super().__init__(
+            f"the stack policy could not be put back on {names}: {reason}",
+            hint="deploy once more without changes: that sets it again. Until then an update may replace volumes.",
+        )
+        self.stacks = stacks
+
+
+def protect(account: Account, root: StackView, termination: bool = True, *, report: Report) -> None:
+    """Set termination protection and the stack policies where they are not set.
+
+    Args:
+        account: the account.
+        root: the root stack, in which no operation is under way.
+        termination: whether deletion of the root is to be refused; the protection it has is not taken away.
+        report: told of policies that somebody else has set, which stay.
+
+    Raises:
+        AwsError: CloudFormation refuses.
+    """
+    with aws_errors():
+        if termination and not root.protected:
+            _terminate(account, root, protected=True)
+        for stack, policy in _policies(account, root):
+            found = _policy_of(account, stack)
+            if found == policy:
+                continue
+            if found not in (None, EVERYTHING):
+                hint = f"`aws cloudformation get-stack-policy --region {account.region} --stack-name {stack}` shows it."
+                report(Notice(f"the stack {_name(stack)} has a policy that is not cfngen's, and keeps it", hint))
+                continue
+            _set(account, stack, policy)
+
+
+@contextmanager
+def lift(account: Account, root: StackView, *, report: Report) -> Iterator[None]:
+    """Let one update replace and delete what the stack policies protect; put them back whatever happens to it.
+
+    They are put back too when the update goes on without its watcher. Whether CloudFormation asks the policy when an
+    update begins or as it comes to each resource is not documented; in the second case the rest of it is refused.
+
+    Args:
+        account: the account.
+        root: the root stack.
+        report: told if the policies could not be put back after a failure of something else.
+
+    Raises:
+        NotRestoredError: the update went well, and a policy could not be put back.
+        AwsError: a policy cannot be lifted.
+    """
+    lifted: dict[str, Policy] = {}
+    failed = True
+    try:
+        with aws_errors():
+            for stack, _ in _policies(account, root):
+                found = _policy_of(account, stack)
+                if found not in (None, EVERYTHING):
+                    lifted[stack] = found or {}
+                    _set(account, stack, EVERYTHING)
+        yield
+        failed = False
+    finally:
+        _put_back(account, lifted, failed=failed, report=report)
+
+
+def unprotect(account: Account, root: StackView) -> None:
+    """Switch termination protection off, so that the root can be deleted; policies do not hinder a deletion.
+
+    Raises:
+        AwsError: CloudFormation refuses.
+    """
+    if root.protected:
+        with aws_errors():
+            _terminate(account, root, protected=False)
+
+
+def _terminate(account: Account, root: StackView, *, protected: bool) -> None:
+    account.client("cloudformation").update_termination_protection(
+        StackName=root.id, EnableTerminationProtection=protected
+    )
+
+
+def _policies(account: Account, root: StackView) -> list[tuple[str, Policy]]:
+    """Return the ARN of each stack that is there, with the policy it should have."""
+    holders = [
+        each.physical_id
+        for each in resources(account, root.id)
+        if each.type == NESTED
+        and each.logical_id in HOLDERS
+        and each.physical_id
+        and not each.status.startswith("DELETE")
+    ]
+    return [(root.id, OF_ROOT), *((each, OF_HOLDERS) for each in holders)]
+
+
+def _policy_of(account: Account, stack: str) -> Policy | None:
+    body = account.client("cloudformation").get_stack_policy(StackName=stack).get("StackPolicyBody")
+    if not body:
+        return None
+    policy: Policy = json.loads(body)
+    return policy
+
+
+def _set(account: Account, stack: str, policy: Policy) -> None:
+    account.client("cloudformation").set_stack_policy(StackName=stack, StackPolicyBody=json.dumps(policy))
+
+
+def _put_back(account: Account, policies: Mapping[str, Policy], *, failed: bool, report: Report) -> None:
+    open_stacks: list[str] = []
+    reason: Exception | None = None
+    interrupted: KeyboardInterrupt | None = None
+    for stack, policy in policies.items():
+        try:
+            _restore(account, stack, policy)
+        except KeyboardInterrupt as error:  # noqa: PERF203  a second Ctrl-C must not leave the others open
+            interrupted, reason = error, RuntimeError("interrupted")
+            open_stacks.append(stack)
+        except CfngenError as error:
+            reason = error
+            open_stacks.append(stack)
+    if reason:
+        problem = NotRestoredError(tuple(open_stacks), reason)
+        if not failed and not interrupted:
+            raise problem
+        # What went wrong first is what the user must hear of.
+        report(Notice(str(problem), problem.hint))
+    if interrupted:
+        raise interrupted
+
+
+def _restore(account: Account, stack: str, policy: Policy) -> None:
+    from botocore.exceptions import ClientError
+
+    with aws_errors():
+        try:
+            _set(account, stack, policy)
+        except ClientError as error:
+            # The update has deleted the stack, as it was allowed to.
+            if code_of(error) == "ValidationError" and _is_gone(account, stack):
+                return
+            raise
+
+
+def _is_gone(account: Account, stack: str) -> bool:
+    found = find(account, stack)
+    return found is None or not found.status.exists
+
+
+def _name(stack: str) -> str:
+    """Name of a stack by its ARN: arn:…:stack/<name>/<uuid>."""
+    return stack.split("/")[1] if "/" in stack else stack

@@ -1,0 +1,1 @@
+"""Templates on their way to CloudFormation: the bucket, their addresses, and what must be acknowledged."""

@@ -1,0 +1,152 @@
+"""The bucket that templates are uploaded to: cfngen's own, which it makes and hardens, or one of the operator's.
+
+A bucket of the operator's is looked at and never changed.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import DENIED, code_of
+from cfngen.deploy.messages import Notice, Report, Step
+from cfngen.deploy.publishing import hardening
+from cfngen.errors import CfngenError
+
+
+class BucketError(CfngenError):
+    """Templates cannot be put into the bucket.
+
+    Attributes:
+        bucket: its name.
+    """
+
+    def __init__(self, bucket: str, message: str, *, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.bucket = bucket
+
+
+class BucketOwnerError(BucketError):
+    """The bucket belongs to another account, or this account may not even look at it."""
+
+
+class BucketRegionError(BucketError):
+    """The bucket is in another region, from where CloudFormation does not read templates."""
+
+
+class NoBucketError(BucketError):
+    """The bucket that was named does not exist."""
+
+
+def default_name(account: Account) -> str:
+    """Return the name of cfngen's own bucket in an account and region."""
+    return f"cfngen-{account.id}-{account.region}"
+
+
+def ready(account: Account, *, bucket: str = "", kms_key: str = "", report: Report) -> str:
+    """Return the name of a bucket that takes templates; cfngen's own is created and hardened as needed.
+
+    Args:
+        account: the account.
+        bucket: the operator's bucket, which is used as it is; cfngen's own if empty.
+        kms_key: KMS key by which cfngen's own encrypts new objects; S3's own key, or the one the bucket has, if empty.
+        report: told what is done, and what is weak about the operator's bucket.
+
+    Raises:
+        BucketError: it cannot be used.
+        botocore.exceptions.ClientError: S3 refuses.
+    """
+    if bucket:
+        if not _exists(account, bucket):
+            hint = f"create it (`aws s3 mb s3://{bucket} --region {account.region}`), or leave --bucket out."
+            raise NoBucketError(bucket, f"there is no bucket {bucket}", hint=hint)
+        for notice in _weaknesses(account, bucket):
+            report(notice)
+        return bucket
+    own = default_name(account)
+    made = False
+    if not _exists(account, own):
+        report(Step(f"creating the bucket {own}"))
+        made = _create(account, own)
+    hardening.harden(account, own, kms_key=kms_key, made=made, report=report)
+    return own
+
+
+def _exists(account: Account, bucket: str) -> bool:
+    from botocore.exceptions import ClientError
+
+    try:
+        # botocore follows a bucket into its own region by itself, so that the answer and not an error tells of it.
+        answer = account.client("s3").head_bucket(**hardening.owned(account, bucket))
+        region = answer.get("BucketRegion", "")
+    except ClientError as error:
+        # HEAD has no body: there is nothing but the number.
+        if code_of(error) in ("404", "NoSuchBucket"):
+            return False
+        headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+        region = headers.get("x-amz-bucket-region", "")
+        if code_of(error) in DENIED:
+            raise _not_ours(account, bucket) from error
+        if code_of(error) not in ("301", "PermanentRedirect"):
+            raise
+    if region and region != account.region:
+        raise BucketRegionError(
+            bucket,
+            f"the bucket {bucket} is in {region}, and the cluster in {account.region}",
+            hint=f"name a bucket in {account.region} with --bucket, or leave it out: cfngen makes one.",
+        )
+    return True
+
+
+def _not_ours(account: Account, bucket: str) -> BucketOwnerError:
+    return BucketOwnerError(
+        bucket,
+        f"the bucket {bucket} belongs to another account, or {account.caller} may not use it",
+        hint=f"name a bucket of account {account.id} with --bucket, or ask for s3:ListBucket on this one; a bucket of "
+        "somebody else's is not used, since its owner could exchange the templates.",
+    )
+
+
+def _create(account: Account, bucket: str) -> bool:
+    """Create a bucket; return whether it is new, and not that of another deployment a moment ago."""
+    from botocore.exceptions import ClientError
+
+    # us-east-1 is the region that cannot be named: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
+    where = (
+        {} if account.region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": account.region}}
+    )
+    try:
+        account.client("s3").create_bucket(Bucket=bucket, ObjectOwnership="BucketOwnerEnforced", **where)
+    except ClientError as error:
+        if code_of(error) == "BucketAlreadyExists":
+            raise _not_ours(account, bucket) from error
+        if code_of(error) != "BucketAlreadyOwnedByYou":
+            raise
+        return False
+    return True
+
+
+def _weaknesses(account: Account, bucket: str) -> list[Notice]:
+    """Say what is weak about the operator's bucket, as far as the caller may see it."""
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        blocks, status, versioning, lifecycle = pool.map(
+            lambda each: hardening.read(account, bucket, each),
+            (
+                "get_public_access_block",
+                "get_bucket_policy_status",
+                "get_bucket_versioning",
+                "get_bucket_lifecycle_configuration",
+            ),
+        )
+    notices: list[Notice] = []
+    if (status or {}).get("PolicyStatus", {}).get("IsPublic"):
+        hint = "whoever may write into it can change the cluster; make it private, or leave --bucket out."
+        notices.append(Notice(f"the bucket {bucket} is public by its policy", hint))
+    elif blocks is not None and blocks.get("PublicAccessBlockConfiguration", {}) != hardening.BLOCKS:
+        hint = "turn on all four settings of S3 Block Public Access."
+        notices.append(Notice(f"the bucket {bucket} does not block public access", hint))
+    if versioning is not None and versioning.get("Status") != "Enabled":
+        command = f"aws s3api put-bucket-versioning --bucket {bucket} --versioning-configuration Status=Enabled"
+        hint = f"turn it on: `{command}`."
+        notices.append(Notice(f"the bucket {bucket} keeps no versions: a template that is deleted is gone", hint))
+    return [*notices, *hardening.expiry(bucket, lifecycle)]

@@ -1,0 +1,221 @@
+"""The settings of cfngen's own bucket: private, versioned, encrypted, TLS only, and nothing that is in use expires.
+
+At each deployment what is missing is added; nothing is taken away or weakened.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import DENIED, code_of
+from cfngen.deploy.messages import Notice, Report
+
+# A rollback or an update of a live stack reads its templates again, however old they are: current objects never expire.
+KEEP_OLD_VERSIONS = 30  # days
+KEEP_UNFINISHED_UPLOADS = 7  # days
+TAGS = {"cfngen": "templates"}
+_LIFECYCLE = {
+    "ID": "cfngen-leftovers",
+    "Status": "Enabled",
+    "Filter": {"Prefix": ""},
+    "NoncurrentVersionExpiration": {"NoncurrentDays": KEEP_OLD_VERSIONS},
+    "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": KEEP_UNFINISHED_UPLOADS},
+}
+BLOCKS = {
+    "BlockPublicAcls": True,
+    "IgnorePublicAcls": True,
+    "BlockPublicPolicy": True,
+    "RestrictPublicBuckets": True,
+}
+_ASK = "let somebody deploy once who may change the bucket; docs/operator-policy.json lists the permissions."
+_ABSENT = frozenset(
+    {
+        "NoSuchBucketPolicy",
+        "NoSuchLifecycleConfiguration",
+        "NoSuchPublicAccessBlockConfiguration",
+        "NoSuchTagSet",
+        "OwnershipControlsNotFoundError",
+        "ServerSideEncryptionConfigurationNotFoundError",
+    }
+)
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """One property of cfngen's own bucket.
+
+    Attributes:
+        what: the property in words.
+        read: the S3 call that reads it.
+        missing: given what was read, the S3 call that sets it and its arguments; None where nothing is missing.
+    """
+
+    what: str
+    read: str
+    missing: Callable[[Mapping[str, Any]], tuple[str, dict[str, Any]] | None]
+
+
+def owned(account: Account, bucket: str) -> dict[str, str]:
+    """Arguments of every call: S3 refuses it when the bucket has passed into other hands."""
+    return {"Bucket": bucket, "ExpectedBucketOwner": account.id}
+
+
+def harden(account: Account, bucket: str, *, kms_key: str, made: bool, report: Report) -> None:
+    """Set whatever cfngen's own bucket lacks.
+
+    Args:
+        account: the account.
+        bucket: the bucket.
+        kms_key: KMS key for new objects; if empty, what the bucket has, or else S3's own key.
+        made: whether it was made just now, so that it must be finished.
+        report: told what may not be read or changed.
+    """
+    settings = _settings(account, bucket, kms_key)
+    found: dict[str, Mapping[str, Any] | None]
+    if made:
+        # A new bucket has none of them, and S3 may not show it to every reader yet.
+        found = {each.read: {} for each in settings}
+    else:
+        with ThreadPoolExecutor(max_workers=len(settings)) as pool:
+            answers = pool.map(lambda each: read(account, bucket, each.read), settings)
+            found = {each.read: answer for each, answer in zip(settings, answers, strict=True)}
+    if unknown := [each.what for each in settings if found[each.read] is None]:
+        report(Notice(f"not allowed to see of the bucket {bucket}: {', '.join(unknown)}", _ASK))
+    for each in settings:
+        value = found[each.read]
+        if value is not None and (call := each.missing(value)):
+            _write(account, bucket, each.what, *call, made=made, report=report)
+    for notice in expiry(bucket, found["get_bucket_lifecycle_configuration"]):
+        report(notice)
+
+
+def _write(
+    account: Account, bucket: str, what: str, operation: str, arguments: dict[str, Any], *, made: bool, report: Report
+) -> None:
+    from botocore.exceptions import ClientError
+
+    try:
+        getattr(account.client("s3"), operation)(**owned(account, bucket), **arguments)
+    except ClientError as error:
+        # A bucket that an administrator has prepared is good enough; one that was just made must be finished.
+        if made or code_of(error) not in DENIED:
+            raise
+        report(Notice(f"{what} of the bucket {bucket} is not as it should be, and changing it is not allowed", _ASK))
+
+
+def read(account: Account, bucket: str, operation: str) -> Mapping[str, Any] | None:
+    """Return what the bucket is set to: nothing where it is not set, None where the caller may not see it."""
+    from botocore.exceptions import ClientError
+
+    try:
+        answer: Mapping[str, Any] = getattr(account.client("s3"), operation)(**owned(account, bucket))
+    except ClientError as error:
+        if code_of(error) in _ABSENT:
+            return {}
+        if code_of(error) in DENIED:
+            return None
+        raise
+    return answer
+
+
+def _settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]:
+    return (
+        _Setting("blocking of public access", "get_public_access_block", _public_access),
+        _Setting("ownership of objects", "get_bucket_ownership_controls", _ownership),
+        _Setting("versioning", "get_bucket_versioning", _versioning),
+        _Setting("encryption", "get_bucket_encryption", lambda found: _encryption(found, kms_key)),
+        _Setting(
+            "refusal of unencrypted connections", "get_bucket_policy", lambda found: _policy(found, account, bucket)
+        ),
+        _Setting("removal of old versions", "get_bucket_lifecycle_configuration", _lifecycle),
+        _Setting("tags", "get_bucket_tagging", _tags),
+    )
+
+
+def _public_access(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    if found.get("PublicAccessBlockConfiguration", {}) == BLOCKS:
+        return None
+    return "put_public_access_block", {"PublicAccessBlockConfiguration": BLOCKS}
+
+
+def _ownership(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    rules = [{"ObjectOwnership": "BucketOwnerEnforced"}]
+    if found.get("OwnershipControls", {}).get("Rules") == rules:
+        return None
+    return "put_bucket_ownership_controls", {"OwnershipControls": {"Rules": rules}}
+
+
+def _versioning(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    if found.get("Status") == "Enabled":
+        return None
+    return "put_bucket_versioning", {"VersioningConfiguration": {"Status": "Enabled"}}
+
+
+def _encryption(found: Mapping[str, Any], kms_key: str) -> tuple[str, dict[str, Any]] | None:
+    rules = found.get("ServerSideEncryptionConfiguration", {}).get("Rules", ())
+    defaults = [rule.get("ApplyServerSideEncryptionByDefault", {}) for rule in rules]
+    if any(each.get("KMSMasterKeyID") == kms_key if kms_key else each.get("SSEAlgorithm") for each in defaults):
+        return None
+    by_default = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": kms_key} if kms_key else {"SSEAlgorithm": "AES256"}
+    rule = {"ApplyServerSideEncryptionByDefault": by_default, "BucketKeyEnabled": bool(kms_key)}
+    return "put_bucket_encryption", {"ServerSideEncryptionConfiguration": {"Rules": [rule]}}
+
+
+def _policy(found: Mapping[str, Any], account: Account, bucket: str) -> tuple[str, dict[str, Any]] | None:
+    policy: dict[str, Any] = json.loads(found.get("Policy") or '{"Version": "2012-10-17", "Statement": []}')
+    statement = policy["Statement"]
+    statements: list[dict[str, Any]] = statement if isinstance(statement, list) else [statement]
+    arn = f"arn:{account.partition}:s3:::{bucket}"
+    ours: dict[str, Any] = {
+        "Sid": "CfngenOnlyTls",
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": [arn, f"{arn}/*"],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    if any(_refuses_plain_http(each, ours) for each in statements):
+        return None
+    others = [each for each in statements if each.get("Sid") != ours["Sid"]]
+    return "put_bucket_policy", {"Policy": json.dumps({**policy, "Statement": [*others, ours]})}
+
+
+def _refuses_plain_http(statement: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
+    """Whether a statement denies at least what ours does, whatever it is called and however it is written."""
+    resources = statement.get("Resource", [])
+    return (
+        statement.get("Effect") == "Deny"
+        and statement.get("Principal") in ("*", {"AWS": "*"}, {"AWS": ["*"]})
+        and statement.get("Action") in ("s3:*", "*", ["s3:*"], ["*"])
+        and set(ours["Resource"]) <= set([resources] if isinstance(resources, str) else resources)
+        and json.dumps(statement.get("Condition")).lower().replace("[", "").replace("]", "")
+        in ('{"bool": {"aws:securetransport": "false"}}', '{"bool": {"aws:securetransport": false}}')
+    )
+
+
+def _lifecycle(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    rules = [rule for rule in found.get("Rules", ()) if rule.get("ID") != _LIFECYCLE["ID"]]
+    if len(rules) < len(found.get("Rules", ())):
+        return None
+    return "put_bucket_lifecycle_configuration", {"LifecycleConfiguration": {"Rules": [*rules, _LIFECYCLE]}}
+
+
+def _tags(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    tags = {each["Key"]: each["Value"] for each in found.get("TagSet", ())}
+    if TAGS.items() <= tags.items():
+        return None
+    return "put_bucket_tagging", {"Tagging": {"TagSet": [{"Key": k, "Value": v} for k, v in {**tags, **TAGS}.items()]}}
+
+
+def expiry(bucket: str, lifecycle: Mapping[str, Any] | None) -> list[Notice]:
+    """Warn of a lifecycle that deletes what live stacks point at; silent where it is unknown."""
+    rules = [rule for rule in (lifecycle or {}).get("Rules", ()) if rule.get("Status") == "Enabled"]
+    if not any({"Days", "Date"} & rule.get("Expiration", {}).keys() for rule in rules):
+        return []
+    hint = "remove the rule: an update or rollback of a cluster reads its templates again, however old they are."
+    return [Notice(f"a lifecycle rule of the bucket {bucket} deletes current objects", hint)]

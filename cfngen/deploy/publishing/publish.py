@@ -1,0 +1,264 @@
+"""Templates on their way into S3, under keys that are made of their content.
+
+A nested template's address holds the hash of its content, and the root names its children by these addresses. So an
+unchanged template keeps its address, what a live stack points at is never overwritten, and comparing the roots of two
+deployments compares all of their templates.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import DENIED, AwsError, aws_errors, code_of, explained
+from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.publishing import bucket as buckets
+from cfngen.deploy.stacks import NESTED
+from cfngen.errors import CfngenError
+from cfngen.templates.document import Document
+
+# "CloudFormation quotas", CloudFormation User Guide: a template body in an Amazon S3 object.
+MAX_BYTES = 1_000_000
+WORKERS = 8
+# Parameters of the root by which people tell it where its children are; content addresses take their place.
+LOCATION = ("TemplateBucket", "TemplatePrefix")
+INTERFACE = "AWS::CloudFormation::Interface"
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class TemplateTooLargeError(CfngenError):
+    """A template is larger than CloudFormation reads from S3.
+
+    Attributes:
+        name: the document's name.
+        size: its size in bytes.
+    """
+
+    def __init__(self, name: str, size: int) -> None:
+        super().__init__(
+            f"the template {name} has {size:,} bytes; CloudFormation reads {MAX_BYTES:,} at most",
+            hint="make the cluster smaller, or split it into two clusters: fewer node groups, subnets or rules.",
+        )
+        self.name = name
+        self.size = size
+
+
+class UploadError(AwsError):
+    """Templates could not be uploaded; nothing has been deployed."""
+
+
+@dataclass(frozen=True)
+class Addressed:
+    """A template as it is uploaded.
+
+    Attributes:
+        document: the document; in the root, nested TemplateURLs are content addresses.
+        content: its bytes.
+        key: its key in the bucket.
+        url: its address, as CloudFormation takes it.
+    """
+
+    document: Document
+    content: bytes = field(repr=False)
+    key: str
+    url: str
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the content as S3 writes it."""
+        return base64.b64encode(hashlib.sha256(self.content).digest()).decode()
+
+
+@dataclass(frozen=True)
+class Published:
+    """A cluster's templates in their bucket.
+
+    Attributes:
+        bucket: the bucket.
+        template_url: address of the root.
+        written: how many templates were uploaded.
+        unchanged: how many were there already.
+        root: the root as uploaded.
+        keys: every template's key by its name.
+    """
+
+    bucket: str
+    template_url: str
+    written: int
+    unchanged: int
+    root: Document
+    keys: Mapping[str, str]
+
+
+def publish(
+    account: Account,
+    documents: Sequence[Document],
+    *,
+    cluster: str,
+    bucket: str = "",
+    kms_key: str = "",
+    report: Report,
+) -> Published:
+    """Upload a cluster's root and nested templates; those that are there already are left alone.
+
+    Args:
+        account: the account.
+        documents: the generated templates; `standalone` is not needed and not uploaded.
+        cluster: name of the cluster, the folder in the bucket.
+        bucket: the operator's bucket; cfngen's own if empty.
+        kms_key: see `bucket.ready`.
+        report: told what is done.
+
+    Raises:
+        TemplateTooLargeError: CloudFormation would not take a template; nothing was uploaded.
+        cfngen.deploy.publishing.bucket.BucketError: the bucket cannot be used.
+        UploadError: the templates are not all there.
+        AwsError: S3 refuses something about the bucket.
+    """
+    templates = addressed(account, documents, cluster=cluster, bucket=bucket or buckets.default_name(account))
+    with aws_errors():
+        name = buckets.ready(account, bucket=bucket, kms_key=kms_key, report=report)
+    there = _at_once(lambda each: _is_there(account, name, each), templates)
+    missing = [each for each, found in zip(templates, there, strict=True) if not found]
+    if missing:
+        count = f"{len(missing)} template{'s' if len(missing) > 1 else ''}"
+        report(Step(f"uploading {count} to s3://{name}/{cluster}/"))
+        _at_once(lambda each: _upload(account, name, each), missing)
+    root = templates[-1]
+    return Published(
+        bucket=name,
+        template_url=root.url,
+        written=len(missing),
+        unchanged=len(templates) - len(missing),
+        root=root.document,
+        keys={each.document.name: each.key for each in templates},
+    )
+
+
+def addressed(account: Account, documents: Sequence[Document], *, cluster: str, bucket: str) -> tuple[Addressed, ...]:
+    """Return the templates with their addresses, the root last; nothing is sent anywhere.
+
+    Raises:
+        TemplateTooLargeError: CloudFormation would not take a template.
+        ValueError: there is no root among the documents, or a nested template is missing.
+    """
+    root = next((each for each in documents if each.children), None)
+    if root is None:
+        raise ValueError("there is no root template to deploy")
+    children = {each.name: _address(account, each, cluster, bucket) for each in documents if each.name in root.children}
+    if missing := set(root.children) - children.keys():
+        raise ValueError(f"nested templates are missing: {', '.join(sorted(missing))}")
+    located = replace(root, body=with_addresses(root, {name: each.url for name, each in children.items()}))
+    return (*children.values(), _address(account, located, cluster, bucket))
+
+
+def with_addresses(root: Document, urls: Mapping[str, str]) -> dict[str, Any]:
+    """Return the root's body with its children at fixed addresses, without the parameters that located them.
+
+    Args:
+        root: the root as generated.
+        urls: address of each child by its name.
+    """
+    body: dict[str, Any] = json.loads(json.dumps(root.body))
+    for resource in body["Resources"].values():
+        if resource["Type"] == NESTED:
+            properties = resource["Properties"]
+            properties["TemplateURL"] = urls[child_of(properties["TemplateURL"])]
+    for name in LOCATION:
+        body.get("Parameters", {}).pop(name, None)
+    interface = body.get("Metadata", {}).get(INTERFACE, {})
+    for name in LOCATION:
+        interface.get("ParameterLabels", {}).pop(name, None)
+    groups = [
+        {**group, "Parameters": [name for name in group["Parameters"] if name not in LOCATION]}
+        for group in interface.get("ParameterGroups", ())
+    ]
+    if groups:
+        interface["ParameterGroups"] = [group for group in groups if group["Parameters"]]
+    return body
+
+
+def child_of(template_url: Any) -> str:
+    """Return the name of the document that a nested stack's TemplateURL leads to, be it an address or an expression."""
+    text = template_url["Fn::Sub"] if isinstance(template_url, Mapping) else template_url
+    return re.split(r"[/}]", text)[-1].removesuffix(".json")
+
+
+def url_of(account: Account, bucket: str, key: str) -> str:
+    """Return the address of an object as CloudFormation takes it.
+
+    A bucket with dots in its name stands in the path: no certificate of S3 covers it as a host name ("Virtual hosting
+    of buckets", Amazon S3 User Guide).
+    """
+    host = f"s3.{account.region}.{account.url_suffix}"
+    return f"https://{host}/{bucket}/{key}" if "." in bucket else f"https://{bucket}.{host}/{key}"
+
+
+def _address(account: Account, document: Document, cluster: str, bucket: str) -> Addressed:
+    content = json.dumps(document.body, separators=(",", ":"), ensure_ascii=False).encode()
+    if len(content) > MAX_BYTES:
+        raise TemplateTooLargeError(document.name, len(content))
+    key = f"{cluster}/{hashlib.sha256(content).hexdigest()}/{document.name}.json"
+    return Addressed(document, content, key, url_of(account, bucket, key))
+
+
+def _is_there(account: Account, bucket: str, template: Addressed) -> bool:
+    """Whether the bucket has exactly this content under its key."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        found = account.client("s3").head_object(
+            Bucket=bucket, Key=template.key, ExpectedBucketOwner=account.id, ChecksumMode="ENABLED"
+        )
+    except ClientError as error:
+        # Without s3:ListBucket S3 does not say that an object is missing, but 403. Then writing tells what is allowed.
+        if code_of(error) in ("404", "NoSuchKey", *DENIED):
+            return False
+        raise _failed(bucket, template, error) from error
+    except BotoCoreError as error:
+        raise _failed(bucket, template, error) from error
+    # An object without checksum was put there by something else: a name is no proof of the content.
+    return bool(found.get("ChecksumSHA256") == template.checksum)
+
+
+def _upload(account: Account, bucket: str, template: Addressed) -> None:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        # S3 refuses what arrives with another checksum, and botocore repeats what was cut off.
+        account.client("s3").put_object(
+            Bucket=bucket,
+            Key=template.key,
+            Body=template.content,
+            ContentType="application/json",
+            ChecksumAlgorithm="SHA256",
+            ChecksumSHA256=template.checksum,
+            ExpectedBucketOwner=account.id,
+        )
+    except (BotoCoreError, ClientError) as error:
+        raise _failed(bucket, template, error) from error
+
+
+def _failed(bucket: str, template: Addressed, error: Exception) -> AwsError:
+    reason = explained(error)
+    hint = f"nothing was deployed; {reason.hint or 'repeat the command: what was uploaded is not uploaded again.'}"
+    message = f"the template {template.document.name} could not be uploaded to s3://{bucket}/{template.key}: {reason}"
+    return UploadError(message, hint=hint, operation=reason.operation, code=reason.code)
+
+
+def _at_once(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Do the same with each item, several at a time; the first failure ends it."""
+    pool = ThreadPoolExecutor(max_workers=WORKERS)
+    try:
+        return list(pool.map(work, items))
+    finally:
+        pool.shutdown(cancel_futures=True)

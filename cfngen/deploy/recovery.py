@@ -1,0 +1,242 @@
+"""From the status a stack is found in to where a deployment can begin, and out of a failed one again.
+
+What each status allows is CloudFormation's; see `status`. Whatever destroys something is asked for.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Step
+from cfngen.deploy.ownership import check
+from cfngen.deploy.stacks import NESTED, StackView, find, resources
+from cfngen.deploy.status import Standing
+from cfngen.deploy.watching.events import last_event
+from cfngen.deploy.watching.watch import Choice, Outcome, watch
+from cfngen.errors import CfngenError
+
+LONGEST_ROLLBACK = 10
+"""Rounds of continuing a rollback before giving up; each skips at least one resource more."""
+
+
+class BusyError(CfngenError):
+    """Another operation is under way in the stack."""
+
+    exit_code = 6
+
+    def __init__(self, stack: StackView) -> None:
+        super().__init__(
+            f"another operation is under way: the stack {stack.name} is in {stack.status}",
+            hint=f"`cfngen watch --stack-name {stack.name}` shows it; repeat the command when it has ended.",
+        )
+        self.stack = stack
+
+
+class BlockedError(CfngenError):
+    """The stack is in a status that must be left by another command first."""
+
+    def __init__(self, stack: StackView, command: str, why: str) -> None:
+        super().__init__(
+            f"the stack {stack.name} is in {stack.status}: {why}",
+            hint=f"`cfngen {command} --stack-name {stack.name}` is the way out.",
+        )
+        self.stack = stack
+
+
+class DeclinedError(CfngenError):
+    """The user said no."""
+
+    def __init__(self) -> None:
+        super().__init__("nothing was changed: you did not agree")
+
+
+class NothingToRollBackError(CfngenError):
+    """The stack is in no status that can be rolled back."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What every wait of a command needs.
+
+    Attributes:
+        report: takes the messages.
+        consent: asks the user.
+        interrupted: asks what to do after Ctrl-C.
+    """
+
+    report: Report
+    consent: Consent
+    interrupted: Callable[[], Choice]
+
+
+def ready(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> StackView | None:
+    """Bring a stack to where a change set can be made.
+
+    Returns:
+        The stack; None if there is none, or none any more, so that it is created.
+
+    Raises:
+        ForeignStackError: the stack is not this cluster's.
+        BusyError: another operation is under way.
+        BlockedError: another command must be used first.
+        DeclinedError: the stack would have to be deleted first, and the user said no.
+    """
+    stack = find(account, stack_name)
+    if stack is None:
+        return None
+    if stack.status.standing is Standing.EMPTY:
+        # CloudFormation shows no tags before the first change set is executed; and there is nothing to lose.
+        return None
+    check(stack, cluster)
+    if stack.status.cleaning_up:
+        waiting.report(Step(f"waiting for {stack.name} to finish {stack.status}"))
+        watch(account, stack.id, report=waiting.report, interrupted=waiting.interrupted)
+        stack = find(account, stack.id) or stack
+    standing = stack.status.standing
+    if standing is Standing.BUSY:
+        raise BusyError(stack)
+    if standing is Standing.STUCK:
+        raise BlockedError(stack, "rollback", "the rollback of its last update failed")
+    if standing is Standing.UNDELETED:
+        raise BlockedError(stack, "delete", "its deletion failed half-way")
+    if standing is Standing.DEAD:
+        _bury(account, stack, waiting)
+        return None
+    if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
+        waiting.report(Notice(f"the last update of {stack.name} failed and was rolled back; this is the next one"))
+    if standing is Standing.PAUSED:
+        text = f"{stack.name} is in {stack.status}: this goes on from where the last operation failed, with rollback off"
+        waiting.report(Notice(text, f"`cfngen rollback --stack-name {stack.name}` would take it back instead."))
+    return None if standing is Standing.ABSENT else stack
+
+
+def rollback(
+    account: Account,
+    stack_name: str,
+    cluster: str,
+    waiting: Waiting,
+    *,
+    skip: tuple[str, ...] = (),
+    force: bool = False,
+) -> Outcome:
+    """Take a stack back to its last good state.
+
+    Args:
+        account: where.
+        stack_name: the root.
+        cluster: name of the cluster it must belong to.
+        waiting: who is told and asked.
+        skip: resources to leave as they are, each `LogicalId` or `NestedStackName.LogicalId`.
+        force: leave whatever fails to roll back, computed anew in each round.
+
+    Raises:
+        NothingToRollBackError: there is nothing to take back.
+        BusyError: another operation is under way.
+        DeclinedError: the user said no.
+    """
+    stack = find(account, stack_name)
+    if stack is None:
+        raise NothingToRollBackError(f"there is no stack {stack_name} in {account.region}")
+    check(stack, cluster)
+    cloudformation = account.client("cloudformation")
+    if stack.status.in_progress:
+        raise BusyError(stack)
+    if stack.status.standing is Standing.PAUSED:
+        created = stack.status.name == "CREATE_FAILED"
+        consequences = (
+            ("the creation never succeeded, so rolling back deletes everything the stack has made",)
+            if created
+            else ("the stack returns to the templates and values of its last success",)
+        )
+        _agreed(waiting, Question(f"Roll back {stack.name}?", consequences, dangerous=created))
+        began = last_event(account, stack.id)
+        cloudformation.rollback_stack(StackName=stack.id, ClientRequestToken=_token(stack, began))
+        return watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
+    if stack.status.standing is not Standing.STUCK:
+        raise NothingToRollBackError(
+            f"the stack {stack.name} is in {stack.status}, from which nothing is rolled back",
+            hint="to return to earlier templates, check out the earlier cluster file and run `cfngen deploy`.",
+        )
+    return _continued(account, stack, waiting, skip, force=force)
+
+
+def blockers(account: Account, root: StackView) -> dict[str, str]:
+    """Return what stands in the way of a failed rollback, as `ResourcesToSkip` names it, with the reason of each.
+
+    That of a nested stack's resource is the nested stack's *name* and the logical id; nested stacks themselves are not
+    skipped, since everything in them would be. Source: API reference, ContinueUpdateRollback.
+    """
+    return dict(_blockers(account, root.id, ""))
+
+
+def _blockers(account: Account, stack_id: str, prefix: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for resource in resources(account, stack_id):
+        if resource.type == NESTED and resource.physical_id and resource.status.endswith("_FAILED"):
+            child = find(account, resource.physical_id)
+            inner = _blockers(account, resource.physical_id, f"{child.name}." if child else prefix)
+            found.extend(inner or [(f"{prefix}{resource.logical_id}", resource.reason)])
+        elif resource.status == "UPDATE_FAILED":
+            found.append((f"{prefix}{resource.logical_id}", resource.reason))
+    return found
+
+
+def _continued(account: Account, stack: StackView, waiting: Waiting, skip: tuple[str, ...], *, force: bool) -> Outcome:
+    for _ in range(LONGEST_ROLLBACK):
+        skipped = skip
+        if force:
+            failed = blockers(account, stack)
+            skipped = tuple(dict.fromkeys((*skip, *failed)))
+        consequences = tuple(
+            f"{name} stays as it is, and CloudFormation believes it was rolled back: put it right by hand"
+            for name in skipped
+        ) or ("the rollback is tried once more; fix first what made it fail",)
+        _agreed(waiting, Question(f"Continue the rollback of {stack.name}?", consequences, dangerous=bool(skipped)))
+        began = last_event(account, stack.id)
+        arguments: dict[str, Any] = {"ResourcesToSkip": list(skipped)} if skipped else {}
+        account.client("cloudformation").continue_update_rollback(
+            StackName=stack.id, ClientRequestToken=_token(stack, began), **arguments
+        )
+        outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
+        if not force or outcome.detached or outcome.status.standing is not Standing.STUCK:
+            return outcome
+        if set(blockers(account, stack)) <= set(skipped):
+            return outcome
+    return outcome
+
+
+def _bury(account: Account, stack: StackView, waiting: Waiting) -> None:
+    """Delete what a failed creation has left, so that the stack can be created anew."""
+    kept = [each for each in resources(account, stack.id) if not each.status.startswith("DELETE_COMPLETE")]
+    consequences = (
+        f"{stack.name} is in {stack.status}: its creation failed, and CloudFormation lets it only be deleted",
+        f"left in it: {', '.join(each.logical_id for each in kept)}" if kept else "nothing is left in it",
+    )
+    failed = stack.status.name == "ROLLBACK_FAILED"
+    _agreed(
+        waiting, Question(f"Delete the remains of {stack.name} and create it anew?", consequences, dangerous=failed)
+    )
+    cloudformation = account.client("cloudformation")
+    if stack.protected:
+        cloudformation.update_termination_protection(StackName=stack.id, EnableTerminationProtection=False)
+    waiting.report(Step(f"deleting the remains of {stack.name}"))
+    began = last_event(account, stack.id)
+    cloudformation.delete_stack(StackName=stack.id, ClientRequestToken=_token(stack, began))
+    outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
+    if outcome.status.exists:
+        raise BlockedError(stack, "delete", "what its failed creation left could not be removed")
+
+
+def _agreed(waiting: Waiting, question: Question) -> None:
+    if not waiting.consent(question):
+        raise DeclinedError
+
+
+def _token(stack: StackView, before: Event | None) -> str:
+    """One token for each call that is meant, so that a repetition by boto3 is not taken for a second one."""
+    moment = before.id if before else ""
+    return f"cfngen-{uuid.uuid5(uuid.NAMESPACE_URL, stack.id + moment)}"

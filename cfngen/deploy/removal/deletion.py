@@ -1,0 +1,341 @@
+"""Deleting a cluster, with everything that Kubernetes made and CloudFormation does not know of.
+
+    look -> consent -> Kubernetes deletes its load balancers -> sweep -> delete the stack, sweeping again where it fails
+         -> volumes and templates, if told -> account for everything
+
+Every step looks for what is there, so a deletion that was interrupted anywhere goes on when it is asked for again, even
+if the stack is gone by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.messages import Message, Notice, Question, Report, Step
+from cfngen.deploy.publishing import template_objects
+from cfngen.deploy.recovery import BusyError, DeclinedError, Waiting
+from cfngen.deploy.removal import accounting, leftovers, retained, stack_removal, volumes
+from cfngen.deploy.removal.accounting import Counted
+from cfngen.deploy.removal.drain import Drain
+from cfngen.deploy.removal.leftover import Leftover, Removed
+from cfngen.deploy.removal.leftovers import LivingNamesakeError
+from cfngen.deploy.removal.obstacles import OccupiedError
+from cfngen.deploy.removal.retained import Retained
+from cfngen.deploy.removal.scope import GROUP, Scope, StackResource, of_stack, tree
+from cfngen.deploy.removal.survey import DeletionRequest, Survey, Surveyed, look
+from cfngen.deploy.stacks import StackView, find
+from cfngen.deploy.status import Standing
+from cfngen.errors import CfngenError
+
+DELETABLE_AT_WORK = frozenset({"CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"})
+
+
+@dataclass(frozen=True)
+class Deleted(Message):
+    """A deletion has ended.
+
+    Attributes:
+        cluster: name of the cluster.
+        region: the region.
+        stack: name of the root.
+        stack_id: its ARN; empty if there was none.
+        status: its status; empty if there is none any more.
+        succeeded: whether nothing is left but what was announced.
+        goes_on: whether CloudFormation goes on without cfngen.
+        seconds: how long it took.
+        counted: by kind, what is gone and what is left of the stacks' resources.
+        removed: what Kubernetes had made, and is gone.
+        retained: what stays, why, and how to get rid of it.
+        leftovers: what Kubernetes had made, and could not be removed.
+        objects: how many versions of templates were deleted.
+        bucket_deleted: whether the bucket of the templates was deleted.
+    """
+
+    kind: ClassVar[str] = "deleted"
+    cluster: str
+    region: str
+    stack: str
+    stack_id: str
+    status: str
+    succeeded: bool
+    goes_on: bool
+    seconds: float
+    counted: tuple[Counted, ...] = ()
+    removed: tuple[Leftover, ...] = ()
+    retained: tuple[Retained, ...] = ()
+    leftovers: tuple[Leftover, ...] = ()
+    objects: int = 0
+    bucket_deleted: bool = False
+
+
+def survey(account: Account, request: DeletionRequest) -> Survey:
+    """Find out what deleting a cluster would do; nothing is changed.
+
+    Raises:
+        ForeignStackError: the stack is not this cluster's.
+        AwsError: a call failed.
+    """
+    with aws_errors():
+        return look(account, request).survey
+
+
+def delete(account: Account, request: DeletionRequest, waiting: Waiting, *, drain: Drain | None = None) -> Deleted:
+    """Delete a cluster, after consent.
+
+    Args:
+        account: where it is.
+        request: what is to be deleted, and how far.
+        waiting: who is told and asked.
+        drain: asks Kubernetes to delete its load balancers; None where it cannot be asked.
+
+    Raises:
+        ForeignStackError: the stack is not this cluster's.
+        BusyError: another operation is under way.
+        OccupiedError: others use the cluster's network.
+        TemplatesInUseError: another stack lives on the templates that are to go.
+        LivingNamesakeError: what is to be removed may be another cluster's.
+        DeclinedError: the user said no.
+        AwsError: a call failed; asked for again, the deletion goes on.
+    """
+    with aws_errors():
+        return _Deletion(account, request, waiting, drain).run()
+
+
+class _Deletion:
+    def __init__(self, account: Account, request: DeletionRequest, waiting: Waiting, drain: Drain | None) -> None:
+        self.account = account
+        self.request = request
+        self.waiting = waiting
+        self.drain = drain
+        self.report: Report = self._told
+        self.began = account.clock.now()
+        self.removed: dict[tuple[str, str], Leftover] = {}
+        self.remaining: tuple[Leftover, ...] = ()
+
+    def run(self) -> Deleted:
+        """Delete the cluster."""
+        found = look(self.account, self.request)
+        self.waiting.report(found.survey)
+        self._refuse(found)
+        if not self._agreed(found):
+            raise DeclinedError
+        stack = found.stack
+        if stack is None:
+            return self._finish(found, None)
+        if stack.status.name != "DELETE_IN_PROGRESS":
+            self._drain(found)
+            self._sweep(found.scope, patiently=True)
+            if self.request.detach:
+                stack_removal.start(self.account, stack, self.report)
+                return self._result(found, find(self.account, stack.id), goes_on=True)
+        after = stack_removal.remove(
+            self.account,
+            stack,
+            replace(self.waiting, report=self.report),
+            groups=found.scope.alive(GROUP),
+            sweeping=lambda patiently: self._swept_meanwhile(found, patiently=patiently),
+            leave_behind=self.request.leave_behind,
+        )
+        if after and after.status.in_progress:
+            return self._result(found, after, goes_on=True)
+        return self._finish(found, after)
+
+    def _told(self, message: Message) -> None:
+        if isinstance(message, Removed):
+            self.removed[message.leftover.kind, message.leftover.id] = message.leftover
+        self.waiting.report(message)
+
+    def _refuse(self, found: Surveyed) -> None:
+        stack = found.stack
+        if stack and stack.status.in_progress and stack.status.name not in DELETABLE_AT_WORK:
+            raise BusyError(stack)
+        if found.survey.obstacles and not self.request.even_if_occupied:
+            raise OccupiedError(self.request.cluster, found.survey.obstacles)
+        if self.request.empty_bucket:
+            template_objects.check_unused(self.account, self.request.cluster, found.survey.stack_id)
+        leftovers.check_namesake(self.account, found.scope, (*found.survey.removed, *self._data(found)))
+
+    def _data(self, found: Surveyed) -> tuple[Leftover, ...]:
+        """What holds data and goes all the same."""
+        return (
+            *(found.survey.volumes if self.request.delete_volumes else ()),
+            *(found.survey.snapshots if self.request.delete_snapshots else ()),
+        )
+
+    def _agreed(self, found: Surveyed) -> bool:
+        stack, name = found.stack, self.request.cluster
+        going = self._going(found)
+        if stack and stack.status.standing is Standing.EMPTY and not going:
+            text = f"Delete the empty stack {stack.name} and the change sets in it? Nothing has been created from them."
+            return self.waiting.consent(Question(text))
+        if not going:
+            # Nothing is there, or somebody has agreed already to the deletion that is under way.
+            return True
+        if stack is None or stack.status.standing is Standing.EMPTY:
+            text = f"Delete what is left of the cluster {name}?"
+        elif found.survey.by_console:
+            text = f"Delete {stack.name}, which was made from cfngen's templates but not by `cfngen deploy`?"
+        else:
+            text = f"Delete the cluster {name} and everything in it?"
+        return self.waiting.consent(Question(text, (*going, *self._remarks(found)), dangerous=True, name=name))
+
+    def _going(self, found: Surveyed) -> list[str]:
+        """What is lost by going on."""
+        stack, shown, told = found.stack, found.survey, []
+        if stack and stack.status.standing is not Standing.EMPTY and stack.status.name != "DELETE_IN_PROGRESS":
+            told.append(f"the stack {stack.name} ({stack.status}) goes, with every instance of the cluster")
+            if shown.by_console:
+                told.append("its maker works in the console, and may not know of this")
+            if stack.protected:
+                told.append("its termination protection is lifted")
+            if shown.authorities:
+                told.append(
+                    "the certificate authorities go with their secret; without a copy of it no snapshot of a master's "
+                    "volume will ever start as this cluster again"
+                )
+            if shown.obstacles:
+                told.append("the network stays for what others have in it, and may lose its way to the internet")
+        if shown.removed:
+            told.append(f"{_counted(shown.removed)} that Kubernetes made go too")
+        if data := self._data(found):
+            told.append(f"{_counted(data)} of claims go too, with all data in them")
+        if self.request.empty_bucket and shown.objects:
+            told.append(f"{shown.objects} object versions in s3://{self.request.bucket}/{self.request.cluster}/ go")
+        if self.request.delete_bucket:
+            told.append(f"the bucket {self.request.bucket} goes if nothing is left in it")
+        return told
+
+    def _remarks(self, found: Surveyed) -> list[str]:
+        if found.survey.volumes and not self.request.delete_volumes:
+            return [f"{_counted(found.survey.volumes)} of claims stay, and go on being billed"]
+        return []
+
+    def _drain(self, found: Surveyed) -> None:
+        """Let Kubernetes delete its load balancers if it can; what it does not do is done by the sweep."""
+        if self.drain is None or not found.scope.instances:
+            return
+        self.report(Step("asking Kubernetes to delete its load balancers"))
+        try:
+            left = self.drain(self.report)
+        except CfngenError as error:
+            self.report(Notice(f"Kubernetes could not be asked to delete its load balancers: {error}"))
+            return
+        if left:
+            self.report(Notice(f"Kubernetes has not deleted the load balancers of {', '.join(left)} in time"))
+
+    def _sweep(self, scope: Scope, *, patiently: bool) -> None:
+        """Remove what Kubernetes made and holds the network."""
+        patience = leftovers.PATIENCE if patiently else 0.0
+        self.remaining = leftovers.sweep(self.account, scope, self.report, patience=patience).remaining
+
+    def _swept_meanwhile(self, found: Surveyed, *, patiently: bool) -> None:
+        """Sweep once more; the stack's deletion does not depend on it."""
+        try:
+            with aws_errors():
+                # What was there at first is told from Kubernetes' things by the stack's resources of then; after a
+                # failure there is time to look at all of them again.
+                stack = find(self.account, found.survey.stack_id) if patiently else None
+                self._sweep(self._scope(stack) if stack else found.scope, patiently=patiently)
+        except (AwsError, LivingNamesakeError) as error:
+            self.report(Notice(f"leftovers could not be removed: {error}", error.hint))
+
+    def _scope(self, stack: StackView) -> Scope:
+        return of_stack(
+            self.account,
+            stack,
+            cluster=self.request.cluster,
+            vpc_id=self.request.vpc_id,
+            pod_cidr=self.request.pod_cidr,
+        )
+
+    def _finish(self, found: Surveyed, after: StackView | None) -> Deleted:
+        """Do what can only be done once nothing runs any more."""
+        objects, bucket_deleted = 0, False
+        if after is None:
+            try:
+                self._sweep(found.scope, patiently=True)
+                volumes.remove(self.account, self._data(found), self.report)
+            except LivingNamesakeError as error:
+                self.report(Notice(str(error), error.hint))
+            self.remaining += leftovers.sweep_routes(self.account, found.scope, self.report).remaining
+            objects, bucket_deleted = self._templates()
+        return self._result(found, after, objects=objects, bucket_deleted=bucket_deleted)
+
+    def _templates(self) -> tuple[int, bool]:
+        objects, bucket_deleted, bucket = 0, False, self.request.bucket
+        if bucket and (self.request.empty_bucket or self.request.delete_bucket):
+            there = template_objects.find(self.account, bucket, self.request.cluster)
+            if there.versions and self.request.empty_bucket:
+                self.report(Step(f"deleting {there.versions} object versions in s3://{bucket}/{there.prefix}"))
+                objects = template_objects.empty(self.account, bucket, self.request.cluster)
+            if there.bucket and self.request.delete_bucket:
+                bucket_deleted = template_objects.delete_bucket(self.account, bucket)
+                if not bucket_deleted:
+                    self.report(Notice(f"the bucket {bucket} stays: something else is in it"))
+        return objects, bucket_deleted
+
+    def _result(
+        self,
+        found: Surveyed,
+        after: StackView | None,
+        *,
+        goes_on: bool = False,
+        objects: int = 0,
+        bucket_deleted: bool = False,
+    ) -> Deleted:
+        members = _refreshed(self.account, found)
+        counted = () if goes_on else accounting.count(self.account, found.scope)
+        return Deleted(
+            cluster=self.request.cluster,
+            region=self.account.region,
+            stack=self.request.stack_name,
+            stack_id=found.survey.stack_id,
+            status=after.status.name if after and after.status.exists else "",
+            succeeded=after is None and not self.remaining and not goes_on,
+            goes_on=goes_on,
+            seconds=(self.account.clock.now() - self.began).total_seconds(),
+            counted=counted,
+            removed=tuple(self.removed.values()),
+            retained=() if goes_on else self._retained(found, members, after),
+            leftovers=self.remaining,
+            objects=objects,
+            bucket_deleted=bucket_deleted,
+        )
+
+    def _retained(
+        self, found: Surveyed, members: Sequence[StackResource], after: StackView | None
+    ) -> tuple[Retained, ...]:
+        account, request, scope = self.account, self.request, found.scope
+        gone = self.removed
+        claimed = [each for each in found.survey.volumes if (each.kind, each.id) not in gone]
+        copies = [each for each in found.survey.snapshots if (each.kind, each.id) not in gone]
+        bucket = template_objects.find(account, request.bucket, request.cluster) if request.bucket else None
+        return (
+            *retained.left_by_stacks(account, members),
+            *retained.snapshots(account, scope),
+            *retained.keys(account, scope),
+            *retained.of_leftovers(account, claimed, "data of a claim, kept unless --delete-volumes is given"),
+            *retained.of_leftovers(account, copies, "snapshot of a claim, kept unless --delete-snapshots is given"),
+            *(retained.templates(bucket) if bucket else ()),
+            *retained.log_groups(account, request.cluster),
+            *(retained.given(scope, tuple(found.stack.parameters.items())) if found.stack else ()),
+        )
+
+
+def _refreshed(account: Account, found: Surveyed) -> tuple[StackResource, ...]:
+    """Return the stacks' resources as they are now; those of deleted stacks are listed by ARN."""
+    root = found.stack.id if found.stack else ""
+    return tree(account, root) if root else found.scope.resources
+
+
+def _counted(found: Sequence[Leftover]) -> str:
+    """`2 load balancers and 1 volume`."""
+    kinds: dict[str, int] = {}
+    for each in found:
+        kinds[each.kind] = kinds.get(each.kind, 0) + 1
+    parts = [f"{number} {kind}{'' if number == 1 else 's'}" for kind, number in kinds.items()]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,73 @@
+"""Asking Kubernetes itself to take its load balancers down, as long as it runs: nobody else does it as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cfngen.deploy.access.kubernetes import CONNECT, READ, Kubernetes, KubernetesError
+from cfngen.deploy.clock import Clock
+from cfngen.deploy.messages import Report, Step
+
+PATIENCE = 300.0  # seconds for the cloud controller manager, which takes about one for each load balancer
+PAUSE = 5.0
+GONE = 404
+
+Drain = Callable[[Report], tuple[str, ...]]
+"""Deletes the Services that have load balancers; returns those that are still there after all patience.
+
+Raises CfngenError where the API cannot be asked.
+"""
+
+
+def drain(kubernetes: Kubernetes, clock: Clock, report: Report, *, patience: float = PATIENCE) -> tuple[str, ...]:
+    """Delete every Service of type LoadBalancer, and wait until their load balancers are gone.
+
+    A Service disappears only when its finalizer, `service.kubernetes.io/load-balancer-cleanup`, has been removed, which
+    the cloud controller manager does once AWS has deleted the load balancer.
+
+    Args:
+        kubernetes: the cluster's API.
+        clock: the time.
+        report: told what is awaited.
+        patience: seconds to wait.
+
+    Returns:
+        Services that are still there, each as `namespace/name`.
+
+    Raises:
+        KubernetesError: the API does not answer, or refuses.
+    """
+    until = clock.now().timestamp() + patience
+    announced = False
+    while True:
+        services = kubernetes.load_balancers()
+        for each in services:
+            if not each.leaving:
+                _delete(kubernetes, each.namespace, each.name)
+        if not services:
+            return ()
+        if not announced:
+            names = ", ".join(f"{each.namespace}/{each.name}" for each in services)
+            report(Step(f"waiting for Kubernetes to delete the load balancers of {names}"))
+            announced = True
+        if clock.now().timestamp() >= until:
+            return tuple(f"{each.namespace}/{each.name}" for each in services)
+        clock.sleep(PAUSE)
+
+
+def _delete(kubernetes: Kubernetes, namespace: str, name: str) -> None:
+    from kubernetes.client import ApiException
+    from urllib3.exceptions import HTTPError
+
+    try:
+        kubernetes.api.call_api(
+            f"/api/v1/namespaces/{namespace}/services/{name}",
+            "DELETE",
+            header_params={"Accept": "application/json"},
+            response_types_map={200: "object", 202: "object"},
+            _return_http_data_only=True,
+            _request_timeout=(CONNECT, READ),
+        )
+    except (ApiException, HTTPError) as error:
+        if getattr(error, "status", 0) != GONE:
+            raise KubernetesError(f"the Service {namespace}/{name} was not deleted: {error}") from error

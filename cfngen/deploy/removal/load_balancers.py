@@ -1,0 +1,128 @@
+"""Load balancers and target groups that Kubernetes made for Services, Ingresses and Gateways of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.removal.kubernetes_tags import of_a_stack, owned, service, tag_map
+from cfngen.deploy.removal.leftover import Leftover, attempt
+from cfngen.deploy.removal.scope import Scope
+
+AT_ONCE = 20  # load balancers or target groups in one DescribeTags, of either generation
+PROTECTION = "deletion_protection.enabled"
+
+
+def find(account: Account, scope: Scope) -> tuple[Leftover, ...]:
+    """Return the cluster's load balancers and target groups that are in no stack."""
+    return (*_classic(account, scope), *_current(account, scope), *_target_groups(account, scope))
+
+
+def names(account: Account) -> frozenset[str]:
+    """Return the names of all load balancers of the region, whoever made them."""
+    classic = account.client("elb").get_paginator("describe_load_balancers").paginate()
+    current = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
+    return frozenset(
+        (
+            *(each["LoadBalancerName"] for page in classic for each in page["LoadBalancerDescriptions"]),
+            *(each["LoadBalancerName"] for page in current for each in page["LoadBalancers"]),
+        )
+    )
+
+
+def remove(account: Account, found: Sequence[Leftover]) -> tuple[Leftover, ...]:
+    """Ask AWS to delete load balancers and target groups; return what it has accepted.
+
+    A target group that a load balancer still uses is left for the next time.
+    """
+    accepted = []
+    for each in found:
+        with attempt() as tried:
+            if each.kind == "target group":
+                account.client("elbv2").delete_target_group(TargetGroupArn=each.id)
+            elif each.generation:
+                account.client("elb").delete_load_balancer(LoadBalancerName=each.id)
+            else:
+                if each.protected:
+                    off = [{"Key": PROTECTION, "Value": "false"}]
+                    account.client("elbv2").modify_load_balancer_attributes(LoadBalancerArn=each.id, Attributes=off)
+                account.client("elbv2").delete_load_balancer(LoadBalancerArn=each.id)
+        if tried.succeeded:
+            accepted.append(each)
+    return tuple(accepted)
+
+
+def _classic(account: Account, scope: Scope) -> Iterator[Leftover]:
+    elb = account.client("elb")
+    pages = elb.get_paginator("describe_load_balancers").paginate()
+    there = {
+        each["LoadBalancerName"]: each
+        for page in pages
+        for each in page["LoadBalancerDescriptions"]
+        if scope.vpc_id in ("", each.get("VPCId", ""))
+    }
+    names = list(there)
+    for start in range(0, len(names), AT_ONCE):
+        some = names[start : start + AT_ONCE]
+        for each in _described(lambda asked: elb.describe_tags(LoadBalancerNames=asked), some):
+            name, tags = each["LoadBalancerName"], tag_map(each.get("Tags"))
+            if _made_by_kubernetes(name, tags, scope):
+                vpc = there[name].get("VPCId", "")
+                yield Leftover("load balancer", name, name, service(tags), generation="classic", vpc_id=vpc)
+
+
+def _current(account: Account, scope: Scope) -> Iterator[Leftover]:
+    elbv2 = account.client("elbv2")
+    pages = elbv2.get_paginator("describe_load_balancers").paginate()
+    there = {
+        each["LoadBalancerArn"]: each
+        for page in pages
+        for each in page["LoadBalancers"]
+        if scope.vpc_id in ("", each.get("VpcId", ""))
+    }
+    for arn, tags in _tags(elbv2, list(there)):
+        if not _made_by_kubernetes(arn, tags, scope):
+            continue
+        name, vpc = there[arn]["LoadBalancerName"], there[arn].get("VpcId", "")
+        attributes: list[dict[str, str]] = []
+        with attempt():
+            attributes = elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)["Attributes"]
+        protected = {"Key": PROTECTION, "Value": "true"} in attributes
+        yield Leftover("load balancer", arn, name, service(tags), protected=protected, vpc_id=vpc)
+
+
+def _target_groups(account: Account, scope: Scope) -> Iterator[Leftover]:
+    elbv2 = account.client("elbv2")
+    pages = elbv2.get_paginator("describe_target_groups").paginate()
+    there = {
+        each["TargetGroupArn"]: each
+        for page in pages
+        for each in page["TargetGroups"]
+        if scope.vpc_id in ("", each.get("VpcId", ""))
+    }
+    for arn, tags in _tags(elbv2, list(there)):
+        if _made_by_kubernetes(arn, tags, scope):
+            each = there[arn]
+            yield Leftover("target group", arn, each["TargetGroupName"], service(tags), vpc_id=each.get("VpcId", ""))
+
+
+def _tags(elbv2: Any, arns: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    for start in range(0, len(arns), AT_ONCE):
+        some = arns[start : start + AT_ONCE]
+        for each in _described(lambda asked: elbv2.describe_tags(ResourceArns=asked), some):
+            yield each["ResourceArn"], tag_map(each.get("Tags"))
+
+
+def _described(describe: Callable[[list[str]], Any], asked: list[str]) -> list[Mapping[str, Any]]:
+    """Tags of several things; AWS refuses to tell of any when one has gone since it was listed."""
+    found: list[Mapping[str, Any]] = []
+    with attempt() as tried:
+        found = describe(asked)["TagDescriptions"]
+    if tried.gone and len(asked) > 1:
+        return [each for one in asked for each in _described(describe, [one])]
+    return found
+
+
+def _made_by_kubernetes(name: str, tags: Mapping[str, str], scope: Scope) -> bool:
+    return owned(tags, scope.cluster) and not of_a_stack(tags) and name not in scope.ids()

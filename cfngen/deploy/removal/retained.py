@@ -1,0 +1,234 @@
+"""What a deleted cluster leaves in the account, why, what that is billed by, and how to get rid of it.
+
+Prices differ by region and change; the units that AWS bills by do not. Sources: the pricing pages of Amazon EBS, Amazon
+S3, AWS KMS (a key that waits for its deletion is not billed), Amazon VPC (public IPv4 addresses, in use or not) and
+CloudWatch Logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import DENIED, code_of
+from cfngen.deploy.publishing.template_objects import Objects
+from cfngen.deploy.removal.leftover import Leftover
+from cfngen.deploy.removal.scope import Scope, StackResource
+from cfngen.deploy.stacks import NESTED
+
+KEPT = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
+AT_ONCE = 100  # values in one filter; EC2 takes 200
+
+
+@dataclass(frozen=True)
+class Retained:
+    """Something that stays when the cluster is gone.
+
+    Attributes:
+        kind: what it is.
+        id: its id.
+        why: why it stays.
+        cost: what it is billed by; empty if it costs nothing, or nothing is known.
+        command: how to get rid of it; empty where it goes by itself.
+    """
+
+    kind: str
+    id: str
+    why: str
+    cost: str = ""
+    command: str = ""
+
+
+def snapshots(account: Account, scope: Scope) -> tuple[Retained, ...]:
+    """Return the snapshots of the volumes that the stacks had, made by CloudFormation or anybody else."""
+    volumes = sorted(scope.ids("AWS::EC2::Volume"))
+    pages = account.client("ec2").get_paginator("describe_snapshots")
+    found = []
+    for start in range(0, len(volumes), AT_ONCE):
+        filters = [{"Name": "volume-id", "Values": volumes[start : start + AT_ONCE]}]
+        for page in pages.paginate(Filters=filters, OwnerIds=["self"]):
+            found += [
+                Retained(
+                    "snapshot",
+                    each["SnapshotId"],
+                    f"etcd's data, of the master volume {each['VolumeId']}; a master starts on it only with the "
+                    "cluster's old certificate authorities, which the deleted secret held",
+                    _per_month(f"snapshot of a volume of {each['VolumeSize']} GiB"),
+                    f"aws ec2 delete-snapshot --snapshot-id {each['SnapshotId']} --region {account.region}",
+                )
+                for each in page["Snapshots"]
+            ]
+    return tuple(found)
+
+
+def keys(account: Account, scope: Scope) -> tuple[Retained, ...]:
+    """Return the KMS keys of the stacks that wait for their deletion."""
+    return tuple(filter(None, (_key(account, each) for each in sorted(scope.ids("AWS::KMS::Key")))))
+
+
+def left_by_stacks(account: Account, members: Sequence[StackResource]) -> tuple[Retained, ...]:
+    """Return the resources that CloudFormation did not delete."""
+    return tuple(
+        Retained(
+            each.view.type,
+            each.view.physical_id or each.view.logical_id,
+            f"{each.name}: "
+            + (each.view.reason or "its DeletionPolicy, or your word, keeps it")
+            + (" (CloudFormation failed to delete it)" if each.view.status == "DELETE_FAILED" else ""),
+            COSTS.get(each.view.type, ""),
+            _command(each, account.region),
+        )
+        for each in members
+        if each.view.status in KEPT and each.view.type != NESTED
+    )
+
+
+def of_leftovers(account: Account, found: Sequence[Leftover], why: str) -> tuple[Retained, ...]:
+    """Return things of Kubernetes that stay."""
+    return tuple(
+        Retained(
+            each.kind,
+            each.id,
+            f"{each.purpose}: {why}" if each.purpose else why,
+            _per_month(f"{each.kind} of {each.gigabytes} GiB") if each.gigabytes else LEFTOVER_COSTS.get(each.kind, ""),
+            each.command(account.region),
+        )
+        for each in found
+    )
+
+
+def templates(objects: Objects) -> tuple[Retained, ...]:
+    """Return the templates that stay in the bucket."""
+    if not objects.versions:
+        return ()
+    where = f"s3://{objects.bucket}/{objects.prefix}"
+    return (
+        Retained(
+            "templates",
+            where,
+            f"{objects.versions} object versions of this cluster, kept unless --empty-bucket is given",
+            "S3 storage, billed per GiB and month; less than a mebibyte"
+            if objects.gigabytes < 1 / 1024
+            else f"S3 storage, {objects.gigabytes:.2f} GiB, billed per GiB and month",
+            f"cfngen delete --empty-bucket   (or, without old versions: aws s3 rm --recursive {where})",
+        ),
+    )
+
+
+def log_groups(account: Account, cluster: str) -> tuple[Retained, ...]:
+    """Return log groups that Container Insights names after the cluster; others do not say whose they are."""
+    from botocore.exceptions import ClientError
+
+    prefix = f"/aws/containerinsights/{cluster}/"
+    try:
+        answer = account.client("logs").get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
+        groups = [each for page in answer for each in page["logGroups"]]
+    except ClientError as error:
+        if code_of(error) not in DENIED:
+            raise
+        return ()
+    return tuple(
+        Retained(
+            "log group",
+            each["logGroupName"],
+            "made by something in the cluster",
+            f"CloudWatch Logs storage, {each.get('storedBytes', 0) / 2**30:.2f} GiB, billed per GiB and month",
+            f"aws logs delete-log-group --log-group-name {each['logGroupName']} --region {account.region}",
+        )
+        for each in groups
+    )
+
+
+def given(scope: Scope, parameters: Sequence[tuple[str, str]]) -> tuple[Retained, ...]:
+    """Return what the operator lent to the cluster, and keeps."""
+    lent = {
+        "VpcId": "VPC",
+        "RouteTableId": "route table",
+        "InternetGatewayId": "internet gateway",
+        "ApiElasticIpAllocationId": "Elastic IP",
+        "KeyName": "key pair",
+    }
+    own = scope.ids()
+    found = [
+        Retained(
+            lent.get(name, "subnet"),
+            value,
+            "yours: it was there before the cluster",
+            COSTS["AWS::EC2::EIP"] if name == "ApiElasticIpAllocationId" else "",
+        )
+        for name, value in parameters
+        if value and value not in own and (name in lent or _is_subnet(name))
+    ]
+    return tuple(found)
+
+
+def _is_subnet(parameter: str) -> bool:
+    return parameter.startswith(("Subnet", "PublicSubnet", "PrivateSubnet")) and parameter.endswith("Id")
+
+
+def _key(account: Account, key_id: str) -> Retained | None:
+    from botocore.exceptions import ClientError
+
+    try:
+        key = account.client("kms").describe_key(KeyId=key_id)["KeyMetadata"]
+    except ClientError as error:
+        if code_of(error) in DENIED | {"NotFoundException"}:
+            return None
+        raise
+    if key["KeyState"] != "PendingDeletion":
+        return None
+    until = key["DeletionDate"].date().isoformat() if key.get("DeletionDate") else "a day that KMS does not say"
+    cancel = f"aws kms cancel-key-deletion --key-id {key_id} --region {account.region}"
+    return Retained(
+        "KMS key",
+        key_id,
+        f"deleted on {until}; until then `{cancel}` keeps it",
+        "not billed while it waits",
+    )
+
+
+def _per_month(what: str) -> str:
+    return (
+        f"EBS {what}, billed per GiB of stored data and month"
+        if "snapshot" in what
+        else f"EBS {what}, billed per GiB and month"
+    )
+
+
+def _command(each: StackResource, region: str) -> str:
+    call = COMMANDS.get(each.view.type, "")
+    return f"aws {call} {each.view.physical_id} --region {region}" if call and each.view.physical_id else ""
+
+
+COSTS = {
+    "AWS::EC2::EIP": "public IPv4 address, billed per hour whether it is used or not",
+    "AWS::EC2::Volume": "EBS volume, billed per GiB and month",
+    "AWS::EC2::NatGateway": "NAT gateway, billed per hour",
+    "AWS::EC2::VPCEndpoint": "interface endpoint, billed per hour and zone",
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": "load balancer, billed per hour",
+    "AWS::KMS::Key": "KMS key, billed per month",
+    "AWS::SecretsManager::Secret": "secret, billed per month",
+    "AWS::S3::Bucket": "S3 storage, billed per GiB and month",
+}
+LEFTOVER_COSTS = {"load balancer": "load balancer, billed per hour"}
+COMMANDS = {
+    "AWS::AutoScaling::AutoScalingGroup": "autoscaling delete-auto-scaling-group --force-delete "
+    "--auto-scaling-group-name",
+    "AWS::EC2::DHCPOptions": "ec2 delete-dhcp-options --dhcp-options-id",
+    "AWS::EC2::InternetGateway": "ec2 delete-internet-gateway --internet-gateway-id",
+    "AWS::EC2::KeyPair": "ec2 delete-key-pair --key-name",
+    "AWS::EC2::LaunchTemplate": "ec2 delete-launch-template --launch-template-id",
+    "AWS::EC2::NatGateway": "ec2 delete-nat-gateway --nat-gateway-id",
+    "AWS::EC2::NetworkInterface": "ec2 delete-network-interface --network-interface-id",
+    "AWS::EC2::RouteTable": "ec2 delete-route-table --route-table-id",
+    "AWS::EC2::SecurityGroup": "ec2 delete-security-group --group-id",
+    "AWS::EC2::Subnet": "ec2 delete-subnet --subnet-id",
+    "AWS::EC2::VPC": "ec2 delete-vpc --vpc-id",
+    "AWS::EC2::VPCEndpoint": "ec2 delete-vpc-endpoints --vpc-endpoint-ids",
+    "AWS::EC2::Volume": "ec2 delete-volume --volume-id",
+    "AWS::IAM::InstanceProfile": "iam delete-instance-profile --instance-profile-name",
+    "AWS::IAM::Role": "iam delete-role --role-name",
+    "AWS::KMS::Key": "kms schedule-key-deletion --key-id",
+    "AWS::SecretsManager::Secret": "secretsmanager delete-secret --secret-id",
+}

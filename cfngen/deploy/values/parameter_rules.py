@@ -1,0 +1,53 @@
+"""Whether a value is one that a template's parameter allows, told before CloudFormation is asked.
+
+Source: "Parameters", CloudFormation User Guide, properties of a parameter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+
+
+def broken_rule(definition: Mapping[str, Any], value: str) -> str:
+    """Say which rule a value breaks, as the rest of a sentence; empty if it is allowed.
+
+    Args:
+        definition: the parameter in the template.
+        value: the value as text.
+    """
+    kind = str(definition.get("Type", "String"))
+    is_list = kind.startswith(("List<", "AWS::SSM::Parameter::Value<List<")) or "CommaDelimitedList" in kind
+    # Of a parameter that names one of Parameter Store, the rules are about the name.
+    for item in [each.strip() for each in value.split(",")] if is_list else [value]:
+        if reason := _broken(definition, item, numeric=kind in ("Number", "List<Number>")):
+            said = str(definition.get("ConstraintDescription", ""))
+            return f"{said} ({reason})" if said else reason
+    return ""
+
+
+def _broken(definition: Mapping[str, Any], item: str, *, numeric: bool) -> str:
+    allowed = [str(each) for each in definition.get("AllowedValues", ())]
+    if allowed and item not in allowed:
+        return f"is not one of {', '.join(allowed)}"
+    if numeric and not _NUMBER.fullmatch(item):
+        return "is not a number"
+    for bound, word, too in (("MinValue", "least", float.__lt__), ("MaxValue", "most", float.__gt__)):
+        if numeric and bound in definition and too(float(item), float(definition[bound])):
+            return f"must be at {word} {definition[bound]}"
+    for bound, word, wrong in (("MinLength", "least", int.__lt__), ("MaxLength", "most", int.__gt__)):
+        if bound in definition and wrong(len(item), int(definition[bound])):
+            return f"must have at {word} {definition[bound]} characters"
+    pattern = definition.get("AllowedPattern")
+    return f"does not match {pattern}" if pattern and not _matches(str(pattern), item) else ""
+
+
+def _matches(pattern: str, value: str) -> bool:
+    try:
+        return bool(re.fullmatch(pattern, value))
+    except re.error:
+        # CloudFormation's patterns are Java's, of which Python does not know all; it will decide itself.
+        return True

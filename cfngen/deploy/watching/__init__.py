@@ -1,0 +1,1 @@
+"""What CloudFormation does: events, progress, and why something failed."""

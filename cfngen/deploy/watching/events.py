@@ -1,0 +1,357 @@
+"""What happened in a stack and in those it nests, as one list in the order of time.
+
+CloudFormation keeps events per stack, newest first, in pages, and says neither which events belong together nor which
+nested stacks there are. Here the pages of every stack are read once: a later look ends at the first event that is
+known already. Times are those of the service; this machine's clock may be wrong and decides nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import aws_errors, code_of
+from cfngen.deploy.messages import Event
+from cfngen.deploy.stacks import NESTED
+from cfngen.deploy.status import StackStatus
+from cfngen.deploy.watching.event_order import in_order
+from cfngen.deploy.watching.event_scope import (
+    Scope,
+    at_rest,
+    last_operation_and_failure,
+    since_time,
+    unbounded,
+)
+
+ENOUGH_LOOKS = 3
+"""How often a nested stack is looked at after its parent said that it has finished, though nothing was found in it:
+CloudFormation leaves a nested stack alone in which nothing changes."""
+
+_STACK_ARN = re.compile(r"arn:[^:]+:cloudformation:[^:]+:\d+:stack/([^/]+)/")
+_ECHO = re.compile(r"^Embedded stack |^The following resource\(s\) failed to |^Nested change set ")
+_CANCELLED = re.compile(r"^(Resource|Operation)\b.* cancell?ed")
+_CHATTER = frozenset(
+    {
+        "Eventual consistency check initiated",
+        "Resource creation Initiated",
+        "Resource import started.",
+        "Transformation succeeded",
+        "User Initiated",
+    }
+)
+_CLEANUP = "_CLEANUP_IN_PROGRESS"
+
+
+def is_cancelled(event: Event) -> bool:
+    """Return whether something was only given up because something else had failed."""
+    return bool(_CANCELLED.search(event.reason))
+
+
+def is_echo(event: Event) -> bool:
+    """Return whether a failure only repeats that of another resource or of a nested stack."""
+    return bool(_ECHO.search(event.reason))
+
+
+def interesting(event: Event) -> bool:
+    """Return whether an event tells a person something that no other event tells better."""
+    status = StackStatus(event.status)
+    if is_cancelled(event) or status.cleaning_up:
+        return False
+    if event.of_stack:
+        # Of the root, the beginning and the end; of a nested stack the end, and a failure if it says more than its
+        # resources do.
+        if event.status == "REVIEW_IN_PROGRESS":
+            return False
+        if event.path:
+            return not event.status.endswith("_IN_PROGRESS") and not (event.failed and is_echo(event))
+        return True
+    if event.type == NESTED and stack_name(event.physical_id):
+        # Its own stack tells the same, with the reason. What never became a stack has only this event.
+        return event.failed and not is_echo(event)
+    if event.status.endswith("_IN_PROGRESS"):
+        return bool(event.reason) and event.reason not in _CHATTER
+    return True
+
+
+def stack_name(arn: str) -> str:
+    """Return the name in a stack's ARN; an empty text if it is none."""
+    match = _STACK_ARN.match(arn)
+    return match[1] if match else ""
+
+
+def parsed(entry: Mapping[str, Any], path: tuple[str, ...]) -> Event:
+    """Return an event from one entry of DescribeStackEvents or of DescribeEvents."""
+    status, reason = entry.get("ResourceStatus", ""), entry.get("ResourceStatusReason", "")
+    if hook := entry.get("HookStatusReason"):
+        reason = f"{entry.get('HookType', 'hook')}: {hook}"
+    if validation := entry.get("ValidationStatusReason"):
+        status = "VALIDATION_FAILED" if entry.get("ValidationFailureMode") != "WARN" else status
+        reason = " ".join(filter(None, (validation, entry.get("ValidationPath", ""))))
+    elif not status and entry.get("EventType", "").endswith("_ERROR"):
+        status = entry["EventType"].replace("_ERROR", "_FAILED")
+    return Event(
+        id=entry["EventId"],
+        time=entry["Timestamp"],
+        stack=entry.get("StackName") or stack_name(entry["StackId"]),
+        path=path,
+        logical_id=entry.get("LogicalResourceId", ""),
+        physical_id=entry.get("PhysicalResourceId", ""),
+        type=entry.get("ResourceType", ""),
+        status=status,
+        reason=reason,
+        stack_id=entry["StackId"],
+        operation_id=entry.get("OperationId", ""),
+    )
+
+
+class StackEvents:
+    """The events of one stack, page by page.
+
+    Attributes:
+        id: the stack's ARN.
+        path: logical ids from the root to it.
+        last: its newest own event within the boundary.
+    """
+
+    def __init__(self, client: Any, stack_id: str, path: tuple[str, ...], scope: Scope) -> None:
+        self.id = stack_id
+        self.path = path
+        self.last: Event | None = None
+        self._client = client
+        self._scope = scope
+        self._boundary = scope()
+        self._begun: datetime | None = None
+        self._finished = not path
+        self._looks = 0
+        self._known: set[str] = set()
+        self._unread: list[Event] = []
+        self._token = ""
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more is to come, as far as can be known."""
+        if not self._finished or (self.path and not self._looks):
+            return False
+        if self.last is not None and (self._begun is None or self.last.time >= self._begun):
+            return at_rest(self.last.status)
+        return bool(self.path) and self._looks >= ENOUGH_LOOKS
+
+    def tell(self, parents: Event) -> None:
+        """Take note of what the stack that nests this one says about it."""
+        finished = not parents.status.endswith("_IN_PROGRESS")
+        if not finished:
+            self._begun = parents.time
+        if finished != self._finished:
+            self._finished, self._looks = finished, 0
+
+    @property
+    def halfway(self) -> bool:
+        """Whether older pages are still to be read before the newest events can be told."""
+        return bool(self._token)
+
+    def read_page(self) -> list[Event]:
+        """Read one page; return the new events, oldest first, once there is no gap between them and the known ones.
+
+        Raises:
+            ClientError: refused; what was read so far is kept, and the next call goes on there.
+        """
+        from botocore.exceptions import ClientError
+
+        more = {"NextToken": self._token} if self._token else {}
+        try:
+            answer = self._client.describe_stack_events(StackName=self.id, **more)
+        except ClientError as error:
+            if code_of(error) != "ValidationError":
+                raise
+            if self._token:
+                # A token does not live for ever: begin again with the newest page.
+                self._token, self._unread, self._boundary = "", [], self._scope()
+                return []
+            if "does not exist" not in str(error):
+                raise
+            # A stack that has just been made is not known everywhere at once.
+            answer = {"StackEvents": []}
+        complete = self._take(answer["StackEvents"])
+        self._token = "" if complete else answer.get("NextToken", "")
+        return [] if self._token else self._told()
+
+    def _take(self, entries: Sequence[Mapping[str, Any]]) -> bool:
+        seen = {event.id for event in self._unread}
+        for entry in entries:
+            event = parsed(entry, self.path)
+            if event.id in self._known:
+                return True
+            if event.id in seen:
+                continue  # new events push older ones to the next page
+            if self._boundary(event):
+                self._known.add(event.id)
+                return True
+            if not (event.of_stack and event.status == "REVIEW_IN_PROGRESS"):
+                self._unread.append(event)
+        return False
+
+    def _told(self) -> list[Event]:
+        new, self._unread = self._unread[::-1], []
+        self._known.update(event.id for event in new)
+        # From now on the known events are the boundary.
+        self._boundary = unbounded() if self._known else self._scope()
+        own = [event for event in new if event.of_stack]
+        self.last = own[-1] if own else self.last
+        self._looks += self._finished
+        return new
+
+
+class TreeEvents:
+    """The events of a root stack and of all stacks it nests; one page for each call that it is granted.
+
+    Attributes:
+        root: the root stack's events.
+        since: no event of a nested stack is older; None until it is known, or where all events are wanted.
+    """
+
+    def __init__(self, client: Any, root_id: str, scope: Scope) -> None:
+        """Begin to follow a stack.
+
+        Args:
+            client: CloudFormation's.
+            root_id: its ARN.
+            scope: `LastOperation`, what `since_time` returns, or `unbounded`.
+        """
+        self.root = StackEvents(client, root_id, (), scope)
+        self.since: datetime | None = None
+        self._client = client
+        self._unbounded = scope is unbounded
+        self._children: dict[str, StackEvents] = {}
+        self._turns: dict[str, int] = {}
+        self._turn = 0
+        self._ready: list[Event] = []
+
+    @property
+    def settled(self) -> bool:
+        """Whether every stack has come to rest and all of its events have been read."""
+        return self.root.settled and all(child.settled for child in self._children.values())
+
+    @property
+    def unsettled(self) -> list[StackEvents]:
+        """Nested stacks of which more may come, the one first that has waited longest."""
+        waiting = [child for child in self._children.values() if not child.settled]
+        return sorted(waiting, key=lambda child: (not child.halfway, self._turns[child.id]))
+
+    @property
+    def behind(self) -> bool:
+        """Whether the calls granted last did not suffice to look at everything of which more may come."""
+        return self.root.halfway or any(self._is_due(child) for child in self.unsettled)
+
+    def advance(self, calls: int) -> int:
+        """Read up to so many pages: those of the root, then of nested stacks in turn.
+
+        Returns:
+            How many calls are left.
+
+        Raises:
+            ClientError: a call was refused; what was read before is kept.
+        """
+        self._turn += 1
+        first = True
+        while calls and (first or self.root.halfway):
+            self._read(self.root)
+            calls, first = calls - 1, False
+        while calls and not self.root.halfway:
+            due = [child for child in self.unsettled if self._is_due(child)]
+            if not due:
+                break
+            if not due[0].halfway:
+                self._turns[due[0].id] = self._turn
+            self._read(due[0])
+            calls -= 1
+        return calls
+
+    def take(self) -> list[Event]:
+        """Return the new events of all stacks in their order, and forget them."""
+        ready, self._ready = self._ready, []
+        return in_order(ready)
+
+    def _is_due(self, child: StackEvents) -> bool:
+        return child.halfway or self._turns[child.id] != self._turn
+
+    def _read(self, stack: StackEvents) -> None:
+        for event in stack.read_page():
+            self._ready.append(event)
+            if self.since is None and not self._unbounded:
+                self.since = event.time  # the root's first, before any nested stack is known
+            if event.type == NESTED and not event.of_stack:
+                self._follow(stack, event)
+
+    def _follow(self, parent: StackEvents, event: Event) -> None:
+        # The first event of a nested stack has no physical id yet.
+        if not stack_name(event.physical_id):
+            return
+        if event.physical_id not in self._children:
+            scope = unbounded if self.since is None else since_time(self.since)
+            path = (*parent.path, event.logical_id)
+            self._children[event.physical_id] = StackEvents(self._client, event.physical_id, path, scope)
+            self._turns[event.physical_id] = -1
+        self._children[event.physical_id].tell(event)
+
+
+def read_all(account: Account, root_id: str, scope: Scope) -> tuple[Event, ...]:
+    """Return the events of a stack and of all it nests, oldest first.
+
+    Args:
+        account: where it is.
+        root_id: its ARN.
+        scope: `LastOperation`, `last_operation_and_failure`, what `since_time` returns, or `unbounded`.
+
+    Raises:
+        AwsError: a call failed.
+    """
+    tree = TreeEvents(account.client("cloudformation"), root_id, scope)
+    with aws_errors():
+        while not tree.advance(100):
+            pass  # more than a hundred pages
+    return tuple(tree.take())
+
+
+def history(
+    account: Account, root_id: str, *, operation: Literal["latest", "all"] = "latest", complete: bool = False
+) -> tuple[Event, ...]:
+    """Return what happened, without what only repeats or accompanies it.
+
+    Args:
+        account: where the stack is.
+        root_id: its ARN.
+        operation: the newest operation, with the one before it if that is what is being rolled back; or all.
+        complete: keep the uninteresting events too.
+
+    Raises:
+        AwsError: a call failed.
+    """
+    events = read_all(account, root_id, unbounded if operation == "all" else last_operation_and_failure)
+    if complete:
+        return events
+    cleaning: set[str] = set()
+    kept = []
+    for event in events:
+        if event.of_stack:
+            (cleaning.add if event.status.endswith(_CLEANUP) else cleaning.discard)(event.stack_id)
+        tidied = event.stack_id in cleaning and event.status.startswith("DELETE_") and not event.failed
+        if interesting(event) and not (tidied and not event.of_stack):
+            kept.append(event)
+    return tuple(kept)
+
+
+def last_event(account: Account, stack_id: str) -> Event | None:
+    """Return the newest event of one stack; None if nothing has happened in it.
+
+    Asked for before a call that begins an operation, it tells `watch` where the operation begins: this machine's clock
+    may be wrong.
+
+    Raises:
+        AwsError: the call failed.
+    """
+    with aws_errors():
+        entries = account.client("cloudformation").describe_stack_events(StackName=stack_id)["StackEvents"]
+    return parsed(entries[0], ()) if entries else None

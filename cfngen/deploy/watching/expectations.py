@@ -1,0 +1,208 @@
+"""How long things usually take, so that a person can tell waiting from hanging.
+
+Estimates from experience with these services, rounded up; AWS promises none of them, and nothing is decided by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cfngen.deploy.stacks import NESTED
+
+Action = Literal["create", "update", "replace", "delete"]
+Path = tuple[str, ...]
+
+GROUP = "AWS::AutoScaling::AutoScalingGroup"
+BOOT = 300  # seconds until an instance has booted, installed Kubernetes and signalled
+USUAL = 15
+# Seconds to create, update in place, and delete.
+SECONDS: Mapping[str, tuple[int, int, int]] = {
+    # Ends when every instance has signalled; at its deletion, when every instance is terminated.
+    GROUP: (BOOT, BOOT, 120),
+    "AWS::EC2::DHCPOptions": (15, 15, 10),
+    "AWS::EC2::EIP": (20, 20, 20),
+    "AWS::EC2::EIPAssociation": (20, 20, 20),
+    "AWS::EC2::InternetGateway": (20, 10, 20),
+    "AWS::EC2::KeyPair": (5, 5, 5),
+    "AWS::EC2::LaunchTemplate": (10, 10, 5),
+    "AWS::EC2::NetworkInterface": (20, 20, 20),
+    "AWS::EC2::Route": (5, 5, 5),
+    "AWS::EC2::RouteTable": (15, 10, 10),
+    "AWS::EC2::SecurityGroup": (10, 10, 10),
+    "AWS::EC2::SecurityGroupIngress": (5, 5, 5),
+    "AWS::EC2::Subnet": (10, 10, 10),
+    "AWS::EC2::SubnetRouteTableAssociation": (5, 5, 5),
+    "AWS::EC2::VPC": (15, 10, 10),
+    "AWS::EC2::VPCDHCPOptionsAssociation": (10, 10, 5),
+    "AWS::EC2::VPCGatewayAttachment": (15, 10, 15),
+    # Deletion includes a snapshot, which takes minutes for each of the first gigabytes.
+    "AWS::EC2::Volume": (15, 60, 180),
+    # CloudFormation waits two minutes for a profile to be known everywhere.
+    "AWS::IAM::InstanceProfile": (130, 10, 5),
+    "AWS::IAM::Role": (20, 20, 10),
+    "AWS::KMS::Key": (130, 10, 10),
+    "AWS::SecretsManager::Secret": (10, 10, 10),
+}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One resource that an operation is going to work on.
+
+    Attributes:
+        path: logical ids from the root to the stack that has it; empty for a resource of the root.
+        logical_id: its name in the template.
+        type: e.g. `AWS::EC2::Volume`.
+        action: what happens to it.
+        signals: of how many instances signals are waited for; 0 if of none or if it is not known.
+        seconds: how long it usually takes.
+    """
+
+    path: Path
+    logical_id: str
+    type: str
+    action: Action
+    signals: int = 0
+    seconds: int = 0
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What an operation is going to do and how long that usually takes.
+
+    Attributes:
+        resources: each resource that it works on, nested stacks among them.
+        seconds: the whole; 0 if nothing is known.
+    """
+
+    resources: tuple[Expected, ...] = ()
+    seconds: int = 0
+
+    def of(self, path: Path) -> tuple[Expected, ...]:
+        """Return what one stack has to do."""
+        return tuple(each for each in self.resources if each.path == path)
+
+    def find(self, path: Path, logical_id: str) -> Expected | None:
+        """Return what is known about one resource beforehand."""
+        return next((each for each in self.resources if (each.path, each.logical_id) == (path, logical_id)), None)
+
+
+def usual_seconds(type_: str, action: Action, signals: int = 0) -> int:
+    """Return how long one resource usually takes.
+
+    Args:
+        type_: e.g. `AWS::EC2::Volume`.
+        action: what happens to it.
+        signals: how many instances are waited for; in an update they are replaced one after another.
+    """
+    create, update, delete = SECONDS.get(type_, (USUAL, USUAL, USUAL))
+    if type_ == GROUP and action == "update":
+        return update * max(signals, 1)
+    # What is replaced is made anew; the old one goes after everything else, while the outcome is decided already.
+    return {"create": create, "replace": create, "update": update, "delete": delete}[action]
+
+
+def expect(
+    bodies: Mapping[Path, Mapping[str, Any]],
+    actions: Mapping[tuple[Path, str], Action] | Action,
+    values: Mapping[str, str] | None = None,
+) -> Expectation:
+    """Return what is to be expected of an operation on a stack and those it nests.
+
+    Args:
+        bodies: the template of every stack by its path: the root's by the empty path.
+        actions: what happens to each resource by path and logical id, or to all of them.
+        values: the root's parameters, as far as they differ from their defaults.
+    """
+    planned: dict[tuple[Path, str], Expected] = {}
+    for path, body in bodies.items():
+        for logical_id, resource in body.get("Resources", {}).items():
+            action = actions if isinstance(actions, str) else actions.get((path, logical_id))
+            if action is None:
+                continue
+            count = _signals(resource, _parameters(bodies, path, values or {}))
+            # A nested stack takes as long as what is in it.
+            seconds = 0 if resource["Type"] == NESTED else usual_seconds(resource["Type"], action, count)
+            waits = count if action != "delete" else 0
+            planned[path, logical_id] = Expected(path, logical_id, resource["Type"], action, waits, seconds)
+    deleting = bool(planned) and all(each.action == "delete" for each in planned.values())
+    return Expectation(tuple(planned.values()), _longest_chain(bodies, planned, (), deleting=deleting))
+
+
+def _longest_chain(
+    bodies: Mapping[Path, Mapping[str, Any]],
+    planned: Mapping[tuple[Path, str], Expected],
+    path: Path,
+    *,
+    deleting: bool,
+) -> int:
+    """Return how long a stack takes whose resources start as soon as those they need are done."""
+    resources = bodies.get(path, {}).get("Resources", {})
+    ends: dict[str, int] = {}
+
+    def end(logical_id: str, above: tuple[str, ...] = ()) -> int:
+        if logical_id not in ends:
+            needs = (each for each in _needs(resources[logical_id]) if each in resources and each not in above)
+            begin = max((end(each, (*above, logical_id)) for each in needs), default=0)
+            item = planned.get((path, logical_id))
+            child = (*path, logical_id)
+            within = _longest_chain(bodies, planned, child, deleting=deleting) if child in bodies else 0
+            ends[logical_id] = begin + (item.seconds if item else 0) + within
+        return ends[logical_id]
+
+    # Deletion goes the same ways backwards: the longest is as long.
+    return max((end(each) for each in resources), default=0)
+
+
+def _needs(value: Any) -> Iterator[str]:
+    """Yield the logical ids that an expression or a resource refers to, among other texts."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if key == "Ref":
+                yield item
+            elif key == "Fn::GetAtt":
+                yield item[0] if isinstance(item, list) else item.partition(".")[0]
+            elif key == "DependsOn":
+                yield from [item] if isinstance(item, str) else item
+            elif key == "Fn::Sub":
+                text = item if isinstance(item, str) else item[0]
+                yield from (part.partition("}")[0].partition(".")[0] for part in text.split("${")[1:])
+                yield from _needs(item)
+            else:
+                yield from _needs(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _needs(item)
+
+
+def _signals(resource: Mapping[str, Any], values: Mapping[str, str]) -> int:
+    signal = resource.get("CreationPolicy", {}).get("ResourceSignal")
+    if not signal:
+        return 0
+    return _number(signal.get("Count", 1), values)
+
+
+def _number(value: Any, values: Mapping[str, str]) -> int:
+    if isinstance(value, Mapping) and set(value) == {"Ref"}:
+        value = values.get(value["Ref"], "")
+    return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else 0
+
+
+def _parameters(bodies: Mapping[Path, Mapping[str, Any]], path: Path, values: Mapping[str, str]) -> Mapping[str, str]:
+    """Return those of a stack's parameters that are known as texts before anything runs."""
+    declared = bodies[path].get("Parameters", {})
+    defaults = {key: str(each["Default"]) for key, each in declared.items() if "Default" in each}
+    if not path:
+        return defaults | {key: value for key, value in values.items() if key in declared}
+    above = _parameters(bodies, path[:-1], values)
+    given = bodies[path[:-1]]["Resources"][path[-1]].get("Properties", {}).get("Parameters", {})
+    for key, value in given.items():
+        if isinstance(value, Mapping) and set(value) == {"Ref"} and value["Ref"] in above:
+            defaults[key] = above[value["Ref"]]
+        elif isinstance(value, (str, int)):
+            defaults[key] = str(value)
+        else:
+            defaults.pop(key, None)
+    return defaults

@@ -1,0 +1,67 @@
+"""What differs between two user data, for a person who is about to replace one by the other."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import lzma
+import re
+
+# The parts of a role's configuration in words; any other goes by its own name.
+_WORDS = {
+    "assets": "what it downloads",
+    "endpoint": "the API's endpoint",
+    "join": "how nodes join",
+    "kubeadm": "kubeadm's configuration",
+    "kubelet": "the kubelet's configuration",
+    "manifests": "the add-ons",
+    "packages": "the distribution's packages",
+    "services": "the services that run",
+    "timeout": "the time that it may take",
+}
+_REFERENCES = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
+_PROGRAM = re.compile(r'^PROGRAM = "([^"]*)"$', re.MULTILINE)
+
+
+def difference(before: str, after: str) -> str:
+    """Return in words what differs between two user data; an empty text if one of them cannot be unpacked.
+
+    Args:
+        before: what `pack` made, filled in by CloudFormation; in base64 or as text.
+        after: likewise.
+    """
+    old, new = _unpacked(before), _unpacked(after)
+    if old is None or new is None:
+        return ""
+    changed = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
+    if not changed:
+        return "only the loader of the boot program changes"
+    modules = [path.removeprefix("boot/").removesuffix(".py") for path in changed if path.startswith("boot/")]
+    found = [f"the boot program ({', '.join(modules)})"] if modules else []
+    for path in changed:
+        if path == "config.json":
+            found += [_WORDS.get(key, key) for key in _keys(old.get(path, "{}"), new.get(path, "{}"))]
+        elif path == "references.json":
+            found.append(f"ids from the stacks ({', '.join(_keys(old.get(path, '{}'), new.get(path, '{}')))})")
+        elif not path.startswith("boot/"):
+            found.append(path.removeprefix("files"))
+    return f"what changes: {', '.join(found)}"
+
+
+def _unpacked(text: str) -> dict[str, str] | None:
+    """Return the files of user data by path, or None if it is not whole."""
+    try:
+        script = text if text.startswith("#!") else base64.b64decode(text, validate=True).decode()
+        references, program = _REFERENCES.search(script), _PROGRAM.search(script)
+        if not references or not program:
+            return None
+        items = lzma.decompress(base64.b85decode(program[1])).decode().split("\0")
+    except (binascii.Error, ValueError, lzma.LZMAError):
+        return None
+    return {"references.json": references[1], **dict(zip(items[::2], items[1::2], strict=True))}
+
+
+def _keys(before: str, after: str) -> list[str]:
+    old, new = json.loads(before), json.loads(after)
+    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))

@@ -1,0 +1,52 @@
+"""The status of a cluster that is being created, or whose creation has failed."""
+
+from __future__ import annotations
+
+import click
+from deployed import Place, place
+
+from cfngen.cli.render.status import screen
+from cfngen.deploy.access.cluster_access import outputs, root
+from cfngen.deploy.inspection.cluster_inquiry import read_status
+from cfngen.deploy.inspection.cluster_status import ClusterStatus, Unknown
+
+
+def read(where: Place) -> ClusterStatus:
+    return read_status(where.account, where.name, where.cluster, override=where.override)
+
+
+def test_a_cluster_that_is_being_created():
+    with place() as where:
+        where.begin()
+        before = read(where)
+        where.clock.sleep(40)
+        early = read(where)
+        text = click.unstyle("\n".join(screen(early)))
+        while "ApiEndpoint" not in outputs(where.account, root(where.account, where.name)):
+            where.clock.sleep(5)
+        later = read(where)
+    assert before.stack.status == early.stack.status == "CREATE_IN_PROGRESS"
+    assert (early.stack.operation, early.stack.succeeded) == ("create", None)
+    assert early.next_command == "cfngen watch"
+    assert isinstance(early.endpoint, Unknown)
+    assert "(CREATE_IN_PROGRESS) has no output ApiEndpoint" in early.endpoint.unknown
+    assert isinstance(early.api, Unknown)
+    assert "has not been initialised" in early.api.unknown
+    assert [each.ready for each in early.masters] == [None]
+    assert "(the creation is under way)" in text
+    assert "Next: cfngen watch" in text
+    # A nested stack has its outputs before the root has.
+    assert later.stack.status == "CREATE_IN_PROGRESS"
+    assert later.api.version == "1.36.3"
+
+
+def test_a_cluster_whose_creation_has_failed():
+    with place() as where:
+        where.world.machines.fail("NodeGroupNodesAutoScalingGroup", "downloads", "no route to dl.k8s.io")
+        where.create()
+        status = read(where)
+    assert status.stack.status == "ROLLBACK_COMPLETE"
+    assert (status.stack.operation, status.stack.succeeded) == ("create", False)
+    assert status.next_command == "cfngen delete"
+    assert (status.masters, status.api, status.certificates) == (None, None, ())
+    assert "Next: cfngen delete" in click.unstyle("\n".join(screen(status)))

@@ -1,0 +1,337 @@
+"""Deleting a cluster: nothing stays but what was announced, and nobody else's things are touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import made_by_kubernetes as made
+import pytest
+from cloud import Cloud, cloud_of
+from clusters import golden, inventory, landlord, resources
+from deleting import NAME, OURS, REGION, Operator, created, place_of
+from ec2_dependencies import dependencies
+from made_by_kubernetes import Place
+
+from cfngen.deploy.account import connect
+from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.ownership import ForeignStackError
+from cfngen.deploy.recovery import BusyError, DeclinedError
+from cfngen.deploy.removal.deletion import survey
+from cfngen.deploy.removal.leftover import Removed
+from cfngen.deploy.removal.leftovers import LivingNamesakeError
+from cfngen.deploy.removal.obstacles import OccupiedError
+from cfngen.deploy.removal.stack_removal import DeletionFailed
+from cfngen.deploy.removal.survey import DeletionRequest
+from cfngen.deploy.stacks import find
+from cfngen.errors import CfngenError
+
+
+@pytest.fixture(autouse=True)
+def _ec2() -> Iterator[None]:
+    with dependencies():
+        yield
+
+
+@pytest.fixture
+def operator(cloud: Cloud) -> Operator:
+    return Operator(connect(cloud.session, REGION, clock=cloud.clock))
+
+
+def left(before: dict[str, set[str]]) -> dict[str, set[str]]:
+    after = inventory(REGION)
+    return {kind: after[kind] - before[kind] for kind in after if after[kind] - before[kind]}
+
+
+@pytest.mark.parametrize("form", ["standalone", "cluster"])
+def test_nothing_stays_but_what_was_announced(cloud: Cloud, operator: Operator, form: str) -> None:
+    before = inventory(REGION)
+    stack = created(cloud, form)
+    volume, key = resources(stack)["MasterAVolume"].physical_id, resources(stack)["SecretsKey"].physical_id
+    announced = survey(operator.account, DeletionRequest(NAME, NAME))
+    deleted = operator.deletes()
+    assert (deleted.succeeded, deleted.status, deleted.leftovers) == (True, "", ())
+    rest = left(before)
+    assert set(rest) == {"snapshots"}
+    assert [each.id for each in deleted.retained] == [*rest["snapshots"], key]
+    assert [(each.kind, each.id) for each in announced.stays] == [("snapshot", f"one of {volume}"), ("KMS key", key)]
+    assert {each.kind for each in deleted.counted} >= {"roles", "instance profiles", "DHCP options", "Elastic IPs"}
+    assert all(not each.left for each in deleted.counted)
+    [question] = operator.questions
+    assert (question.dangerous, question.name) == (True, NAME)
+    assert all(each.command for each in deleted.retained if each.kind == "snapshot")
+
+
+def test_the_survey_changes_nothing(cloud: Cloud, operator: Operator) -> None:
+    made.classic(place_of(created(cloud), operator.account), NAME)
+    before = inventory(REGION), made.balancer_names(operator.account)
+    cloud.faults.calls.clear()
+    found = survey(operator.account, DeletionRequest(NAME, NAME))
+    reads = ("Describe", "List", "Get")
+    assert [each.operation for each in cloud.faults.calls if not each.operation.startswith(reads)] == []
+    assert (inventory(REGION), made.balancer_names(operator.account)) == before
+    assert {each.kind for each in found.removed} == {"load balancer", "security group"}
+    parts = {each.kind: len(each.ids) for each in found.goes}
+    assert (parts["instances"], parts["secrets"], parts["nested stacks"]) == (5, 2, 6)
+    assert len(found.authorities) == 1
+
+
+def test_a_declined_deletion_changes_nothing(cloud: Cloud, operator: Operator) -> None:
+    created(cloud)
+    before = inventory(REGION)
+    operator.answers = lambda question: False
+    with pytest.raises(DeclinedError):
+        operator.deletes()
+    assert inventory(REGION) == before
+    assert find(operator.account, NAME) is not None
+
+
+@pytest.mark.parametrize("form", ["standalone", "cluster"])
+def test_what_kubernetes_made_goes_before_the_network(cloud: Cloud, operator: Operator, form: str) -> None:
+    before = inventory(REGION)
+    place = place_of(created(cloud, form), operator.account)
+    balancers = (made.classic(place, NAME), made.network(place, NAME, protected=True), made.by_controller(place, NAME))
+    made.interface(place, "aws-K8S-i-0123456789abcdef0")
+    deleted = operator.deletes()
+    assert deleted.succeeded
+    assert {each.id for each in balancers} <= {each.id for each in deleted.removed}
+    assert made.balancer_names(operator.account) == set()
+    assert set(left(before)) == {"snapshots"}
+    assert len(operator.heard(DeletionFailed)) == 0
+    assert "3 load balancers" in " ".join(operator.questions[0].consequences)
+
+
+def test_a_second_cluster_in_another_vpc_is_untouched(cloud: Cloud, operator: Operator) -> None:
+    mine = place_of(created(cloud), operator.account)
+    other = made.new_place(operator.account, "two", "10.9.0.0/16")
+    theirs, volume = made.classic(other, "two"), made.volume(operator.account, made.claimed("two"))
+    made.classic(mine, NAME, "default/own")
+    before = inventory(REGION)
+    deleted = operator.deletes(delete_volumes=True)
+    assert deleted.succeeded
+    assert made.balancer_names(operator.account) == {theirs.name}
+    assert {theirs.group, other.node_group} <= made.group_ids(operator.account)
+    after = inventory(REGION)
+    assert volume in after["volumes"]
+    assert other.vpc_id in after["VPCs"]
+    assert mine.vpc_id in before["VPCs"] - after["VPCs"]
+
+
+def test_volumes_of_claims_stay_unless_told(cloud: Cloud, operator: Operator) -> None:
+    created(cloud)
+    volume = made.volume(operator.account, made.claimed(NAME), size=100)
+    deleted = operator.deletes()
+    assert deleted.succeeded
+    [stays] = [each for each in deleted.retained if each.id == volume]
+    assert "100 GiB" in stays.cost
+    assert stays.command == f"aws ec2 delete-volume --volume-id {volume} --region {REGION}"
+    assert any("stay, and go on being billed" in each for each in operator.questions[0].consequences)
+    again = operator.deletes(delete_volumes=True)
+    assert again.succeeded
+    assert volume not in inventory(REGION)["volumes"]
+    assert [each.id for each in again.removed] == [volume]
+
+
+def test_kubernetes_is_asked_first(cloud: Cloud, operator: Operator) -> None:
+    place = place_of(created(cloud), operator.account)
+    balancer = made.classic(place, NAME)
+
+    def drain(report: Report) -> tuple[str, ...]:
+        operator.account.client("elb").delete_load_balancer(LoadBalancerName=balancer.name)
+        return ()
+
+    deleted = operator.deletes(drain=drain)
+    assert deleted.succeeded
+    assert [each.id for each in deleted.removed] == [balancer.group]
+
+
+def test_an_api_that_does_not_answer_is_no_obstacle(cloud: Cloud, operator: Operator) -> None:
+    made.classic(place_of(created(cloud), operator.account), NAME)
+
+    def drain(report: Report) -> tuple[str, ...]:
+        raise CfngenError("nobody answers")
+
+    assert operator.deletes(drain=drain).succeeded
+    assert any("nobody answers" in each.text for each in operator.heard(Notice))
+
+
+def test_what_kubernetes_makes_while_the_stack_goes_is_found(cloud: Cloud, operator: Operator) -> None:
+    place = place_of(created(cloud), operator.account)
+    cloud.engine.durations |= {"AWS::AutoScaling::AutoScalingGroup": 120, "AWS::EC2::SecurityGroup": 60}
+    cloud.faults.before("cloudformation:DeleteStack", lambda: made.classic(place, NAME))
+    deleted = operator.deletes()
+    assert deleted.succeeded
+    assert len(operator.heard(DeletionFailed)) == 0
+    assert made.balancer_names(operator.account) == set()
+
+
+def test_interfaces_that_aws_keeps_too_long_only_cost_a_round(cloud: Cloud, operator: Operator) -> None:
+    place = place_of(created(cloud), operator.account)
+    created_late: list[str] = []
+
+    def appear() -> None:
+        balancer = made.classic(place, NAME)
+        interface = made.interface(place, f"ELB {balancer.name}", balancer.group)
+        created_late.append(interface)
+        release = lambda: place.ec2.delete_network_interface(NetworkInterfaceId=interface)  # noqa: E731
+        cloud.engine.clock.later(400, release)
+
+    cloud.faults.before("cloudformation:DeleteStack", appear)
+    deleted = operator.deletes()
+    assert deleted.succeeded
+    [failed] = operator.heard(DeletionFailed)
+    assert failed.round == 1
+    assert any(each.type in ("AWS::EC2::Subnet", "AWS::EC2::SecurityGroup") for each in failed.undeleted)
+    assert created_late
+
+
+def test_termination_protection_is_lifted_only_with_consent(cloud: Cloud, operator: Operator) -> None:
+    created(cloud)
+    cloud.engine.set_termination_protection(NAME, True)
+    operator.answers = lambda question: False
+    with pytest.raises(DeclinedError):
+        operator.deletes()
+    assert find(operator.account, NAME).protected
+    assert "its termination protection is lifted" in operator.questions[0].consequences
+    operator.answers = lambda question: True
+    assert operator.deletes().succeeded
+
+
+def test_a_stack_of_others_is_refused(cloud: Cloud, operator: Operator) -> None:
+    body = '{"Resources": {"Table": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}}}'
+    cloud.engine.wait(cloud.engine.create_stack("shop", body=body))
+    with pytest.raises(ForeignStackError, match="shop"):
+        operator.deletes("shop")
+    assert find(operator.account, "shop") is not None
+
+
+def test_another_clusters_stack_is_refused(cloud: Cloud, operator: Operator) -> None:
+    created(cloud, tags={"cfngen:cluster": "prod"})
+    with pytest.raises(ForeignStackError, match="prod"):
+        operator.deletes()
+
+
+@pytest.mark.parametrize("remains", ["nothing", "an empty stack", "what failed to be created"])
+def test_a_mistyped_stack_name_costs_a_living_cluster_nothing(cloud: Cloud, operator: Operator, remains: str) -> None:
+    balancer = made.classic(place_of(created(cloud), operator.account), NAME)
+    if remains == "an empty stack":
+        client = operator.account.client("cloudformation")
+        body = '{"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}}}'
+        client.create_change_set(
+            StackName="kubernets",
+            ChangeSetName="one",
+            ChangeSetType="CREATE",
+            TemplateBody=body,
+            Tags=made.pairs(OURS),
+        )
+    elif remains == "what failed to be created":
+        cloud.engine.fail("Vpc", "no")
+        cloud.account.create("cluster", name="kubernets").tags.update(OURS)
+    with pytest.raises(LivingNamesakeError, match="instances of a cluster named"):
+        operator.deletes("kubernets")
+    assert made.balancer_names(operator.account) == {balancer.name}
+
+
+def test_a_part_of_a_cluster_is_refused(cloud: Cloud, operator: Operator) -> None:
+    stack = created(cloud)
+    with pytest.raises(ForeignStackError, match="part of another"):
+        operator.deletes(stack.children["VpcStack"].name)
+
+
+def test_a_stack_made_in_the_console_is_known_by_its_template(cloud: Cloud, operator: Operator) -> None:
+    created(cloud, "standalone", tags={})
+    assert operator.deletes().succeeded
+    assert "not by `cfngen deploy`" in operator.questions[0].text
+
+
+def test_others_in_the_network_are_named_before_anything_is_lost(cloud: Cloud, operator: Operator) -> None:
+    stack = created(cloud)
+    place = place_of(stack, operator.account)
+    image = next(iter(cloud.account.images.values()))
+    tags = [{"ResourceType": "instance", "Tags": made.pairs({"kubernetes.io/cluster/two": "owned", "Name": "guest"})}]
+    guest = place.ec2.run_instances(
+        ImageId=image, MinCount=1, MaxCount=1, SubnetId=place.subnet_id, TagSpecifications=tags
+    )["Instances"][0]["InstanceId"]
+    before = inventory(REGION)
+    with pytest.raises(OccupiedError) as refused:
+        operator.deletes()
+    assert [(each.id, each.what) for each in refused.value.obstacles] == [(guest, "instance guest of the cluster two")]
+    assert inventory(REGION) == before
+    assert operator.questions == []
+
+
+def test_a_rule_of_others_that_names_the_nodes_is_named_before(cloud: Cloud, operator: Operator) -> None:
+    place = place_of(created(cloud), operator.account)
+    database = made.security_group(place, "database", {})
+    made.admit(operator.account, database, place.node_group)
+    with pytest.raises(OccupiedError, match=f"{database}: security group database has rules that name"):
+        operator.deletes()
+
+
+def test_an_existing_network_is_left_as_it_was() -> None:
+    with cloud_of(golden("existing-vpc")) as cloud:
+        account = connect(cloud.session, REGION, clock=cloud.clock)
+        guest = Operator(account)
+        lent = landlord(cloud.account)
+        names = cloud.account.templates["standalone"]["Parameters"]
+        stack = created(
+            cloud,
+            "standalone",
+            "shared",
+            {"cfngen:cluster": "shared"},
+            **{key: value for key, value in lent.items() if key in names},
+        )
+        found = resources(stack)
+        place = Place(account, lent["VpcId"], lent["SubnetAId"], found["NodeSecurityGroup"].physical_id)
+        theirs = made.classic(place, "other", "default/other")
+        made.classic(place, "shared")
+        group = found["NodeGroupNodesAutoScalingGroup"].physical_id
+        scaling = account.client("autoscaling")
+        [described] = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]
+        node = described["Instances"][0]["InstanceId"]
+        place.ec2.create_route(RouteTableId=lent["RouteTableId"], DestinationCidrBlock="10.244.3.0/24", InstanceId=node)
+        deleted = guest.deletes("shared", cluster="shared", vpc_id=lent["VpcId"])
+        assert deleted.succeeded, deleted
+        assert made.balancer_names(account) == {theirs.name}
+        [table] = place.ec2.describe_route_tables(RouteTableIds=[lent["RouteTableId"]])["RouteTables"]
+        assert "10.244.3.0/24" not in [each["DestinationCidrBlock"] for each in table["Routes"]]
+        kept = {each.id for each in deleted.retained if each.why.startswith("yours")}
+        assert {lent["VpcId"], lent["SubnetAId"], lent["SubnetBId"], lent["RouteTableId"]} <= kept
+        assert lent["VpcId"] in inventory(REGION)["VPCs"]
+
+
+def test_another_operation_is_not_disturbed(cloud: Cloud, operator: Operator) -> None:
+    stack = created(cloud)
+    stack.status = "UPDATE_IN_PROGRESS"
+    with pytest.raises(BusyError):
+        operator.deletes()
+
+
+def test_a_cluster_that_never_was_leaves_nothing_to_do(operator: Operator) -> None:
+    deleted = operator.deletes()
+    assert (deleted.succeeded, deleted.stack_id, operator.questions) == (True, "", [])
+
+
+def test_leftovers_of_a_stack_that_is_gone_are_found(cloud: Cloud, operator: Operator) -> None:
+    created(cloud)
+    assert operator.deletes().succeeded
+    elsewhere = made.new_place(operator.account, NAME, "10.9.0.0/16")
+    operator.account.client("ec2").create_tags(
+        Resources=[elsewhere.node_group], Tags=made.pairs({f"kubernetes.io/cluster/{NAME}": "owned"} | OURS)
+    )
+    balancer = made.classic(elsewhere, NAME)
+    again = operator.deletes()
+    assert again.succeeded
+    assert {each.leftover.id for each in operator.heard(Removed)} == {balancer.id, balancer.group}
+    assert operator.questions[-1].text == f"Delete what is left of the cluster {NAME}?"
+    assert [each.kind for each in again.retained] == ["snapshot", "KMS key"]
+
+
+def test_the_clusters_templates_go_if_told(cloud: Cloud, operator: Operator) -> None:
+    created(cloud)
+    s3 = operator.account.client("s3")
+    s3.create_bucket(Bucket="mine", CreateBucketConfiguration={"LocationConstraint": REGION})
+    for key in (f"{NAME}/a/vpc.json", "other/a/vpc.json"):
+        s3.put_object(Bucket="mine", Key=key, Body=b"{}")
+    deleted = operator.deletes(bucket="mine", empty_bucket=True, delete_bucket=True)
+    assert (deleted.succeeded, deleted.objects, deleted.bucket_deleted) == (True, 1, False)
+    assert [each["Key"] for each in s3.list_objects_v2(Bucket="mine")["Contents"]] == ["other/a/vpc.json"]

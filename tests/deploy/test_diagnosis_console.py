@@ -1,0 +1,142 @@
+"""The boot program's last words, cut out of what a console holds."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from in_moto import StillClock
+
+from cfngen.boot.sequence import run
+from cfngen.deploy.account import Account
+from cfngen.deploy.watching.console_output import SPOKEN_LINES, boot_words, of_group, of_instance
+
+
+def console(*said: str, speaker: str = "python3[702]") -> str:
+    """A console on which journald writes what a unit says."""
+    return "".join(f"[ {20 + number}.123456] {speaker}: {line}\r\n" for number, line in enumerate(said))
+
+
+ONE = "cfngen: [1/3] identity: i-1 in us-west-2a, node of kubernetes (0.1 s)"
+TWO = "cfngen: [2/3] downloads: fetched 4 of 9 files (12.0 s)"
+FAILED = "cfngen: [3/3] join FAILED after 120.0 s: no secret. What to do: look at the master"
+
+
+def test_words_among_those_of_others():
+    noise = "[    0.000000] Linux\n\x1b[0;32m  OK  \x1b[0m] Started cfngen-boot.service - cfngen boot program.\n"
+    output = noise + console(ONE) + "[   30.1] IPv6: eth0: link becomes ready\n" + console(TWO, FAILED) + "login: "
+    assert boot_words(output) == tuple(line.removeprefix("cfngen: ") for line in (ONE, TWO, FAILED))
+
+
+def test_words_without_any_prefix():
+    assert boot_words(f"{ONE}\n{TWO}\n") == (ONE[8:], TWO[8:])
+
+
+def test_a_kernel_message_in_front_of_them_on_one_line():
+    assert boot_words(f"[ 33.1] audit: backlog [ 33.2] python3[7]: {TWO}\n") == (TWO[8:],)
+
+
+def test_a_message_of_several_lines_stays_whole():
+    output = console(ONE, "cfngen: [2/3] api FAILED after 1.0 s: first", "second line") + console(
+        "else", speaker="sshd[9]"
+    )
+    assert boot_words(output)[-1] == "  second line"
+
+
+def test_of_several_attempts_the_last():
+    assert boot_words(console(ONE, FAILED, ONE, TWO, FAILED)) == (ONE[8:], TWO[8:], FAILED[8:])
+
+
+def test_an_attempt_that_has_just_begun_says_less_than_the_one_that_failed():
+    assert boot_words(console(ONE, TWO, FAILED, ONE)) == (ONE[8:], TWO[8:], FAILED[8:])
+
+
+def test_an_attempt_that_succeeded_says_more():
+    done = "cfngen: done in 61.2 s"
+    assert boot_words(console(ONE, FAILED, ONE, TWO, done)) == (ONE[8:], TWO[8:], done[8:])
+
+
+def test_of_many_words_the_last():
+    waiting = [f"cfngen: waiting for nodes ({number} s): none" for number in range(60, 3000, 60)]
+    assert boot_words(console(ONE, *waiting)) == tuple(line[8:] for line in waiting[-SPOKEN_LINES:])
+
+
+def test_a_console_without_them():
+    assert boot_words("[ 0.0] Linux\nKernel panic\n") == ()
+
+
+def test_what_the_boot_program_really_says_is_understood():
+    sys.path.insert(0, str(Path(__file__).parents[1] / "boot"))
+    from scripted_machine import ScriptedMachine
+
+    machine = ScriptedMachine()
+    said: list[str] = []
+    machine.say = lambda text: said.append(f"cfngen: {text}")  # type: ignore[method-assign]
+
+    def broken(machine, config):
+        raise KeyError("nothing")
+
+    config = {"region": "us-west-2", "timeout": 20, "role": "node", "cluster": "k", "references": {}}
+    assert run(machine, config, {"odd": broken}, final=False) == 1
+    words = boot_words(console(*said))
+    assert any(" FAILED after " in line for line in words)
+    assert "What to do:" in words[-1]
+
+
+def encoded(output: str) -> str:
+    """A console as EC2 sends it."""
+    return base64.b64encode(output.encode()).decode()
+
+
+@pytest.fixture
+def account() -> Account:
+    session = boto3.Session("AKIAOPERATOROPERATOR", "secret", region_name="us-west-2")
+    return Account("123456789012", "us-west-2", "aws", "arn:aws:iam::1:user/me", session, StillClock(), attempts=1)
+
+
+def test_an_instance_that_is_not_of_the_nitro_system(account: Account):
+    with Stubber(account.client("ec2")) as stub:
+        stub.add_client_error("get_console_output", "UnsupportedOperation", "This instance type does not support it")
+        stub.add_response("get_console_output", {"InstanceId": "i-1", "Output": encoded(console(ONE, FAILED))})
+        found = of_instance(account, "i-1", "terminated")
+    assert found.words == (ONE[8:], FAILED[8:])
+    assert found.failed
+    assert found.note == ""
+
+
+def test_an_instance_that_ec2_has_forgotten(account: Account):
+    with Stubber(account.client("ec2")) as stub:
+        stub.add_client_error(
+            "get_console_output", "InvalidInstanceID.NotFound", "The instance ID 'i-1' does not exist"
+        )
+        found = of_instance(account, "i-1")
+    assert (found.words, found.fetch) == ((), "")
+    assert "does not know this instance" in found.note
+
+
+def test_a_console_on_which_the_boot_program_is_silent(account: Account):
+    with Stubber(account.client("ec2")) as stub:
+        stub.add_response(
+            "get_console_output", {"InstanceId": "i-1", "Output": encoded("Linux\n\nKernel panic - not syncing\n")}
+        )
+        found = of_instance(account, "i-1")
+    assert found.words == ("Linux", "Kernel panic - not syncing")
+    assert "has not spoken" in found.note
+
+
+def test_of_a_group_those_first_that_say_why(account: Account):
+    instances = [
+        {"InstanceId": f"i-{number}", "State": {"Name": "running"}, "LaunchTime": f"2026-01-01T00:0{number}:00Z"}
+        for number in (1, 2, 3)
+    ]
+    said = {"i-3": console(ONE, "cfngen: done in 60.0 s"), "i-2": console(ONE), "i-1": console(ONE, FAILED)}
+    with Stubber(account.client("ec2")) as stub:
+        stub.add_response("describe_instances", {"Reservations": [{"Instances": instances}]})
+        for each, output in said.items():
+            stub.add_response("get_console_output", {"InstanceId": each, "Output": encoded(output)})
+        found = of_group(account, "k8s-Group-1")
+    assert [each.id for each in found] == ["i-1", "i-2"]

@@ -1,0 +1,75 @@
+"""The operator's policy suffices for a cluster's whole life, and every group of it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+from deployed import Place, place
+from deployments import Operator, groups
+
+from cfngen.cluster.load import parse
+from cfngen.deploy.access import cluster_access
+from cfngen.deploy.failures import DeniedError
+from cfngen.deploy.inspection.cluster_inquiry import read_status
+from cfngen.deploy.inspection.cluster_status import Unknown
+from cfngen.deploy.inspection.validation import validate
+from cfngen.deploy.policies.permissions import SERVICE_ROLE, operator_policy
+from cfngen.deploy.publishing.bucket import BucketOwnerError, default_name
+from cfngen.deploy.recovery import rollback
+from cfngen.deploy.removal.deletion import delete
+from cfngen.deploy.removal.survey import DeletionRequest
+from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
+from cfngen.deploy.watching.events import history
+
+NAME = "one"
+ONE = {"name": NAME, "nodeGroups": groups("general")}
+ROLE = f"arn:aws:iam::123456789012:role/{SERVICE_ROLE}"
+CLUSTER = parse(dict(ONE))
+PLACE = ("123456789012", "us-west-2", NAME)
+
+
+@pytest.fixture(scope="module")
+def where() -> Iterator[Place]:
+    with place(CLUSTER) as made:
+        yield made
+
+
+def test_it_suffices_from_the_first_deployment_to_the_last_deletion(where: Place) -> None:
+    with where.served.permissions.enforcing(operator_policy(*PLACE)) as credentials:
+        session = where.session_of(credentials)
+        operator = Operator(SimpleNamespace(session=session, cluster=CLUSTER, clock=where.clock))
+        account = operator.account
+        assert operator.plan(ONE, role_arn=ROLE).operation == "create"
+        assert operator.deploy(ONE, role_arn=ROLE).status == "CREATE_COMPLETE"
+        larger = {"name": NAME, "nodeGroups": groups("general", instanceType="m5.large")}
+        assert operator.deploy(larger, role_arn=ROLE).status == "UPDATE_COMPLETE"
+
+        status = read_status(account, NAME, parse(dict(larger)), override=where.override)
+        assert not any(isinstance(value, Unknown) for value in vars(status).values())
+        assert validate(account, NAME, parse(dict(larger)), override=where.override).valid
+        stack = cluster_access.root(account, NAME)
+        assert cluster_access.authority(account, stack, cluster_access.outputs(account, stack)).initialised
+        assert history(account, stack.id, operation="all")
+
+        where.world.cloud.fail("NodeGroupGeneralLaunchTemplate", "no such type", during="UPDATE")
+        assert operator.deploy(ONE, role_arn=ROLE, on_failure="keep").status == "UPDATE_FAILED"
+        [found] = operator.reported(Diagnosis)
+        assert found.cause.event.reason == "no such type"
+        outcome = rollback(account, NAME, NAME, operator.waiting)
+        assert outcome.status.name == "UPDATE_ROLLBACK_COMPLETE"
+        assert diagnose(account, stack.id).stack == NAME
+
+        request = DeletionRequest(NAME, NAME, bucket=default_name(account), empty_bucket=True, delete_bucket=True)
+        deleted = delete(account, request, operator.waiting)
+        assert (deleted.succeeded, deleted.status) == (True, "")
+
+
+@pytest.mark.parametrize("group", ["read", "kubeconfig"])
+def test_who_may_only_read_changes_nothing(where: Place, group: str) -> None:
+    with where.served.permissions.enforcing(operator_policy(*PLACE, only=[group])) as credentials:
+        operator = Operator(SimpleNamespace(session=where.session_of(credentials), cluster=CLUSTER, clock=where.clock))
+        with pytest.raises((BucketOwnerError, DeniedError)):
+            operator.deploy(ONE)
+    assert not [each for each in where.world.cloud.stacks() if each.status == "REVIEW_IN_PROGRESS"]

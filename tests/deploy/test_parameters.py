@@ -1,0 +1,207 @@
+"""Where the value of each parameter comes from, and what is said when there is none or a wrong one."""
+
+from __future__ import annotations
+
+import pytest
+
+from cfngen.deploy.stacks import StackView
+from cfngen.deploy.status import StackStatus
+from cfngen.deploy.values.parameter_file import ParameterFile
+from cfngen.deploy.values.parameters import MissingParameterError, ParameterError, chosen, from_flags
+
+ROOT = {
+    "Parameters": {
+        "ApiAllowedCidr": {
+            "Type": "String",
+            "Description": "IPv4 address range that may reach the Kubernetes API server.",
+            "AllowedPattern": r"^([0-9]{1,3}\.){3}[0-9]{1,3}/[0-9]{1,2}$",
+            "ConstraintDescription": "must be an IPv4 CIDR such as 203.0.113.7/32",
+        },
+        "MasterVolumeType": {"Type": "String", "AllowedValues": ["gp3", "gp2"], "Default": "gp3"},
+        "MaxSize": {"Type": "Number", "MinValue": 0, "MaxValue": 5000, "Default": 4},
+    }
+}
+SECRET = {"Parameters": {"Token": {"Type": "String", "NoEcho": True, "MinLength": 8, "Default": "first-secret"}}}
+CIDR = "203.0.113.7/32"
+
+
+def stack(**parameters):
+    return StackView("kubernetes", "arn:…", StackStatus("CREATE_COMPLETE"), parameters=parameters)
+
+
+def entries(found):
+    return {
+        each["ParameterKey"]: "kept" if each.get("UsePreviousValue") else each["ParameterValue"]
+        for each in found.entries
+    }
+
+
+def test_a_flag_is_stronger_than_the_file_and_the_file_than_the_default():
+    file = ParameterFile("p.yaml", {"ApiAllowedCidr": "10.0.0.0/8", "MaxSize": "6"})
+    found = chosen(ROOT, flags={"ApiAllowedCidr": CIDR}, file=file)
+    assert entries(found) == {"ApiAllowedCidr": CIDR, "MasterVolumeType": "gp3", "MaxSize": "6"}
+    assert found.values == entries(found)
+
+
+def test_defaults_are_passed_on_an_update_too():
+    found = chosen(ROOT, previous=stack(ApiAllowedCidr=CIDR, MaxSize="4", MasterVolumeType="gp2"))
+    assert entries(found)["MasterVolumeType"] == "gp3"
+
+
+def test_without_default_the_value_of_the_stack_stays():
+    found = chosen(ROOT, previous=stack(ApiAllowedCidr=CIDR), computed={"ApiAllowedCidr": "1.2.3.4/32"})
+    assert entries(found)["ApiAllowedCidr"] == "kept"
+    assert found.values["ApiAllowedCidr"] == CIDR
+
+
+def test_a_computed_value_is_taken_where_there_is_no_other():
+    assert entries(chosen(ROOT, computed={"ApiAllowedCidr": CIDR}))["ApiAllowedCidr"] == CIDR
+
+
+def test_the_order_is_the_templates():
+    found = chosen(ROOT, flags={"MaxSize": "1", "ApiAllowedCidr": CIDR})
+    assert [each["ParameterKey"] for each in found.entries] == list(ROOT["Parameters"])
+
+
+def test_everything_missing_is_listed_with_its_description():
+    root = {"Parameters": {**ROOT["Parameters"], "RouteTableId": {"Type": "String"}}}
+    with pytest.raises(MissingParameterError) as refused:
+        chosen(root)
+    assert refused.value.names == ("ApiAllowedCidr", "RouteTableId")
+    assert str(refused.value).splitlines()[0] == (
+        "ApiAllowedCidr has no value: IPv4 address range that may reach the Kubernetes API server "
+        "(must be an IPv4 CIDR such as 203.0.113.7/32)"
+    )
+    assert refused.value.hint == "give a value for each: --parameter ApiAllowedCidr=… --parameter RouteTableId=…"
+
+
+def test_a_value_of_the_stack_is_kept_if_the_user_asks():
+    found = chosen(ROOT, keep=["MaxSize"], previous=stack(ApiAllowedCidr=CIDR, MaxSize="9"))
+    assert entries(found)["MaxSize"] == "kept"
+    assert found.values["MaxSize"] == "9"
+    assert found.notices == ()
+
+
+def test_a_file_can_ask_to_keep_and_a_flag_overrules_it():
+    file = ParameterFile("p.yaml", keep=frozenset({"MaxSize"}))
+    before = stack(ApiAllowedCidr=CIDR, MaxSize="9")
+    assert entries(chosen(ROOT, file=file, previous=before))["MaxSize"] == "kept"
+    assert entries(chosen(ROOT, file=file, flags={"MaxSize": "5"}, previous=before))["MaxSize"] == "5"
+
+
+def test_there_is_nothing_to_keep_in_a_stack_to_be_created():
+    with pytest.raises(ParameterError, match="--keep MaxSize: the stack has no value to keep"):
+        chosen(ROOT, flags={"ApiAllowedCidr": CIDR}, keep=["MaxSize"])
+
+
+def test_what_an_operator_changed_in_the_console_is_not_changed_back_in_silence():
+    before = stack(ApiAllowedCidr=CIDR, MaxSize="9", MasterVolumeType="gp3")
+    (notice,) = chosen(ROOT, previous=before, previous_root=ROOT).notices
+    assert notice.text == "MaxSize was set to 9 in the stack and becomes 4 again, as the cluster file has it"
+    assert notice.hint == "--keep MaxSize leaves it at 9; to have it so for good, change the cluster file."
+
+
+def test_a_change_of_the_cluster_file_is_no_surprise():
+    before = {"Parameters": {**ROOT["Parameters"], "MaxSize": {"Type": "Number", "Default": 3}}}
+    found = chosen(ROOT, previous=stack(ApiAllowedCidr=CIDR, MaxSize="3"), previous_root=before)
+    assert entries(found)["MaxSize"] == "4"
+    assert found.notices == ()
+
+
+@pytest.mark.parametrize("given", [{"flags": {"MaxSize": "5"}}, {"file": ParameterFile("p", {"MaxSize": "5"})}])
+def test_what_the_user_gives_now_is_no_surprise(given):
+    before = stack(ApiAllowedCidr=CIDR, MaxSize="9")
+    assert chosen(ROOT, previous=before, previous_root=ROOT, **given).notices == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("ApiAllowedCidr", "everywhere", "'everywhere' must be an IPv4 CIDR such as 203.0.113.7/32 (does not match"),
+        ("MasterVolumeType", "io2", "'io2' is not one of gp3, gp2"),
+        ("MaxSize", "many", "'many' is not a number"),
+        ("MaxSize", "-1", "'-1' must be at least 0"),
+        ("MaxSize", "5001", "'5001' must be at most 5000"),
+    ],
+)
+def test_values_that_the_template_does_not_allow_are_refused(name, value, problem):
+    with pytest.raises(ParameterError) as refused:
+        chosen(ROOT, flags={"ApiAllowedCidr": CIDR, name: value})
+    assert refused.value.problems[0].startswith(f"--parameter {name}: {problem}")
+    flags = {} if name == "ApiAllowedCidr" else {"ApiAllowedCidr": CIDR}
+    with pytest.raises(ParameterError, match=rf"^p\.yaml: {name}: "):
+        chosen(ROOT, flags=flags, file=ParameterFile("p.yaml", {name: value}))
+
+
+@pytest.mark.parametrize(
+    ("definition", "value", "allowed"),
+    [
+        ({"Type": "CommaDelimitedList", "AllowedPattern": "a|b"}, "a, b,a", True),
+        ({"Type": "CommaDelimitedList", "AllowedPattern": "a|b"}, "a,c", False),
+        ({"Type": "List<Number>", "MaxValue": "5"}, "1,5", True),
+        ({"Type": "List<Number>", "MaxValue": "5"}, "1,6", False),
+        ({"Type": "String", "MaxLength": 3}, "abcd", False),
+        ({"Type": "String", "MinLength": "3"}, "abc", True),
+        ({"Type": "String", "AllowedPattern": "[a-z]+"}, "abc1", False),
+        # Java's possessive quantifiers and classes are unknown to some Pythons: CloudFormation decides.
+        ({"Type": "String", "AllowedPattern": r"\p{Alpha}+"}, "abc", True),
+        ({"Type": "String", "AllowedValues": [1, 2]}, "2", True),
+        ({"Type": "Number"}, "1.5", True),
+    ],
+)
+def test_rules_are_those_of_cloudformation(definition, value, allowed):
+    root = {"Parameters": {"Key": definition}}
+    if allowed:
+        assert chosen(root, flags={"Key": value}).values == {"Key": value}
+    else:
+        with pytest.raises(ParameterError):
+            chosen(root, flags={"Key": value})
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("MaxSizes", "did you mean MaxSize?"),
+        ("maxsize", "did you mean MaxSize?"),
+        ("Completely", "there are ApiAllowedCidr, MasterVolumeType, MaxSize"),
+        ("TemplateBucket", "cfngen uploads the templates itself; leave it out (--bucket chooses the bucket)"),
+    ],
+)
+def test_unknown_parameters_are_refused_with_the_nearest(name, advice):
+    with pytest.raises(ParameterError) as refused:
+        chosen(ROOT, flags={"ApiAllowedCidr": CIDR, name: "1"})
+    assert refused.value.problems == (f"--parameter {name}: there is no such parameter; {advice}",)
+    with pytest.raises(ParameterError, match=rf"^p\.yaml: {name}: there is no such"):
+        chosen(ROOT, flags={"ApiAllowedCidr": CIDR}, file=ParameterFile("p.yaml", {name: "1"}))
+
+
+def test_everything_wrong_is_said_at_once():
+    with pytest.raises(ParameterError) as refused:
+        chosen(ROOT, flags={"MaxSize": "x", "Other": "1"}, keep=["Third"])
+    assert len(refused.value.problems) == 4
+
+
+def test_secrets_are_never_shown():
+    found = chosen(SECRET, flags={"Token": "second-secret"})
+    assert entries(found) == {"Token": "second-secret"}
+    assert found.shown == {"Token": "****"}
+    with pytest.raises(ParameterError) as refused:
+        chosen(SECRET, flags={"Token": "short"})
+    assert "short" not in str(refused.value)
+
+
+def test_a_secret_of_the_stack_is_kept_rather_than_reset_to_its_default():
+    found = chosen(SECRET, previous=stack(Token="****"), previous_root=SECRET)
+    assert entries(found) == {"Token": "kept"}
+    assert found.values == {}
+    assert found.notices == ()
+
+
+def test_flags_are_name_and_value():
+    assert from_flags(["A=1", "B=x=y", "C="]) == {"A": "1", "B": "x=y", "C": ""}
+
+
+@pytest.mark.parametrize(("flags", "problem"), [(["A"], "A: is not Key=Value"), (["A=1", "A=2"], "A: stands twice")])
+def test_flags_that_are_none_are_refused(flags, problem):
+    with pytest.raises(ParameterError, match=problem):
+        from_flags(flags)

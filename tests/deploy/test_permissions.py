@@ -1,0 +1,263 @@
+"""The policies of docs/: as narrow as AWS lets them be, accepted by IAM, and enough for what is called."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import cfnlint.data.schemas.providers
+import pytest
+from parliament import analyze_policy_string
+
+from cfngen.cluster.load import parse
+from cfngen.deploy.policies.permissions import execution_policy, groups, operator_policy
+from cfngen.deploy.policies.policy_statements import Place
+from cfngen.templates import generate
+
+DOCS = Path(__file__).parents[2] / "docs"
+DOCUMENTED = {"operator-policy.json": operator_policy(), "execution-policy.json": execution_policy()}
+NARROW = ("123456789012", "us-west-2", "kubernetes")
+POLICIES = {
+    **DOCUMENTED,
+    "operator of one cluster": operator_policy(*NARROW),
+    "execution for one cluster": execution_policy(*NARROW),
+    "operator in China": operator_policy("123456789012", "cn-north-1", "kubernetes", partition="aws-cn"),
+}
+ANY = Place("aws", "*", "*", "*", "*")
+MANAGED, ROLE = 6_144, 10_240  # characters without spaces: "IAM and AWS STS quotas", IAM User Guide
+
+# Of the registry's permissions, what the templates never make CloudFormation do, and the role is better without.
+NOT_NEEDED = {
+    "cloudformation:GetStackPolicy": "nested stacks get their policies from cfngen",
+    "cloudformation:ListStacks": "only to list resources of the type",
+    "cloudformation:SetStackPolicy": "likewise",
+    "cloudformation:UpdateTerminationProtection": "the root's, by cfngen",
+    "ec2:AcceptAddressTransfer": "no address is transferred",
+    "ec2:AssignIpv6Addresses": "IPv4 only",
+    "ec2:AssociateSubnetCidrBlock": "IPv4 only",
+    "ec2:AttachVpnGateway": "internet gateways only",
+    "ec2:CopyVolumes": "volumes are made empty",
+    "ec2:CreateKeyPair": "key pairs are imported",
+    "ec2:CreateVpcEncryptionControl": "not in the templates",
+    "ec2:DetachVpnGateway": "internet gateways only",
+    "ec2:DisassociateSubnetCidrBlock": "IPv4 only",
+    "ec2:Get*": "only GetLaunchTemplateData concerns groups with a launch template",
+    "ec2:ModifyPublicIpDnsNameOptions": "not in the templates",
+    "ec2:ModifyVpcTenancy": "not in the templates",
+    "ec2:UnassignIpv6Addresses": "IPv4 only",
+    "iam:DeleteRolePermissionsBoundary": "who asks for a boundary does not want it removed",
+    "iam:ListInstanceProfiles": "only to list resources of the type",
+    "iam:ListRoles": "likewise",
+    "kms:ListKeys": "likewise",
+    "kms:ReEncryptFrom": "no volume is made of an encrypted snapshot",
+    "kms:ReEncryptTo": "likewise",
+    "secretsmanager:GetRandomPassword": "secrets are made empty",
+    "secretsmanager:GetSecretValue": "nobody but masters and administrators reads them",
+    "secretsmanager:ListSecrets": "only to list resources of the type",
+    "secretsmanager:RemoveRegionsFromReplication": "no secret is replicated",
+    "secretsmanager:ReplicateSecretToRegions": "likewise",
+    "ssm:DeleteParameter": "key pairs are imported",
+    "ssm:Get*": "images are looked up by parameters of the stack",
+    "ssm:PutParameter": "key pairs are imported",
+}
+# Of Auto Scaling groups, what the templates do not use.
+OF_OTHER_GROUPS = (
+    "autoscaling:*LoadBalancer*",
+    "autoscaling:*TrafficSources",
+    "autoscaling:*MetricsCollection",
+    "autoscaling:*NotificationConfiguration",
+    "autoscaling:*LifecycleHook",
+    "autoscaling:*InstanceRefresh",
+    "cloudwatch:*",
+    "elasticloadbalancing:*",
+    "managed-fleets:*",
+    "vpc-lattice:*",
+)
+CONFIGURATIONS: list[dict[str, Any]] = [
+    {},
+    {"ssh": {"publicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHTbzZcuvW3z/1TyGSzBW7sBVsjlVd6VvBq8Tt2JGbX a"}},
+    {"nodeGroups": [{"name": "batch", "additionalPolicies": ["arn:aws:iam::aws:policy/ReadOnlyAccess"]}]},
+]
+
+
+def actions(policy: dict[str, Any]) -> set[str]:
+    return {action for statement in policy["Statement"] for action in statement["Action"]}
+
+
+def allows(policy: dict[str, Any], action: str) -> bool:
+    return any(fnmatch.fnmatchcase(action, pattern) for pattern in actions(policy))
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """The registry's schema of a resource type, as bundled by cfn-lint."""
+    [directory] = cfnlint.data.schemas.providers.__path__
+    name = json.loads((Path(directory) / "us-west-2.json").read_text())[kind]
+    found: dict[str, Any] = json.loads((Path(directory).parent / "resources" / f"{name}.json").read_text())
+    return found
+
+
+def accepted(finding: Any) -> bool:
+    """Whether a finding is known and wanted."""
+    detail = str(finding.detail)
+    if finding.issue == "RESOURCE_STAR":
+        # Reads; and what is bound by a condition: a tag of the cluster, or a launch template.
+        return True
+    if finding.issue == "UNKNOWN_ACTION":
+        return "cloudformation:DescribeEvents" in detail  # younger than parliament's table
+    # Two statements for two kinds of resources of one call; and parameters of AWS belong to no account.
+    return finding.issue == "RESOURCE_MISMATCH" and ("ec2:CreateSnapshot" in detail or "ssm:GetParameters" in detail)
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_the_files_are_what_the_code_says(name):
+    text = json.dumps(DOCUMENTED[name], indent=2) + "\n"
+    file = DOCS / name
+    if os.environ.get("CFNGEN_UPDATE_GOLDEN"):
+        file.write_text(text)
+        pytest.fail(f"{file} rewritten: review it, then run without CFNGEN_UPDATE_GOLDEN")
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_policies_are_sound(name):
+    found = analyze_policy_string(json.dumps(POLICIES[name])).findings
+    assert [str(each) for each in found if not accepted(each)] == []
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_they_fit_where_they_are_attached(name):
+    size = len(json.dumps(POLICIES[name], separators=(",", ":")))
+    assert size <= (MANAGED if name in DOCUMENTED else ROLE)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_each_statement_has_a_name_of_its_own(name):
+    sids = [statement["Sid"] for statement in POLICIES[name]["Statement"]]
+    assert len(set(sids)) == len(sids)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_only_reads_are_unbound(name):
+    """What changes something is bound to resources, or by a condition; making a key knows no resource."""
+    for statement in POLICIES[name]["Statement"]:
+        if statement["Resource"] == "*" and "Condition" not in statement:
+            changing = [
+                each for each in statement["Action"] if not each.split(":")[1].startswith(("Describe", "Get", "List"))
+            ]
+            assert set(changing) <= {"kms:CreateKey", "kms:EnableKeyRotation"}, statement["Sid"]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_wildcards_of_actions_are_reads_alone(name):
+    wild = {each for each in actions(POLICIES[name]) if "*" in each}
+    assert wild <= {
+        "autoscaling:Describe*",
+        "ec2:Describe*",
+        "elasticloadbalancing:Describe*",
+        "ec2:UpdateSecurityGroupRuleDescriptions*",
+        "kms:GenerateDataKey*",
+    }
+
+
+def test_nobody_may_hand_a_role_to_anything():
+    for name, policy in POLICIES.items():
+        for statement in policy["Statement"]:
+            if "iam:PassRole" in statement["Action"]:
+                resources = statement["Resource"]
+                for each in [resources] if isinstance(resources, str) else resources:
+                    assert each.partition(":role/")[2] not in ("", "*") or ":instance-profile/" in each, name
+
+
+def test_what_is_destroyed_bears_the_clusters_tag():
+    for statement in execution_policy(*NARROW)["Statement"]:
+        destroyed = [
+            each for each in statement["Action"] if each.startswith(("ec2:Delete", "ec2:Release", "kms:Sched"))
+        ]
+        if destroyed:
+            assert statement["Condition"] == {"StringLike": {"aws:ResourceTag/KubernetesCluster": "kubernetes"}}
+
+
+def test_one_cluster_is_another_ones_business():
+    text = json.dumps(operator_policy(*NARROW))
+    assert "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes/*" in text
+    assert "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes-*/*" in text
+    assert "stack/*" not in text
+    assert "arn:aws:s3:::cfngen-123456789012-us-west-2/kubernetes/*" in text
+
+
+def test_a_stack_may_be_named_unlike_its_cluster():
+    text = json.dumps(execution_policy(*NARROW, stack="production"))
+    assert "stack/production-*/*" in text
+    assert "role/production-*" in text
+    assert '"aws:ResourceTag/KubernetesCluster": "kubernetes"' in text
+
+
+def test_arns_are_those_of_the_partition():
+    text = json.dumps([operator_policy(partition="aws-cn"), execution_policy(partition="aws-us-gov")])
+    assert "arn:aws:" not in text
+
+
+def test_groups_can_be_given_alone():
+    names = [each.name for each in groups(ANY)]
+    assert names == ["read", "deploy", "delete", "kubeconfig"]
+    assert all(each.purpose for each in groups(ANY))
+    read = operator_policy(only=["read"])
+    assert not [each for each in actions(read) if each.split(":")[1].startswith(("Create", "Delete", "Put", "Execute"))]
+    assert not allows(read, "secretsmanager:GetSecretValue")
+    assert allows(operator_policy(only=["kubeconfig"]), "secretsmanager:GetSecretValue")
+
+
+def test_the_operator_does_none_of_what_the_service_role_does():
+    for action in ("ec2:CreateVpc", "iam:CreateRole", "ec2:RunInstances", "autoscaling:CreateAutoScalingGroup"):
+        assert not allows(operator_policy(), action)
+        assert allows(execution_policy(), action)
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=["default", "key pair", "policies"])
+def test_cloudformation_may_do_what_its_handlers_do(configuration):
+    policy = execution_policy()
+    kinds = {
+        resource["Type"]
+        for document in generate(parse(configuration))
+        for resource in document.body["Resources"].values()
+    }
+    lacking = {
+        f"{kind}: {action}"
+        for kind in kinds
+        for handler in schema(kind).get("handlers", {}).values()
+        for action in handler.get("permissions", ())
+        if not allows(policy, action)
+        and action not in NOT_NEEDED
+        and not any(fnmatch.fnmatchcase(action, each) for each in OF_OTHER_GROUPS)
+    }
+    assert lacking == set()
+    assert "AWS::EC2::Volume" in kinds
+
+
+def test_what_is_said_not_to_be_needed_is_not_allowed():
+    assert [action for action in NOT_NEEDED if allows(execution_policy(), action)] == []
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+def test_an_operator_with_the_policy_can_prepare_a_deployment(cloud, said):
+    from cfngen.deploy import protection
+    from cfngen.deploy.account import connect
+    from cfngen.deploy.limits import quotas
+    from cfngen.deploy.publishing.publish import publish
+    from cfngen.deploy.stacks import find
+
+    documents = generate(cloud.cluster)
+    cloud.account.create("cluster", name="kubernetes")
+    with cloud.permissions.enforcing(operator_policy(*NARROW)) as credentials:
+        account = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
+        assert publish(account, documents, cluster="kubernetes", report=said.append).written == 7
+        protection.protect(account, find(account, "kubernetes"), report=said.append)
+        assert find(account, "kubernetes").protected
+        assert {each.enough for each in quotas.check(account, documents, {})} == {True}

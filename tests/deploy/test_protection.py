@@ -1,0 +1,265 @@
+"""A cluster that is protected against accidents, and is protected again after whatever was allowed once."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cfngen.deploy import protection
+from cfngen.deploy.account import connect
+from cfngen.deploy.failures import AwsError
+from cfngen.deploy.stacks import find, resources
+
+OTHERS = {"Statement": [{"Effect": "Deny", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}
+
+
+@pytest.fixture
+def account(cloud):
+    cloud.account.create("cluster")
+    return connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
+
+
+@pytest.fixture
+def root(account):
+    return find(account, "k8s")
+
+
+@pytest.fixture
+def sent(account, root):
+    """The calls that change something, from now on."""
+    names = []
+
+    def note(model, **_):
+        if model.name.startswith(("Set", "Update", "Delete", "Create")):
+            names.append(model.name)
+
+    account.client("cloudformation").meta.events.register("before-parameter-build", note)
+    return names
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+def policy(account, stack):
+    body = account.client("cloudformation").get_stack_policy(StackName=stack).get("StackPolicyBody")
+    return json.loads(body) if body else None
+
+
+def nested(account, logical_id):
+    return next(each.physical_id for each in resources(account, "k8s") if each.logical_id == logical_id)
+
+
+def policies(account):
+    return {name: policy(account, nested(account, name)) for name in ("MasterStack", "SecretsStack", "VpcStack")} | {
+        "": policy(account, "k8s")
+    }
+
+
+PROTECTED = {
+    "": protection.OF_ROOT,
+    "MasterStack": protection.OF_HOLDERS,
+    "SecretsStack": protection.OF_HOLDERS,
+    "VpcStack": None,
+}
+
+
+def test_a_new_cluster_is_protected(account, root, said):
+    protection.protect(account, root, report=said.append)
+    assert find(account, "k8s").protected
+    assert policies(account) == PROTECTED
+    assert said == []
+
+
+def test_what_is_protected_already_is_left_alone(account, root, sent, said):
+    protection.protect(account, root, report=said.append)
+    assert sorted(sent) == ["SetStackPolicy"] * 3 + ["UpdateTerminationProtection"]
+    sent.clear()
+    protection.protect(account, find(account, "k8s"), report=said.append)
+    assert sent == []
+
+
+def test_termination_protection_can_be_left_out_and_is_not_taken_away(account, root, said):
+    protection.protect(account, root, termination=False, report=said.append)
+    assert not find(account, "k8s").protected
+    protection.protect(account, root, report=said.append)
+    protection.protect(account, find(account, "k8s"), termination=False, report=said.append)
+    assert find(account, "k8s").protected
+
+
+def test_a_policy_of_somebody_elses_stays_and_is_reported(account, root, said):
+    client = account.client("cloudformation")
+    client.set_stack_policy(StackName=nested(account, "SecretsStack"), StackPolicyBody=json.dumps(OTHERS))
+    protection.protect(account, root, report=said.append)
+    assert policies(account) == {**PROTECTED, "SecretsStack": OTHERS}
+    (notice,) = said
+    assert "SecretsStack" in notice.text
+    assert "aws cloudformation get-stack-policy --region us-west-2" in notice.hint
+
+
+def test_it_is_lifted_for_one_operation(account, root, said):
+    protection.protect(account, root, report=said.append)
+    with protection.lift(account, root, report=said.append):
+        found = policies(account)
+        assert [found[name] for name in PROTECTED if PROTECTED[name]] == [protection.EVERYTHING] * 3
+        # An update is no deletion.
+        assert find(account, "k8s").protected
+    assert policies(account) == PROTECTED
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, RuntimeError])
+def test_it_is_put_back_whatever_happens(account, root, said, interruption):
+    protection.protect(account, root, report=said.append)
+    with pytest.raises(interruption), protection.lift(account, root, report=said.append):
+        raise interruption
+    assert policies(account) == PROTECTED
+    assert said == []
+
+
+def test_what_is_not_protected_is_not_lifted(account, root, sent, said):
+    with protection.lift(account, root, report=said.append):
+        pass
+    assert sent == []
+
+
+def test_somebody_elses_policy_is_put_back_as_it_was(account, root, said):
+    account.client("cloudformation").set_stack_policy(StackName="k8s", StackPolicyBody=json.dumps(OTHERS))
+    with protection.lift(account, root, report=said.append):
+        assert policy(account, "k8s") == protection.EVERYTHING
+    assert policy(account, "k8s") == OTHERS
+
+
+def refuse(account, stack):
+    """Have a policy of one stack refused from now on."""
+
+    def check(params, **_):
+        if params["StackName"] == stack:
+            raise AwsError("not today")
+
+    account.client("cloudformation").meta.events.register("before-parameter-build.cloudformation.SetStackPolicy", check)
+
+
+def test_a_policy_that_cannot_be_put_back_is_a_failure_of_its_own(account, root, said):
+    protection.protect(account, root, report=said.append)
+    master = nested(account, "MasterStack")
+    with pytest.raises(protection.NotRestoredError) as failed, protection.lift(account, root, report=said.append):
+        refuse(account, master)
+    assert failed.value.stacks == (master,)
+    assert "could not be put back on k8s-MasterStack-" in str(failed.value)
+    # The others are.
+    assert policies(account) == {**PROTECTED, "MasterStack": protection.EVERYTHING}
+
+
+def test_it_does_not_hide_what_went_wrong_before(account, root, said):
+    protection.protect(account, root, report=said.append)
+
+    def fail():
+        refuse(account, root.id)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), protection.lift(account, root, report=said.append):
+        fail()
+    assert ["could not be put back on k8s" in each.text for each in said] == [True]
+
+
+def test_a_second_ctrl_c_leaves_no_other_stack_open(account, root, said):
+    protection.protect(account, root, report=said.append)
+    raised = []
+
+    def interrupt(**_):
+        if not raised:
+            raised.append(True)
+            raise KeyboardInterrupt
+
+    def fail():
+        events = account.client("cloudformation").meta.events
+        events.register("before-parameter-build.cloudformation.SetStackPolicy", interrupt)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), protection.lift(account, root, report=said.append):
+        fail()
+    found = policies(account)
+    assert [name for name in PROTECTED if found[name] != PROTECTED[name]] == [""]
+    assert len(said) == 1
+
+
+def give_the_master_another_address(cloud):
+    """An update that replaces the master's network interface."""
+    keep = [
+        {"ParameterKey": name, "UsePreviousValue": True}
+        for name in find(connect(cloud.session, "us-west-2", clock=cloud.clock), "k8s").parameters
+        if name != "MasterAAddress"
+    ]
+    cloud.client("cloudformation").update_stack(
+        StackName="k8s",
+        UsePreviousTemplate=True,
+        Capabilities=["CAPABILITY_IAM"],
+        Parameters=[*keep, {"ParameterKey": "MasterAAddress", "ParameterValue": "172.20.0.77"}],
+    )
+    cloud.engine.wait(cloud.engine.stack("k8s"))
+
+
+def test_an_update_may_not_replace_what_others_know(cloud, account, root, said):
+    protection.protect(account, root, report=said.append)
+    master = nested(account, "MasterStack")
+    before = {each.logical_id: each.physical_id for each in resources(account, master)}
+    give_the_master_another_address(cloud)
+    assert find(account, "k8s").status.name == "UPDATE_ROLLBACK_COMPLETE"
+    after = {each.logical_id: each.physical_id for each in resources(account, master)}
+    assert after["MasterANetworkInterface"] == before["MasterANetworkInterface"]
+
+
+INTERFACE = {
+    "Parameters": {"Subnet": {"Type": "String"}, "Text": {"Type": "String", "Default": "made"}},
+    "Resources": {
+        "Held": {
+            "Type": "AWS::EC2::NetworkInterface",
+            "Properties": {"SubnetId": {"Ref": "Subnet"}, "Description": {"Ref": "Text"}},
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("policy", "parameters", "outcome"),
+    [
+        (protection.OF_HOLDERS, {"Subnet": 1}, "UPDATE_ROLLBACK_COMPLETE"),
+        (protection.OF_HOLDERS, {"Subnet": 0, "Text": "changed"}, "UPDATE_COMPLETE"),
+        (protection.EVERYTHING, {"Subnet": 1}, "UPDATE_COMPLETE"),
+    ],
+)
+def test_an_interface_may_change_and_may_not_be_replaced(cloud, policy, parameters, outcome):
+    client = cloud.client("cloudformation")
+    subnets = [each["SubnetId"] for each in cloud.client("ec2").describe_subnets()["Subnets"]]
+
+    def given(**values):
+        return [
+            {"ParameterKey": key, "ParameterValue": subnets[value] if key == "Subnet" else value}
+            for key, value in values.items()
+        ]
+
+    client.create_stack(StackName="one", TemplateBody=json.dumps(INTERFACE), Parameters=given(Subnet=0))
+    cloud.engine.wait(cloud.engine.stack("one"))
+    client.set_stack_policy(StackName="one", StackPolicyBody=json.dumps(policy))
+    client.update_stack(StackName="one", UsePreviousTemplate=True, Parameters=given(**parameters))
+    cloud.engine.wait(cloud.engine.stack("one"))
+    assert client.describe_stacks(StackName="one")["Stacks"][0]["StackStatus"] == outcome
+
+
+def test_deletion_is_allowed_once_protection_is_off(account, root, said, sent):
+    protection.protect(account, root, report=said.append)
+    protection.unprotect(account, find(account, "k8s"))
+    assert not find(account, "k8s").protected
+    sent.clear()
+    protection.unprotect(account, find(account, "k8s"))
+    assert sent == []
+
+
+def test_a_caller_who_may_not_protect_is_told(cloud, account, root, said):
+    read = {"Effect": "Allow", "Action": ["cloudformation:Describe*", "cloudformation:List*"], "Resource": "*"}
+    with cloud.permissions.enforcing({"Version": "2012-10-17", "Statement": [read]}) as credentials:
+        other = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
+        with pytest.raises(AwsError, match="not allowed to call UpdateTerminationProtection"):
+            protection.protect(other, root, report=said.append)

@@ -1,0 +1,44 @@
+"""What a caller acknowledges follows from what stands in the templates."""
+
+from __future__ import annotations
+
+import pytest
+
+from cfngen.cluster.load import parse
+from cfngen.deploy.publishing.capabilities import capabilities
+from cfngen.templates import Document, generate
+
+
+def document(body):
+    return Document("vpc", body, "")
+
+
+@pytest.mark.parametrize(
+    ("body", "needed"),
+    [
+        ({"Resources": {"A": {"Type": "AWS::EC2::VPC"}}}, ()),
+        ({"Resources": {"A": {"Type": "AWS::IAM::Role", "Properties": {}}}}, ("CAPABILITY_IAM",)),
+        ({"Resources": {"A": {"Type": "AWS::IAM::InstanceProfile"}}}, ("CAPABILITY_IAM",)),
+        ({"Resources": {"A": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "x"}}}}, ("CAPABILITY_NAMED_IAM",)),
+        # The name of an inline policy is no name of its own.
+        ({"Resources": {"A": {"Type": "AWS::IAM::Policy", "Properties": {"PolicyName": "x"}}}}, ("CAPABILITY_IAM",)),
+        ({"Transform": "AWS::Serverless-2016-10-31", "Resources": {}}, ("CAPABILITY_AUTO_EXPAND",)),
+        (
+            {"Resources": {"A": {"Type": "AWS::EC2::VPC", "Properties": {"Tags": [{"Fn::Transform": {"Name": "x"}}]}}}},
+            ("CAPABILITY_AUTO_EXPAND",),
+        ),
+    ],
+)
+def test_what_a_template_needs(body, needed):
+    assert capabilities([document(body)]) == needed
+
+
+def test_templates_need_what_any_of_them_needs():
+    role = document({"Resources": {"A": {"Type": "AWS::IAM::Role"}}})
+    named = document({"Resources": {"A": {"Type": "AWS::IAM::User", "Properties": {"UserName": "x"}}}})
+    macro = document({"Transform": "X", "Resources": {}})
+    assert capabilities([role, macro, named]) == ("CAPABILITY_AUTO_EXPAND", "CAPABILITY_NAMED_IAM")
+
+
+def test_a_cluster_needs_roles_and_names_none():
+    assert capabilities(generate(parse({}))) == ("CAPABILITY_IAM",)

@@ -1,0 +1,175 @@
+"""Whether a new cluster fits into the account's quotas, and silence of nobody where that cannot be found out."""
+
+from __future__ import annotations
+
+import pytest
+
+from cfngen.cluster.load import parse
+from cfngen.deploy.account import connect
+from cfngen.deploy.limits import processors, quotas
+from cfngen.deploy.limits.needs import Instances, needs
+from cfngen.deploy.publishing.publish import addressed
+from cfngen.templates import generate
+
+STANDARD = "vCPUs of on-demand standard (A, C, D, H, I, M, R, T, Z) instances"
+SPOT = "vCPUs of spot standard (A, C, D, H, I, M, R, T, Z) instances"
+
+
+@pytest.fixture(scope="module")
+def documents():
+    return generate(parse({}))
+
+
+@pytest.fixture
+def account(cloud):
+    return connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
+
+
+def by_name(found):
+    return {each.name: each for each in found}
+
+
+def of(*groups):
+    return generate(parse({"nodeGroups": list(groups)}))
+
+
+def test_the_default_cluster_takes_ten_processors_and_one_address(documents):
+    found = needs(documents, {})
+    assert sum(each.count for each in found.instances) == 5
+    assert {each.type for each in found.instances} == {"t3.medium"}
+    assert found.resources["AWS::EC2::EIP"] == 1
+    # Roots of a master and four nodes, and the data volume.
+    assert found.storage == {"gp3": 20 + 4 * 32 + 20}
+
+
+def test_values_count_instead_of_defaults(documents):
+    values = {"NodeGroupNodesMinSize": "2", "NodeGroupNodesInstanceType": "m7i.large", "MasterVolumeSize": "100"}
+    found = needs(documents, values)
+    assert Instances("m7i.large", 2, spot=False) in found.instances
+    assert found.storage == {"gp3": 20 + 2 * 32 + 100}
+
+
+def test_the_uploaded_root_tells_the_same_as_the_generated_one(account, documents):
+    uploaded = [each.document for each in addressed(account, documents, cluster="kubernetes", bucket="b")]
+    assert needs(uploaded, {}) == needs(documents, {})
+
+
+def test_spot_instances_and_the_desired_size_are_seen():
+    group = {
+        "name": "batch",
+        "instanceType": "m7g.large",
+        "minSize": 1,
+        "desiredSize": 3,
+        "maxSize": 5,
+        "spotPrice": "0.05",
+    }
+    assert Instances("m7g.large", 3, spot=True) in needs(of(group), {}).instances
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "family"),
+    [
+        ("t3.medium", "standard (A, C, D, H, I, M, R, T, Z)"),
+        ("im4gn.large", "standard (A, C, D, H, I, M, R, T, Z)"),
+        ("is4gen.large", "standard (A, C, D, H, I, M, R, T, Z)"),
+        ("g5.xlarge", "G and VT"),
+        ("gr6.4xlarge", "G and VT"),
+        ("vt1.3xlarge", "G and VT"),
+        ("p4d.24xlarge", "P"),
+        ("x2idn.16xlarge", "X"),
+        ("inf2.xlarge", "Inf"),
+        ("u-6tb1.metal", "high memory"),
+        ("mac2.metal", None),
+        ("", None),
+    ],
+)
+def test_which_types_share_a_quota(instance_type, family):
+    found = processors.family_of(instance_type)
+    assert (found.name if found else None) == family
+
+
+def test_an_empty_account_has_room_for_the_default_cluster(account, documents):
+    found = quotas.check(account, documents, {})
+    assert {each.enough for each in found} == {True}
+    named = by_name(found)
+    assert (named["Elastic IPs"].needed, named["Elastic IPs"].used, named["Elastic IPs"].limit) == (1, 0, 5)
+    assert named[STANDARD].needed == 10
+    assert named["VPCs"].used == 1  # the default VPC
+    # Each VPC brings one of its own.
+    assert named["Security groups"].needed == 3
+    assert named["gp3 storage (GiB)"].limit == 50 * 1024
+
+
+def test_what_the_cluster_does_not_take_is_not_asked(account):
+    found = by_name(quotas.check(account, of(), {}))
+    assert "NAT gateways in one zone" not in found
+    assert SPOT not in found
+
+
+def test_what_is_used_counts(cloud, account, documents):
+    for _ in range(5):
+        cloud.client("ec2").allocate_address(Domain="vpc")
+    address = by_name(quotas.check(account, documents, {}))["Elastic IPs"]
+    assert (address.used, address.limit, address.enough) == (5, 5, False)
+    assert "--service-code ec2 --quota-code L-0263D0A3 --desired-value 6" in address.hint
+    assert "--region us-west-2" in address.hint
+
+
+def test_running_instances_count_by_their_processors(cloud, account, documents):
+    ec2 = cloud.client("ec2")
+    image = ec2.describe_images(Owners=["self"])["Images"][0]["ImageId"]
+    ec2.run_instances(ImageId=image, InstanceType="m5.4xlarge", MinCount=3, MaxCount=3)
+    stopped = ec2.run_instances(ImageId=image, InstanceType="m5.4xlarge", MinCount=1, MaxCount=1)["Instances"][0]
+    ec2.stop_instances(InstanceIds=[stopped["InstanceId"]])
+    ec2.run_instances(ImageId=image, InstanceType="g4dn.xlarge", MinCount=1, MaxCount=1)
+    found = by_name(quotas.check(account, documents, {}))[STANDARD]
+    assert (found.used, found.needed, found.limit, found.enough) == (48, 10, 64, True)
+    cloud.gaps.quota("ec2", "L-1216C47A", 57)
+    found = by_name(quotas.check(account, documents, {}))[STANDARD]
+    assert found.enough is False
+    assert "--desired-value 58" in found.hint
+
+
+def test_volumes_count_by_their_size_and_limits_are_in_tebibytes(cloud, account, documents):
+    cloud.client("ec2").create_volume(AvailabilityZone="us-west-2a", Size=2000, VolumeType="gp3")
+    cloud.client("ec2").create_volume(AvailabilityZone="us-west-2a", Size=500, VolumeType="gp2")
+    cloud.gaps.quota("ebs", "L-7A658B76", 2)
+    found = by_name(quotas.check(account, documents, {}))["gp3 storage (GiB)"]
+    assert (found.used, found.limit, found.enough) == (2000, 2048, False)
+    assert "--desired-value 3" in found.hint
+
+
+def test_what_may_not_be_seen_is_unknown_and_says_why(cloud, documents):
+    only = {"Effect": "Allow", "Action": ["ec2:Describe*", "autoscaling:Describe*"], "Resource": "*"}
+    with cloud.permissions.enforcing({"Version": "2012-10-17", "Statement": [only]}) as credentials:
+        account = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
+        found = quotas.check(account, documents, {})
+    assert {each.enough for each in found} == {None}
+    named = by_name(found)
+    assert named["VPCs"].used == 1
+    assert named["VPCs"].limit is None
+    assert "not allowed to call GetServiceQuota" in named["VPCs"].hint
+    assert "not allowed to call GetAccountSummary" in named["IAM roles"].hint
+
+
+def test_nothing_can_be_seen_and_nothing_fails(cloud, documents):
+    nothing = {"Effect": "Deny", "Action": "*", "Resource": "*"}
+    with cloud.permissions.enforcing({"Version": "2012-10-17", "Statement": [nothing]}) as credentials:
+        account = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
+        found = quotas.check(account, documents, {})
+    assert {each.enough for each in found} == {None}
+    assert all(each.hint for each in found)
+
+
+def test_types_without_a_known_quota_are_named(account, documents):
+    found = by_name(quotas.check(account, documents, {"NodeGroupNodesInstanceType": "mac2.metal"}))
+    assert found["vCPUs of mac2.metal"].enough is None
+    assert found["vCPUs of mac2.metal"].hint == "it is not known which quota counts"
+    assert found[STANDARD].needed == 2
+
+
+def test_a_type_that_ec2_does_not_know_is_no_failure(account, documents):
+    found = by_name(quotas.check(account, documents, {"NodeGroupNodesInstanceType": "t99.medium"}))
+    assert found["vCPUs"].enough is None
+    assert found["vCPUs"].hint
+    assert found["VPCs"].enough is True

@@ -1,0 +1,310 @@
+"""Watching an operation to its end, whatever CloudFormation and the network do meanwhile."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from watched import NAME, OFTEN, SECONDS, Operator, lines, operating
+
+from cfngen.deploy.failures import DeniedError, ExpiredCredentialsError
+from cfngen.deploy.watching.watch import LAST_LOOKS, STALE_READS, Budget, NothingToWatchError, WatchEndedError
+
+
+@pytest.fixture
+def operator() -> Iterator[Operator]:
+    with operating() as made:
+        yield made
+
+
+def test_a_creation_is_watched_to_its_end_and_every_event_told_once(operator: Operator):
+    operator.faults.page_size = 4
+    root_id = operator.create()
+    outcome = operator.watch(root_id)
+    assert (outcome.status.name, outcome.action, outcome.succeeded) == ("CREATE_COMPLETE", "create", True)
+    assert not outcome.detached
+    assert not outcome.cancelled
+    assert outcome.seconds == SECONDS
+    ids = [event.id for event in operator.events]
+    assert len(ids) == len(set(ids))
+    assert set(ids) == operator.happened()
+    assert outcome.events == tuple(operator.events)
+
+
+def test_events_of_each_stack_come_in_their_order_and_with_their_place(operator: Operator):
+    operator.faults.page_size = 3
+    operator.watch(operator.create())
+    for stack in operator.engine.stacks():
+        told = [event.id for event in operator.events if event.stack_id == stack.id]
+        assert told == [event.id for event in stack.events]
+    [vpc] = [each for each in lines(operator.events) if each.endswith("/Vpc CREATE_COMPLETE")]
+    assert vpc == "VpcStack/Vpc CREATE_COMPLETE"
+
+
+def test_all_stacks_share_one_allowance_of_calls(operator: Operator):
+    operator.faults.page_size = 5
+    root_id = operator.create()
+    operator.faults.calls.clear()
+    operator.watch(root_id, budget=Budget(calls=3, tick=60))
+    moments = collections.Counter(call.time for call in operator.faults.calls if call.service == "cloudformation")
+    assert max(moments.values()) <= 3
+    assert len(moments) > 20
+
+
+def test_finished_stacks_are_left_alone(operator: Operator):
+    root_id = operator.create()
+    operator.faults.calls.clear()
+    operator.watch(root_id)
+    vpc = operator.engine.stack(root_id).children["VpcStack"]
+    asked = operator.faults.called("DescribeStackEvents", StackName=vpc.id)
+    # It takes fifteen of 105 seconds, in steps of five.
+    assert 2 <= len(asked) <= 6
+
+
+def test_what_is_known_is_not_read_again(operator: Operator):
+    root_id = operator.create()
+    operator.faults.page_size = 2
+    operator.faults.calls.clear()
+    operator.watch(root_id)
+    looks = len(operator.faults.called("DescribeStacks"))
+    pages = len(operator.faults.called("DescribeStackEvents", StackName=root_id))
+    # One page for each look, and a further one where a page was full of news.
+    assert pages <= looks + len(operator.root.events) / 2 + 1
+
+
+def test_history_before_the_operation_is_not_read(operator: Operator):
+    root_id = operator.created()
+    for size in ("t3.large", "t3.small", "t3.medium"):
+        operator.update(size)
+        operator.engine.wait(operator.root)
+    operator.faults.page_size = 2
+    operator.faults.calls.clear()
+    outcome = operator.watch(root_id)
+    pages = len(operator.faults.called("DescribeStackEvents", StackName=root_id))
+    assert pages <= sum(not event.path for event in outcome.events) / 2 + 1 + LAST_LOOKS
+
+
+def test_a_storm_of_throttling_slows_the_watch_down_and_does_not_end_it(operator: Operator):
+    root_id = operator.create()
+    operator.engine.advance(20)
+    operator.faults.calls.clear()
+    operator.faults.throttle("cloudformation:*", seconds=600)
+    outcome = operator.watch(root_id)
+    refused = [call for call in operator.faults.calls if call.refusal]
+    # Ten minutes, two tries each thirty seconds, and a little more at the beginning.
+    assert len(refused) <= 2 * (600 / 30 + 4)
+    assert outcome.succeeded
+    assert {event.id for event in operator.events} == operator.happened()
+    [notice] = operator.notices
+    assert "fewer calls" in notice
+    assert any("fewer calls" in each.trouble for each in operator.progress)
+    assert operator.progress[-1].trouble == ""
+
+
+def test_throttling_now_and_then_loses_no_event(operator: Operator):
+    operator.faults.page_size = 2
+    root_id = operator.create()
+    operator.faults.throttle("DescribeStackEvents", every=2)
+    outcome = operator.watch(root_id)
+    assert outcome.succeeded
+    assert sorted(event.id for event in operator.events) == sorted(operator.happened())
+
+
+def test_a_network_that_is_lost_for_minutes_does_not_end_the_watch(operator: Operator):
+    root_id = operator.create()
+    operator.engine.advance(30)
+    operator.faults.disconnect(times=20, kind="refused")
+    outcome = operator.watch(root_id)
+    assert outcome.succeeded
+    assert {event.id for event in operator.events} == operator.happened()
+    [notice] = operator.notices
+    assert "cannot be reached" in notice
+    assert "goes on" in notice
+
+
+def test_a_fault_inside_the_service_does_not_end_the_watch(operator: Operator):
+    root_id = operator.create()
+    operator.faults.fail("DescribeStacks", times=7)
+    assert operator.watch(root_id).succeeded
+    assert len(operator.notices) == 1
+
+
+def test_expired_credentials_end_it_and_say_that_the_operation_goes_on(operator: Operator):
+    root_id = operator.create()
+    at = operator.clock.now() + datetime.timedelta(seconds=60)
+    operator.faults.expire_credentials(at=at)
+    with pytest.raises(WatchEndedError, match="operation on the stack k8s goes on") as caught:
+        operator.watch(root_id)
+    assert isinstance(caught.value.cause, ExpiredCredentialsError)
+    assert caught.value.exit_code == 6
+    assert "cfngen watch --stack-name k8s" in caught.value.hint
+    assert "sign in again" in caught.value.hint
+    operator.faults.renew_credentials()
+    outcome = operator.watch()
+    assert outcome.succeeded
+    assert {event.id for event in outcome.events} == operator.happened()
+
+
+def test_a_missing_permission_ends_it_likewise(operator: Operator):
+    root_id = operator.create()
+    operator.faults.deny("cloudformation:DescribeStackEvents")
+    with pytest.raises(WatchEndedError, match="goes on without cfngen") as caught:
+        operator.watch(root_id)
+    assert isinstance(caught.value.cause, DeniedError)
+
+
+def begun_by_change_set(operator: Operator) -> tuple[str, datetime.datetime]:
+    made = operator.cloudformation.create_change_set(
+        StackName=NAME, ChangeSetName="first", ChangeSetType="CREATE", TemplateBody=operator.body()
+    )
+    operator.engine.advance(60)
+    created = operator.cloudformation.describe_change_set(ChangeSetName=made["Id"])["CreationTime"]
+    operator.cloudformation.execute_change_set(ChangeSetName=made["Id"])
+    return made["StackId"], created
+
+
+def test_stale_reads_right_after_the_execution_do_not_end_it(operator: Operator):
+    root_id, created = begun_by_change_set(operator)
+    operator.faults.stale(20, 12)
+    outcome = operator.watch(root_id, since=created)
+    assert outcome.succeeded
+    assert operator.progress[0].status == "REVIEW_IN_PROGRESS"
+    assert "k8s REVIEW_IN_PROGRESS" not in lines(operator.events)
+    assert lines(operator.events)[0] == "k8s CREATE_IN_PROGRESS"
+
+
+def test_a_stale_read_amid_the_operation_does_not_end_it(operator: Operator):
+    root_id, created = begun_by_change_set(operator)
+    faults = operator.faults
+    faults.after("DescribeStacks", lambda: faults.stale(3600, 40, ("DescribeStacks",)), nth=4)
+    outcome = operator.watch(root_id, since=created)
+    assert outcome.status.name == "CREATE_COMPLETE"
+    assert {event.id for event in outcome.events} >= {
+        event.id for stack in operator.engine.stacks() for event in stack.events if "REVIEW" not in event.status
+    }
+
+
+def test_the_status_of_the_operation_before_does_not_end_it(operator: Operator):
+    root_id = operator.created()
+    operator.engine.advance(100)
+    before = operator.update("t3.large")
+    operator.faults.stale(60, 12)
+    outcome = operator.watch(root_id, since=before)
+    assert (outcome.status.name, outcome.action, outcome.succeeded) == ("UPDATE_COMPLETE", "update", True)
+
+
+def test_events_that_become_visible_after_the_status_are_told(operator: Operator):
+    root_id = operator.create()
+    operator.faults.stale(6, 3600, ("DescribeStackEvents",))
+    operator.watch(root_id)
+    assert {event.id for event in operator.events} == operator.happened()
+    assert lines(operator.events)[-1] == "k8s CREATE_COMPLETE"
+
+
+def test_events_that_never_become_visible_are_not_awaited_for_ever(operator: Operator):
+    root_id = operator.create()
+    operator.engine.advance(100)
+    operator.faults.stale(80, 36000, ("DescribeStackEvents",))
+    outcome = operator.watch(root_id)
+    assert outcome.status.name == "CREATE_COMPLETE"
+    assert outcome.succeeded
+
+
+def test_only_the_operation_in_question_is_told(operator: Operator):
+    root_id = operator.created()
+    old = operator.happened()
+    operator.engine.advance(1)
+    before = operator.update("t3.large")
+    outcome = operator.watch(root_id, since=before)
+    assert {event.id for event in outcome.events} == operator.happened() - old
+    assert lines(outcome.events)[0] == "k8s UPDATE_IN_PROGRESS"
+
+
+def test_a_watch_that_comes_later_finds_the_beginning_by_itself(operator: Operator):
+    root_id = operator.created()
+    operator.update("t3.large")
+    operator.engine.advance(120)
+    operator.faults.page_size = 3
+    outcome = operator.watch()
+    assert (outcome.stack, outcome.stack_id) == (NAME, root_id)
+    assert (outcome.action, outcome.status.name) == ("update", "UPDATE_COMPLETE")
+    assert lines(outcome.events)[0] == "k8s UPDATE_IN_PROGRESS"
+
+
+def test_a_stack_at_rest_is_told_and_left(operator: Operator):
+    operator.created()
+    outcome = operator.watch()
+    assert (outcome.action, outcome.succeeded) == ("create", True)
+
+
+def test_where_nothing_was_begun_it_ends_after_some_looks(operator: Operator):
+    root_id = operator.created()
+    operator.engine.advance(60)
+    began = operator.clock.now()
+    outcome = operator.watch(root_id, since=began)
+    assert (outcome.action, outcome.succeeded, outcome.events) == ("none", True, ())
+    assert (operator.clock.now() - began).total_seconds() <= STALE_READS * OFTEN.interval
+
+
+def test_a_deletion_is_watched_by_the_arn(operator: Operator):
+    root_id = operator.created()
+    operator.cloudformation.delete_stack(StackName=NAME)
+    outcome = operator.watch(root_id)
+    assert (outcome.status.name, outcome.action, outcome.succeeded) == ("DELETE_COMPLETE", "delete", True)
+    assert "VpcStack/Vpc DELETE_COMPLETE" in lines(outcome.events)
+
+
+def test_a_failed_creation_that_is_rolled_back_has_not_succeeded(operator: Operator):
+    operator.engine.fail("Disk", "no such volume type")
+    outcome = operator.watch(operator.create())
+    assert (outcome.status.name, outcome.action, outcome.succeeded) == ("ROLLBACK_COMPLETE", "create", False)
+    assert "DiskStack/Disk CREATE_FAILED" in lines(outcome.events)
+    assert {event.id for event in outcome.events} == operator.happened()
+
+
+def test_a_failure_at_once_is_told_to_the_end(operator: Operator):
+    operator.engine.fail("Gateway", "no gateways today")
+    operator.watch(operator.create())
+    assert {event.id for event in operator.events} == operator.happened()
+
+
+def test_an_update_that_fails_has_not_succeeded(operator: Operator):
+    root_id = operator.created()
+    operator.engine.fail("Group", "no such type", during="UPDATE")
+    before = operator.update("t3.large")
+    outcome = operator.watch(root_id, since=before)
+    assert (outcome.status.name, outcome.action, outcome.succeeded) == ("UPDATE_ROLLBACK_COMPLETE", "update", False)
+
+
+def test_no_such_stack(operator: Operator):
+    with pytest.raises(NothingToWatchError, match="there is no stack other in us-west-2"):
+        operator.watch("other")
+
+
+def test_time_to_give_up(operator: Operator):
+    root_id = operator.create()
+    operator.engine.advance(5)
+    outcome = operator.watch(root_id, give_up=30)
+    assert (outcome.detached, outcome.succeeded, outcome.status.name) == (True, False, "CREATE_IN_PROGRESS")
+    assert operator.watch(root_id).succeeded
+
+
+def test_the_end_is_noticed_soon(operator: Operator):
+    root_id = operator.create()
+    began = operator.clock.now()
+    operator.watch(root_id)
+    stack = operator.engine.stack(root_id)
+    late = (operator.clock.now() - stack.events[-1].time).total_seconds()
+    assert late <= OFTEN.interval + 2 * LAST_LOOKS
+    assert stack.events[-1].time > began
+
+
+def test_time_passes_in_the_progress_between_two_looks(operator: Operator):
+    root_id = operator.create()
+    operator.watch(root_id, budget=Budget(tick=1), give_up=60)
+    seconds = [each.seconds for each in operator.progress if each.action]
+    assert all(0 <= later - earlier <= 1.5 for earlier, later in itertools.pairwise(seconds[1:]))
+    assert {each.fresh for each in operator.progress} == {True, False}

@@ -1,26 +1,42 @@
 # Every target that runs Python makes its virtual environment first, once: see .ci/venv.
 #
 #   make templates CLUSTER=examples/production.yaml OUTPUT=/tmp/production
+#   make plan CLUSTER=production.yaml
+#   make deploy CLUSTER=production.yaml ARGS="--profile production --parameter ApiAllowedCidr=203.0.113.7/32"
 #   make test TESTS=tests/cli
 #   make PYTHON=python3.12 test
 
 PYTHON ?= python3
 CLUSTER ?=
 OUTPUT ?= output
+ARGS ?=
 TESTS ?= tests
 
 export PYTHON
 run := .venv/bin/python -m
+cluster := $(if $(CLUSTER),--cluster '$(CLUSTER)')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help templates test lint docs golden bench clean runtime development
+.PHONY: help templates plan deploy delete demo test lint docs golden bench clean runtime sandbox development
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 templates: runtime  ## Generate and lint the templates into output/ (CLUSTER=file, OUTPUT=directory)
-	@$(run) cfngen templates $(if $(CLUSTER),--cluster '$(CLUSTER)') --output-dir '$(OUTPUT)'
+	@$(run) cfngen templates $(cluster) --output-dir '$(OUTPUT)'
+
+plan: runtime  ## Show what a deployment would change (CLUSTER=file, ARGS=options)
+	@$(run) cfngen plan $(cluster) $(ARGS)
+
+deploy: runtime  ## Deploy the cluster (CLUSTER=file, ARGS=options)
+	@$(run) cfngen deploy $(cluster) $(ARGS)
+
+delete: runtime  ## Delete the cluster and what Kubernetes made for it (CLUSTER=file, ARGS=options)
+	@$(run) cfngen delete $(cluster) $(ARGS)
+
+demo: sandbox  ## Deploy, look at and delete the default cluster in an account on this machine; needs no AWS account
+	@sh .ci/demo
 
 test: development  ## Run the tests (TESTS=path)
 	@$(run) pytest --numprocesses auto $(TESTS)
@@ -33,9 +49,10 @@ lint: development  ## Check style and types, and that output/ is up to date
 
 docs: development  ## Write the generated pages of docs/ again
 	@$(run) cfngen.cluster.reference docs
+	@$(run) cfngen.cli.json_reference docs
 
 golden: development  ## Write the golden cases of tests/golden again; look at the difference before committing
-	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/golden
+	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/golden tests/deploy/test_permissions.py
 
 bench: development  ## Run the benchmarks; they print, nothing is asserted
 	@.venv/bin/python benchmarks/commands.py
@@ -45,5 +62,5 @@ clean:  ## Remove the virtual environment and every cache; output/ stays
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
 	find cfngen tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-runtime development:
+runtime sandbox development:
 	@sh .ci/venv $@

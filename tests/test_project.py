@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "templates": {"errors", "releases", "cluster", "userdata"},
     "lint": {"errors", "templates"},
     "output": {"errors", "templates", "userdata"},
-    "deploy": {"errors", "cluster", "templates"},
+    "deploy": {"errors", "cluster", "templates", "releases"},
     "sandbox": {"errors"},
     "cli": {"errors", "cluster", "userdata", "templates", "lint", "output", "releases", "deploy", "sandbox"},
     "boot": set(),

@@ -15,12 +15,32 @@ import click
 from cfngen import __version__
 from cfngen.cli.failures import EXIT_CODES, READER_GONE, USAGE, Settings, exit_code
 
-COMMANDS = ("init", "templates", "lint", "userdata", "config", "schema", "completion")
+COMMANDS = (
+    "init",
+    "templates",
+    "lint",
+    "userdata",
+    "config",
+    "schema",
+    "plan",
+    "deploy",
+    "watch",
+    "events",
+    "status",
+    "validate",
+    "kubeconfig",
+    "rollback",
+    "delete",
+    "sandbox",
+    "completion",
+)
 FIRST_USE = """\b
 A first use:
   cfngen init                write a commented cluster.yaml
   cfngen templates           generate, lint and write output/
   cfngen userdata master     read what the master will run
+  cfngen deploy --sandbox    the whole deployment, without an AWS account
+  cfngen deploy              the same in your account
 """
 CODES = "\n".join(["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())])
 
@@ -92,7 +112,8 @@ def application(context: click.Context, debug: bool, color: bool | None) -> None
     """Self-managed Kubernetes on EC2 as CloudFormation templates that you can read.
 
     A short cluster.yaml goes in; linted templates come out, one for each stack, and one that holds everything for the
-    upload button of the CloudFormation console. Without a cluster.yaml you get kube-up's default cluster.
+    upload button of the CloudFormation console. `cfngen deploy` brings them into your account and watches over them.
+    Without a cluster.yaml you get kube-up's default cluster.
 
     `cfngen COMMAND --help` says what a command is for and shows examples.
     """

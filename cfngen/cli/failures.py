@@ -18,17 +18,25 @@ from cfngen.errors import CfngenError
 
 DONE = 0
 FAILED = 1
-USAGE = 2
+PROBLEMS = 2
 STALE = 3
+CHANGES = 4
+DANGER = 5
+GOES_ON = 6
+USAGE = 64  # EX_USAGE of sysexits.h: 2, as click has it, means here that a cluster was looked at and found wanting
 INTERNAL = 70
 INTERRUPTED = 130
 READER_GONE = 141
 
 EXIT_CODES = {
     DONE: "done",
-    FAILED: "refused or failed; the message says what to do, and nothing was changed",
-    USAGE: "the command line is not one that cfngen knows",
+    FAILED: "refused or failed; the message says what to do",
+    PROBLEMS: "validate, deploy: the cluster was looked at, and something is wrong with it",
     STALE: "templates --check: the output directory is not what the cluster gives",
+    CHANGES: "plan: there are changes",
+    DANGER: "plan: there are changes that may lose data, addresses or the cluster",
+    GOES_ON: "CloudFormation goes on without cfngen; `cfngen watch` attaches again",
+    USAGE: "the command line is not one that cfngen knows",
     INTERNAL: "a fault of cfngen itself; run again with --debug and report it",
     INTERRUPTED: "interrupted",
     READER_GONE: "what was reading the output, such as `head`, has ended",
@@ -111,7 +119,7 @@ def _outcome(run: Callable[[], Any], settings: Settings) -> int:
         if isinstance(failure, click.UsageError) and failure.ctx:
             click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
         _error(failure.format_message(), settings)
-        return failure.exit_code
+        return USAGE if isinstance(failure, click.UsageError) else failure.exit_code
     except CfngenError as failure:
         # An error that stands for several problems lists them, as that of a cluster file does.
         problems = getattr(failure, "problems", ()) or (failure,)

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from shell import Ran, Shell
 
 from cfngen.cli.application import application
 
@@ -22,18 +22,6 @@ START = (
     "runpy.run_module('cfngen', run_name='__main__', alter_sys=True)"
 )
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "COVERAGE_PROCESS_START")
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a command line left behind."""
-
-    code: int
-    out: str
-    err: str
-
-
-Shell = Callable[..., Ran]
 
 
 @pytest.fixture(scope="session")

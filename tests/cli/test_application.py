@@ -47,7 +47,7 @@ def test_help_lists_every_command_and_every_exit_code(cfngen):
 
 def test_without_a_command_the_help_is_shown(cfngen):
     ran = cfngen()
-    assert (ran.code, ran.out) == (2, "")
+    assert (ran.code, ran.out) == (64, "")
     assert ran.err == cfngen("--help").out
 
 
@@ -65,19 +65,19 @@ def test_version(cfngen):
 
 def test_an_unknown_command_names_the_nearest_one(cfngen):
     ran = cfngen("template")
-    assert ran.code == 2
+    assert ran.code == 64
     assert "no such command 'template'; did you mean 'templates'?" in ran.err
 
 
 def test_an_unknown_command_unlike_any_lists_them_all(cfngen):
     ran = cfngen("xyzzy")
-    assert ran.code == 2
+    assert ran.code == 64
     assert "no such command 'xyzzy'; there are init, templates," in ran.err
 
 
 def test_an_unknown_option_is_a_usage_error_and_not_a_traceback(cfngen):
     ran = cfngen("templates", "--chekc")
-    assert ran.code == 2
+    assert ran.code == 64
     assert ran.out == ""
     assert "--chekc" in ran.err
     assert "Try 'cfngen templates --help'" in ran.err
@@ -232,7 +232,7 @@ def test_completion_is_silent_about_what_is_wrong(process, directory, option):
 
 def test_completion_refuses_a_shell_it_does_not_know(cfngen):
     ran = cfngen("completion", "tcsh")
-    assert ran.code == 2
+    assert ran.code == 64
     assert "'tcsh' is not one of" in ran.err
 
 

@@ -116,7 +116,7 @@ def test_an_output_directory_that_may_not_be_read(cfngen, directory, monkeypatch
 )
 def test_an_empty_path_is_not_the_current_directory(cfngen, directory, arguments, message):
     ran = cfngen(*arguments)
-    assert ran.code == 2
+    assert ran.code == 64
     assert f"\nerror: {message}" in ran.err
     assert list(directory.iterdir()) == []
 

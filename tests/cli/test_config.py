@@ -58,7 +58,7 @@ def test_without_a_file_it_says_so(cfngen):
 def test_defaults_and_a_file_exclude_each_other(cfngen, directory):
     (directory / "other.yaml").write_text(FILE)
     ran = cfngen("config", "--defaults", "-f", "other.yaml")
-    assert ran.code == 2
+    assert ran.code == 64
     assert "--defaults and --cluster exclude each other" in ran.err
 
 

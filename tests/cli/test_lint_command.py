@@ -142,7 +142,7 @@ def test_without_a_usable_cluster_files_are_judged_for_a_region_that_is_named(cf
 
 def test_the_region_of_generated_templates_is_the_clusters(cfngen):
     ran = cfngen("lint", "--region", "eu-west-1")
-    assert ran.code == 2
+    assert ran.code == 64
     assert "--region is for FILES" in ran.err
 
 

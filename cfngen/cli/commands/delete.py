@@ -1,0 +1,166 @@
+"""`cfngen delete`: the end of a cluster, with everything that Kubernetes made."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cfngen.cli.failures import DONE, FAILED, GOES_ON
+from cfngen.cli.screen import Screen, screen
+from cfngen.cli.target import Target, target_options
+from cfngen.cli.terminal import examples, progress
+
+if TYPE_CHECKING:
+    from cfngen.deploy.account import Account
+    from cfngen.deploy.messages import Consent, Message, Question, Report
+    from cfngen.deploy.removal.drain import Drain
+    from cfngen.deploy.removal.survey import DeletionRequest
+
+
+@click.command(
+    "delete",
+    short_help="Delete the cluster, and what Kubernetes made for it.",
+    epilog=examples(
+        "cfngen delete --dry-run                    what would go, what would stay, and what is in the way",
+        "cfngen delete",
+        "cfngen delete --delete-volumes --yes       claims' volumes too; never asks",
+        "cfngen delete --empty-bucket               and the cluster's templates in S3",
+        "cfngen delete --leave-behind --yes         give up what CloudFormation cannot delete",
+    ),
+)
+@target_options
+@click.option("--dry-run", is_flag=True, help="Only show what would be deleted and what would stay.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for the cluster's name.")
+@click.option("--delete-volumes", is_flag=True, help="Delete the EBS volumes of claims too, with all data in them.")
+@click.option("--delete-snapshots", is_flag=True, help="Delete the EBS snapshots of claims too.")
+@click.option("--empty-bucket", is_flag=True, help="Delete every version of this cluster's templates in the bucket.")
+@click.option("--delete-bucket", is_flag=True, help="Delete the bucket too, if nothing is left in it.")
+@click.option("--bucket", metavar="NAME", default="", help="Bucket of the templates. Default: cfngen's own.")
+@click.option("--even-if-occupied", is_flag=True, help="Go on though others use the cluster's network.")
+@click.option("--leave-behind", is_flag=True, help="After three tries, leave what cannot be deleted; it is listed.")
+@click.option("--detach", is_flag=True, help="Leave once CloudFormation has begun; leftovers are then not looked for.")
+@click.option("--no-drain", is_flag=True, help="Do not ask Kubernetes to delete its load balancers; AWS is told to.")
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    target: Target,
+    dry_run: bool,
+    yes: bool,
+    no_drain: bool,
+    **wishes: Any,
+) -> None:
+    """Delete the stack, and before it whatever Kubernetes made that would keep the network from going.
+
+    It shows first what goes, what stays and why, and asks for the cluster's name. Then Kubernetes deletes the load
+    balancers of its Services; what is left of them, of their security groups and network interfaces is deleted through
+    AWS, by the cluster's tags. Volumes of claims stay unless you say otherwise. At the end it says what is left in the
+    account, what that is billed by, and how to get rid of it.
+
+    Interrupt it, or let it fail, and run it again: it goes on where things are, even if the stack is gone by then.
+    """
+    if wishes["detach"] and (wishes["delete_volumes"] or wishes["delete_snapshots"] or wishes["empty_bucket"]):
+        raise click.UsageError("--detach leaves before volumes and templates can be deleted: leave one of them out.")
+    from cfngen.deploy.failures import aws_errors
+    from cfngen.deploy.publishing.bucket import default_name
+    from cfngen.deploy.removal.deletion import delete, survey
+    from cfngen.deploy.watching.diagnosis import diagnose
+
+    account = target.connect()
+    wishes["bucket"] = wishes["bucket"] or default_name(account)
+    request = _request(target, **wishes)
+    with screen(target, account) as shown:
+        report = _reporter(target, shown)
+        if dry_run:
+            with progress("looking …"):
+                found = survey(account, request)
+            report(found)
+            context.exit(DONE)
+        waiting = replace(shown.waiting(_consent(target, yes=yes)), report=report)
+        drain = None if no_drain else _drain(target, account)
+        deleted = delete(account, request, waiting, drain=drain)
+        if deleted.status and not deleted.goes_on:
+            with aws_errors():
+                report(diagnose(account, deleted.stack_id))
+        report(deleted)
+    if deleted.goes_on:
+        context.exit(GOES_ON)
+    context.exit(DONE if deleted.succeeded else FAILED)
+
+
+def _request(target: Target, **wishes: Any) -> DeletionRequest:
+    from cfngen.deploy.removal.survey import DeletionRequest
+
+    network = target.cluster.network
+    return DeletionRequest(
+        stack_name=target.stack_name,
+        cluster=target.cluster.name,
+        vpc_id=network.vpc.id or "",
+        pod_cidr=str(network.pod_cidr),
+        **wishes,
+    )
+
+
+def _consent(target: Target, *, yes: bool) -> Consent:
+    """Return what asks: `--yes` agrees to the deletion, and to nothing that only turns up on the way."""
+    beforehand, ask = target.consent(yes=yes, allow_danger=yes), target.consent(yes=False)
+
+    def answer(question: Question) -> bool:
+        if question.name or not question.dangerous:
+            return beforehand(question)
+        # In the middle of a deletion: where nobody can answer, the stack is left as it is, and the result says so.
+        return bool(sys.stdin and sys.stdin.isatty()) and ask(question)
+
+    return answer
+
+
+def _drain(target: Target, account: Account) -> Drain:
+    def ask_kubernetes(report: Report) -> tuple[str, ...]:
+        from cfngen.deploy.access import cluster_access
+        from cfngen.deploy.removal.drain import drain
+
+        stack = cluster_access.root(account, target.stack_name)
+        values = cluster_access.outputs(account, stack)
+        where = cluster_access.endpoint(stack, values, target.kubernetes_override)
+        found = cluster_access.authority(account, stack, values)
+        with cluster_access.connection(where, found, account.caller, account.clock.now()) as kubernetes:
+            return drain(kubernetes, account.clock, report)
+
+    return ask_kubernetes
+
+
+def _reporter(target: Target, shown: Screen) -> Callable[[Message], None]:
+    """Return what shows messages, those of deletions among them."""
+
+    def report(message: Message) -> None:
+        lines, passing = (None, False) if target.json else _lines(message)
+        if lines is None:
+            shown.report(message)
+            return
+        shown.close()
+        click.echo("\n".join(lines), err=passing)
+
+    return report
+
+
+def _lines(message: Message) -> tuple[Sequence[str] | None, bool]:
+    """Text of a message of deletions, None for others, and whether it is only of the moment."""
+    from cfngen.cli.render import deletion
+    from cfngen.deploy.removal.deletion import Deleted
+    from cfngen.deploy.removal.leftover import Removed
+    from cfngen.deploy.removal.stack_removal import DeletionFailed
+    from cfngen.deploy.removal.survey import Survey
+
+    if isinstance(message, Survey):
+        return deletion.survey(message), False
+    if isinstance(message, Deleted):
+        return ["", *deletion.result(message)], False
+    if isinstance(message, Removed):
+        return deletion.removed(message), True
+    if isinstance(message, DeletionFailed):
+        return deletion.failed(message), True
+    return None, True

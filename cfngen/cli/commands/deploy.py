@@ -1,0 +1,105 @@
+"""`cfngen deploy`: from a cluster file to a running cluster."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from cfngen.cli.deployment import Deployment, deployment_options
+from cfngen.cli.failures import DONE, FAILED, GOES_ON, PROBLEMS
+from cfngen.cli.screen import Screen, screen
+from cfngen.cli.target import Target
+from cfngen.cli.terminal import examples
+
+if TYPE_CHECKING:
+    from cfngen.deploy.account import Account
+    from cfngen.deploy.inspection.validation import Validation
+
+SETTLING = timedelta(minutes=5)
+"""How long a cluster may take to be valid after its instances have reported success: its add-ons are still starting."""
+
+
+@click.command(
+    "deploy",
+    short_help="Create or update the cluster.",
+    epilog=examples(
+        "cfngen deploy --parameter ApiAllowedCidr=203.0.113.7/32",
+        "cfngen deploy -f prod.yaml --profile prod --account 123456789012",
+        "cfngen deploy --yes --output json        in a pipeline: never asks, one JSON object a line",
+        "cfngen deploy --on-failure keep          leave what failed, to look at it",
+        "cfngen deploy --sandbox                  without an AWS account",
+    ),
+)
+@deployment_options
+@click.option("--yes", "-y", is_flag=True, help="Do not ask, unless data, addresses or the cluster may be lost.")
+@click.option("--allow-danger", is_flag=True, help="With --yes: do not ask even then.")
+@click.option(
+    "--protect/--no-protect", default=True, show_default=True, help="Protect the stack against deletion by others."
+)
+@click.option(
+    "--verify/--no-verify",
+    default=True,
+    show_default=True,
+    help="Look at masters, nodes and pods at the end, as `cfngen validate cluster` does.",
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    target: Target,
+    deployment: Deployment,
+    yes: bool,
+    allow_danger: bool,
+    protect: bool,
+    verify: bool,
+) -> None:
+    """Generate, lint and upload the templates, show the plan, ask, and bring the stacks to it while you watch.
+
+    Repeat it as often as you like: with nothing to change it says so and ends well. Ctrl-C asks whether to go on
+    waiting, to leave while CloudFormation goes on (`cfngen watch` attaches again), or to cancel.
+
+    Exits with 2 if the stacks are as wanted but the cluster does not work; a cluster that cannot be looked into from
+    here is only told.
+    """
+    wanted = deployment.wanted(target, protect=protect)
+    from cfngen.deploy.operation import deploy
+
+    account = target.connect()
+    with screen(target, account) as shown:
+        finished = deploy(account, wanted, shown.waiting(target.consent(yes=yes, allow_danger=allow_danger)))
+        shown.report(finished)
+        if not finished.succeeded:
+            context.exit(GOES_ON if finished.goes_on else FAILED)
+        works = not verify or finished.action == "none" or _works(target, account, shown)
+    context.exit(DONE if works else PROBLEMS)
+
+
+def _works(target: Target, account: Account, shown: Screen) -> bool:
+    """Look at the cluster until it is valid; what cannot be looked into from here counts as working."""
+    from cfngen.deploy.inspection.validation import validate, wait_until_valid
+    from cfngen.deploy.messages import Notice, Step
+    from cfngen.errors import CfngenError
+
+    shown.report(Step("looking at masters, nodes and pods"))
+    look = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
+    again = "`cfngen validate cluster` says it, from where the API can be reached and by whom it lets in."
+    try:
+        found = look()
+        if not _unseen(found):
+            found = wait_until_valid(look, account.clock, SETTLING, shown.report)
+    except CfngenError as error:
+        shown.report(Notice(f"whether the cluster works is not known: {error}", again))
+        return True
+    if _unseen(found):
+        reasons = "; ".join(f"{each.subject} {each.text}" for each in found.problems)
+        shown.report(Notice(f"whether the cluster works is not known: {reasons}", again))
+        return True
+    shown.report(found)
+    return found.valid
+
+
+def _unseen(found: Validation) -> bool:
+    """Return whether all that is wrong is that the API does not answer here."""
+    return not found.valid and not found.version and all(each.area == "api" for each in found.problems)

@@ -1,0 +1,56 @@
+"""`cfngen events`: what happened in the stacks of a cluster."""
+
+from __future__ import annotations
+
+import click
+
+from cfngen.cli.commands.watch import NoStackError
+from cfngen.cli.json_output import emit
+from cfngen.cli.target import Target, target_options
+from cfngen.cli.terminal import examples
+
+
+@click.command(
+    "events",
+    short_help="Show what happened in the stacks.",
+    epilog=examples(
+        "cfngen events",
+        "cfngen events --failures          the cause of the last failure, and what to do",
+        "cfngen events --all --verbose     everything since the stack was created",
+        "cfngen events --output json | jq -r 'select(.status | endswith(\"FAILED\")).reason'",
+    ),
+)
+@target_options
+@click.option("--failures", is_flag=True, help="Only the cause of the last failure, and what to do about it.")
+@click.option("--all", "everything", is_flag=True, help="Every operation, not only the last one.")
+@click.option("--verbose", is_flag=True, help="Also the events that tell nothing new.")
+def command(target: Target, failures: bool, everything: bool, verbose: bool) -> None:
+    """Show the events of the root and of all nested stacks in the order of time, without those that tell nothing new.
+
+    Of the last operation only, unless --all is given; of a rollback, the operation that failed belongs to it.
+    """
+    from cfngen.cli.render import diagnosis
+    from cfngen.cli.render.events import history_lines
+    from cfngen.deploy.failures import aws_errors
+    from cfngen.deploy.stacks import find
+    from cfngen.deploy.watching.diagnosis import diagnose
+    from cfngen.deploy.watching.events import history
+
+    account = target.connect()
+    with aws_errors():
+        stack = find(account, target.stack_name)
+        if stack is None:
+            raise NoStackError(target)
+        if failures:
+            found = diagnose(account, stack.id)
+            if target.json:
+                emit(found)
+            else:
+                click.echo("\n".join(diagnosis.lines(found)))
+            return
+        shown = history(account, stack.id, operation="all" if everything else "latest", complete=verbose)
+    if target.json:
+        for each in shown:
+            emit(each)
+    else:
+        click.echo("\n".join(history_lines(shown)))

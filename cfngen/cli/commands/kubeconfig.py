@@ -1,0 +1,190 @@
+"""`cfngen kubeconfig`: kubectl's way into the cluster, with a certificate of its own for a while."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cfngen.cli.duration import Duration
+from cfngen.cli.json_output import emit
+from cfngen.cli.paths import PathArgument
+from cfngen.cli.target import Target, target_options
+from cfngen.cli.terminal import examples
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from cfngen.deploy.access.certificates import Identity
+    from cfngen.deploy.access.kubeconfig import Access
+    from cfngen.deploy.account import Account
+
+LEAST = timedelta(minutes=5)
+USUAL = "12h"
+
+
+@click.command(
+    "kubeconfig",
+    short_help="Let kubectl into the cluster for some hours.",
+    epilog=examples(
+        "cfngen kubeconfig",
+        "cfngen kubeconfig --duration 1h --context prod --no-switch",
+        "cfngen kubeconfig --user alice --group developers --print > alice.kubeconfig",
+        "cfngen kubeconfig --remove",
+    ),
+)
+@target_options
+@click.option("--context", "name", metavar="NAME", default="", help="Name of the context. Default: the cluster's name.")
+@click.option(
+    "--duration",
+    metavar="DURATION",
+    type=Duration(LEAST),
+    default=USUAL,
+    show_default=True,
+    help="How long the certificate is valid, e.g. 30m, 12h or 2d.",
+)
+@click.option(
+    "--user",
+    metavar="NAME",
+    default="",
+    help="Name of the user, with no group unless --group names one. Default: yours in AWS.",
+)
+@click.option(
+    "--group",
+    "groups",
+    metavar="NAME",
+    multiple=True,
+    help="Group of the user. Repeatable. Default: system:masters, who may do everything.",
+)
+@click.option(
+    "--file",
+    "path",
+    metavar="FILE",
+    type=PathArgument("name a file"),
+    help="File to change. Default: the first of KUBECONFIG, or ~/.kube/config.",
+)
+@click.option("--print", "printed", is_flag=True, help="Print a kubeconfig of its own; change no file.")
+@click.option("--no-switch", is_flag=True, help="Leave the current context as it is.")
+@click.option("--remove", is_flag=True, help="Remove the cluster's entries from the file; AWS is not asked.")
+def command(
+    target: Target,
+    name: str,
+    duration: timedelta,
+    user: str,
+    groups: tuple[str, ...],
+    path: Path | None,
+    printed: bool,
+    no_switch: bool,
+    remove: bool,
+) -> None:
+    """Issue a client certificate that ends by itself, and put it into kubectl's configuration.
+
+    You need the right to read the secret of the cluster's certificate authority; the certificate is made on this
+    machine. Kubernetes' audit log shows your name in AWS. Whatever else the file holds stays; only its comments go.
+    """
+    if printed and (path is not None or remove):
+        raise click.UsageError("--print changes no file: leave out --file and --remove, or --print.")
+    if remove and (user or groups or no_switch):
+        raise click.UsageError("--remove takes entries away: --user, --group and --no-switch have no meaning with it.")
+    if remove:
+        _remove(target, path, name)
+        return
+    from cfngen.deploy.access.certificates import ADMINISTRATORS, Identity
+    from cfngen.deploy.access.cluster_access import user_name
+    from cfngen.deploy.access.kubeconfig import document, dumped
+
+    account = target.connect()
+    identity = Identity(user or user_name(account.caller), groups or (() if user else (ADMINISTRATORS,)))
+    now = account.clock.now()
+    access = _access(target, account, name, identity, now, duration)
+    if printed:
+        content = document(access)
+        if target.json:
+            import json
+
+            click.echo(json.dumps(content))
+        else:
+            click.echo(dumped(content), nl=False)
+        return
+    _write(target, path, access, identity, now + duration, switch=not no_switch)
+
+
+def _access(
+    target: Target, account: Account, name: str, identity: Identity, now: datetime, duration: timedelta
+) -> Access:
+    """Read where the API is and its authority, and issue the certificate."""
+    from cfngen.deploy.access import cluster_access
+    from cfngen.deploy.access.certificates import issue
+    from cfngen.deploy.access.kubeconfig import Access, Owner
+
+    stack = cluster_access.root(account, target.stack_name)
+    values = cluster_access.outputs(account, stack)
+    endpoint = cluster_access.endpoint(stack, values, target.kubernetes_override)
+    authority = cluster_access.authority(account, stack, values)
+    return Access(
+        name=name or target.cluster.name,
+        owner=Owner(account.id, account.region, stack.name),
+        server=endpoint.server,
+        authority=authority.pair.certificate,
+        client=issue(authority.pair, identity, now=now, duration=duration),
+        tls_name=endpoint.tls_name,
+    )
+
+
+def _write(
+    target: Target, path: Path | None, access: Access, identity: Identity, expires: datetime, *, switch: bool
+) -> None:
+    from cfngen.deploy.access.kubeconfig import KubeconfigChange, merged
+    from cfngen.deploy.access.kubeconfig_file import change
+
+    file = _file(path)
+    change(file, lambda text: merged(text, access, switch=switch))
+    if target.json:
+        emit(
+            KubeconfigChange(
+                action="written",
+                path=str(file),
+                names=(access.name,),
+                server=access.server,
+                user=identity.user,
+                groups=identity.groups,
+                expires=expires,
+                current=switch,
+            )
+        )
+        return
+    groups = f" of {', '.join(identity.groups)}" if identity.groups else ""
+    click.echo(f"Wrote the context {access.name} to {file}{', and made it the current one' if switch else ''}.")
+    click.echo(f"{access.server} knows you as {identity.user}{groups} until {expires:%Y-%m-%d %H:%M} UTC.")
+
+
+def _remove(target: Target, path: Path | None, name: str) -> None:
+    from cfngen.deploy.access.kubeconfig import KubeconfigChange, Owner, without
+    from cfngen.deploy.access.kubeconfig_file import change
+
+    # The account on this machine has a number of its own: it tells its entries from those of a real one.
+    account = target.connect().id if target.sandbox else target.account_number
+    owner, file = Owner(account, target.region, target.stack_name), _file(path)
+    names: list[str] = []
+
+    def edit(text: str) -> str:
+        new, removed = without(text, owner, name=name)
+        names[:] = removed
+        return new
+
+    changed = change(file, edit)
+    if target.json:
+        emit(KubeconfigChange(action="removed" if changed else "none", path=str(file), names=tuple(names)))
+    elif changed:
+        click.echo(f"Removed {', '.join(names)} from {file}.")
+    else:
+        click.echo(f"{file} has no entries of the stack {target.stack_name} in {target.region}.")
+
+
+def _file(path: Path | None) -> Path:
+    from cfngen.deploy.access.kubeconfig_file import location
+
+    return path if path is not None else location(os.environ, Path.home())

@@ -1,0 +1,45 @@
+"""`cfngen plan`: what a deployment would change, and nothing else."""
+
+from __future__ import annotations
+
+import click
+
+from cfngen.cli.deployment import Deployment, deployment_options
+from cfngen.cli.failures import CHANGES, DANGER, DONE
+from cfngen.cli.screen import screen
+from cfngen.cli.target import Target
+from cfngen.cli.terminal import examples
+
+
+@click.command(
+    "plan",
+    short_help="Show what a deployment would change.",
+    epilog=examples(
+        "cfngen plan",
+        "cfngen plan -f prod.yaml --profile prod",
+        "cfngen plan --parameter ApiAllowedCidr=203.0.113.7/32",
+        "cfngen plan --output json | jq .stacks",
+        "cfngen plan --sandbox        without an AWS account",
+    ),
+)
+@deployment_options
+@click.pass_context
+def command(context: click.Context, target: Target, deployment: Deployment) -> None:
+    """Show what a deployment would change in the cluster's stacks, and what that means for the cluster.
+
+    The templates are generated, linted and uploaded, and CloudFormation is asked by a change set, which is deleted
+    again: nothing else is touched. What will be replaced is told apart from what only might be.
+
+    Exits with 0 if there is nothing to do, 4 if there are changes, and 5 if some of them may lose data, addresses or
+    the cluster.
+    """
+    wanted = deployment.wanted(target)
+    from cfngen.deploy.operation import plan
+
+    account = target.connect()
+    with screen(target, account) as shown:
+        found = plan(account, wanted, shown.waiting(target.consent(yes=False)))
+        shown.report(found)
+    if found.is_empty:
+        context.exit(DONE)
+    context.exit(DANGER if found.is_dangerous else CHANGES)

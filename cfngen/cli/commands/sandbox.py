@@ -1,0 +1,98 @@
+"""`cfngen sandbox`: the account on this machine that `--sandbox` works in."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from cfngen.cli.terminal import examples
+
+
+@click.group(
+    "sandbox",
+    short_help="The account on this machine that --sandbox works in.",
+    epilog=examples(
+        "cfngen deploy --sandbox --yes",
+        "eval $(cfngen sandbox env)        point the AWS CLI at it",
+        "cfngen sandbox stop",
+    ),
+)
+def command() -> None:
+    """An AWS account on this machine, to try cfngen without one: stacks are created, instances boot, nothing costs.
+
+    `--sandbox` starts it by itself. It listens on the loopback address only, forgets everything when it is stopped, and
+    stops by itself after an hour without work. It needs `pip install 'cfngen[sandbox]'`.
+    """
+
+
+@command.command("start", epilog=examples("cfngen sandbox start", "cfngen sandbox start --speed 60"))
+@click.option("--speed", type=click.FloatRange(1, 1000), default=None, help="Seconds that pass in it each second.")
+def start(speed: float | None) -> None:
+    """Start the account, unless it runs."""
+    from cfngen.sandbox import process
+
+    running = process.running(os.environ)
+    if running is None:
+        running = process.start(os.environ, **({} if speed is None else {"speed": speed}))
+        click.echo(f"The sandbox listens on {running.endpoint}, as process {running.pid}.")
+    else:
+        click.echo(f"The sandbox runs already: {running.endpoint}, process {running.pid}.")
+
+
+@command.command("stop", epilog=examples("cfngen sandbox stop"))
+def stop() -> None:
+    """Stop the account; everything in it is gone."""
+    from cfngen.sandbox import process
+
+    click.echo("The sandbox has been stopped." if process.stop(os.environ) else "No sandbox is running.")
+
+
+@command.command(
+    "fail",
+    epilog=examples(
+        "cfngen sandbox fail NodeGroupNodesAutoScalingGroup",
+        "cfngen sandbox fail MasterAAutoScalingGroup --step volume --message 'not attached after 900 s'",
+        "cfngen sandbox fail NodeGroupNodesAutoScalingGroup --message ''        hang, and say nothing",
+    ),
+)
+@click.argument("group")
+@click.option("--region", default="us-west-2", show_default=True, help="Region of the cluster.")
+@click.option("--step", default="downloads", show_default=True, help="Step of the boot program that fails.")
+@click.option("--message", default="no route to dl.k8s.io", show_default=True, help="Why; if empty, they hang.")
+@click.option("--times", type=click.IntRange(min=0), default=0, help="How many instances; 0 means every one.")
+def fail(group: str, region: str, step: str, message: str, times: int) -> None:
+    """Let the instances fail to boot that an Auto Scaling group launches from now on, to see what that looks like.
+
+    GROUP is the logical id of the Auto Scaling group.
+    """
+    from cfngen.sandbox import process
+
+    process.start(os.environ).fail(region, group, step, message, times=times)
+    which = f"The next {times}" if times else "All"
+    click.echo(f"{which} instances of {group} fail at the step {step!r}; `cfngen sandbox heal` ends it.")
+
+
+@command.command("heal", epilog=examples("cfngen sandbox heal"))
+@click.option("--region", default="us-west-2", show_default=True, help="Region of the cluster.")
+def heal(region: str) -> None:
+    """Let instances boot again that are launched from now on."""
+    from cfngen.sandbox import process
+
+    process.start(os.environ).heal(region)
+    click.echo("From now on instances boot.")
+
+
+@command.command("env", epilog=examples("eval $(cfngen sandbox env)", "aws cloudformation list-stacks"))
+def env() -> None:
+    """Print the environment that points the AWS CLI and other programs at the account."""
+    from cfngen.sandbox import process
+
+    running = process.start(os.environ)
+    for name, value in {
+        "AWS_ENDPOINT_URL": running.endpoint,
+        "AWS_ACCESS_KEY_ID": "sandbox",
+        "AWS_SECRET_ACCESS_KEY": "sandbox",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
+        click.echo(f"export {name}={value}")

@@ -1,0 +1,48 @@
+"""`cfngen status`: all that is known about a cluster, on one screen."""
+
+from __future__ import annotations
+
+import click
+
+from cfngen.cli.json_output import emit
+from cfngen.cli.target import Target, target_options
+from cfngen.cli.terminal import examples, progress
+
+
+@click.command(
+    "status",
+    short_help="Show the deployed cluster on one screen.",
+    epilog=examples(
+        "cfngen status",
+        "cfngen status --drift",
+        "cfngen status --output json | jq .stack.status",
+    ),
+)
+@target_options
+@click.option(
+    "--drift",
+    is_flag=True,
+    help="Let CloudFormation compare every resource with its template as well; this takes a minute.",
+)
+def command(target: Target, drift: bool) -> None:
+    """Show the stack, the API, masters, node groups, certificates and volumes, and what to do next.
+
+    What cannot be read, for want of a permission or because nobody answers, is shown as unknown with the reason.
+    """
+    from cfngen.cli.render import status as render
+    from cfngen.deploy.inspection.cluster_inquiry import read_status
+
+    account = target.connect()
+    with progress("reading …"):
+        found = read_status(
+            account,
+            target.stack_name,
+            target.cluster,
+            override=target.kubernetes_override,
+            detect_drift=drift,
+            report=target.report,
+        )
+    if target.json:
+        emit(found)
+    else:
+        click.echo("\n".join(render.screen(found)))

@@ -1,0 +1,62 @@
+"""`cfngen validate`: whether a deployed cluster works."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+
+import click
+
+from cfngen.cli.duration import Duration
+from cfngen.cli.failures import DONE, PROBLEMS
+from cfngen.cli.json_output import emit
+from cfngen.cli.target import Target, target_options
+from cfngen.cli.terminal import examples
+
+
+@click.command(
+    "validate",
+    short_help="Say whether the deployed cluster works.",
+    epilog=examples(
+        "cfngen validate cluster",
+        "cfngen validate cluster --wait 10m && kubectl apply -f app.yaml",
+        "cfngen validate cluster --output json",
+    ),
+)
+@click.argument("what", metavar="[cluster]", type=click.Choice(("cluster",)), default="cluster")
+@target_options
+@click.option(
+    "--wait",
+    "patience",
+    metavar="DURATION",
+    type=Duration(),
+    default="0s",
+    help="Look again until the cluster is valid, for so long, e.g. 10m. Only changes are shown meanwhile.",
+)
+@click.pass_context
+def command(context: click.Context, what: str, target: Target, patience: timedelta) -> None:
+    """Look at the stack, the Auto Scaling groups and the Kubernetes API, and say what is wrong.
+
+    A cluster is valid when every instance of every group is in service and a Ready Node, no other Node is NotReady, the
+    API server and the cluster's own pods are ready, and versions are those of the cluster file.
+
+    Exits with 0 if it is valid, 2 if it is not, 1 if that could not be found out.
+    """
+    from cfngen.cli.render import validation as render
+    from cfngen.deploy.inspection.validation import ValidationChange, validate, wait_until_valid
+    from cfngen.deploy.messages import Message
+
+    def report(message: Message) -> None:
+        if target.json:
+            emit(message)
+        elif isinstance(message, ValidationChange):
+            click.echo("\n".join(render.change(message)), err=True)
+
+    account = target.connect()
+    look = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
+    found = wait_until_valid(look, account.clock, patience, report)
+    if target.json:
+        emit(found)
+    else:
+        click.echo("\n".join(render.result(found)))
+    context.exit(DONE if found.valid else PROBLEMS)

@@ -1,0 +1,166 @@
+"""What `plan` and `deploy` have in common: the same options, the same way from a cluster to what is wanted."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cfngen.cli.paths import PathArgument
+from cfngen.cli.pipeline import generate, judge
+from cfngen.cli.target import Target, key_values, target_options
+
+if TYPE_CHECKING:
+    from cfngen.deploy.operation import OnFailure, Wanted
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """The options of a deployment, as given.
+
+    Attributes:
+        parameters: values of the root's parameters.
+        parameter_file: file of such values.
+        keep: parameters that keep the value they have in the stack.
+        tags: tags for every resource.
+        bucket: bucket for the templates; empty means cfngen's own.
+        role_arn: service role of CloudFormation.
+        notification_arns: SNS topics.
+        on_failure: what CloudFormation does when something fails.
+        express: whether to use express mode.
+        cache: whether lint uses the verdicts of earlier runs.
+    """
+
+    parameters: Mapping[str, str]
+    parameter_file: Path | None
+    keep: tuple[str, ...]
+    tags: Mapping[str, str]
+    bucket: str
+    role_arn: str
+    notification_arns: tuple[str, ...]
+    on_failure: OnFailure
+    express: bool
+    cache: bool
+
+    def wanted(self, target: Target, *, protect: bool = True) -> Wanted:
+        """Generate and lint the templates, and return what is to be deployed.
+
+        Raises:
+            CfngenError: the cluster file, a template or a parameter file is wrong.
+        """
+        made = generate(target.source)
+        judge(made.documents, region=made.cluster.region, cache=self.cache)
+        from cfngen.deploy.operation import Wanted
+        from cfngen.deploy.values.parameter_file import read_file
+        from cfngen.userdata.difference import difference
+
+        return Wanted(
+            cluster=made.cluster,
+            documents=made.documents,
+            stack_name=target.stack_name,
+            token=uuid.uuid4().hex[:12],
+            bucket=self.bucket,
+            flags=self.parameters,
+            file=read_file(self.parameter_file) if self.parameter_file else None,
+            keep=self.keep,
+            tags=self.tags,
+            role_arn=self.role_arn,
+            notification_arns=self.notification_arns or None,
+            on_failure=self.on_failure,
+            protect=protect,
+            express=self.express,
+            compare_user_data=difference,
+        )
+
+
+def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a deployment; it gets them as `target` and `deployment`."""
+
+    @target_options
+    @click.option(
+        "--parameter",
+        "-p",
+        "parameters",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=key_values,
+        help="Value of a parameter of the root template, e.g. ApiAllowedCidr=203.0.113.7/32. Repeatable.",
+    )
+    @click.option(
+        "--parameter-file",
+        metavar="FILE",
+        type=PathArgument("name a file"),
+        help="JSON or YAML file of parameters; the shapes of the AWS CLI are understood.",
+    )
+    @click.option(
+        "--keep",
+        metavar="KEY",
+        multiple=True,
+        help="Leave this parameter at the value it has in the stack, whatever the cluster file says. Repeatable.",
+    )
+    @click.option(
+        "--tag",
+        "tags",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=key_values,
+        help="Tag of the stack and of every resource in it, beside those it has. Repeatable.",
+    )
+    @click.option("--bucket", metavar="NAME", default="", help="Bucket for the templates. Default: cfngen's own.")
+    @click.option("--role-arn", metavar="ARN", default="", help="Service role that CloudFormation works with.")
+    @click.option(
+        "--notify",
+        "notification_arns",
+        metavar="ARN",
+        multiple=True,
+        help="SNS topic for the events. Repeatable.",
+    )
+    @click.option(
+        "--on-failure",
+        type=click.Choice(("rollback", "delete", "keep")),
+        default="rollback",
+        show_default=True,
+        help="When something fails: roll back, delete a stack being created, or keep what there is to look at it.",
+    )
+    @click.option(
+        "--express",
+        is_flag=True,
+        help="CloudFormation's express mode: done when configured, not when stable; refuses replacements.",
+    )
+    @click.option("--no-cache", is_flag=True, help="Lint anew, without the results of earlier runs.")
+    @wraps(command)
+    def deploying(
+        *args: Any,
+        target: Target,
+        parameters: Mapping[str, str],
+        parameter_file: Path | None,
+        keep: tuple[str, ...],
+        tags: Mapping[str, str],
+        bucket: str,
+        role_arn: str,
+        notification_arns: tuple[str, ...],
+        on_failure: OnFailure,
+        express: bool,
+        no_cache: bool,
+        **options: Any,
+    ) -> Any:
+        deployment = Deployment(
+            parameters,
+            parameter_file,
+            keep,
+            tags,
+            bucket,
+            role_arn,
+            notification_arns,
+            on_failure,
+            express,
+            not no_cache,
+        )
+        return command(*args, target=target, deployment=deployment, **options)
+
+    return deploying

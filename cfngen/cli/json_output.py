@@ -1,0 +1,65 @@
+"""JSON for programs: every dataclass that a command shows, in one way.
+
+Keys are the attributes' names in camelCase; `type` says what an object is wherever a message has a kind; times are
+ISO 8601 in UTC. docs/json.md describes each object.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+def emit(thing: Any) -> None:
+    """Print a dataclass as one line of JSON on standard output."""
+    click.echo(json.dumps(plain(thing), ensure_ascii=False))
+
+
+def plain(thing: Any) -> Any:
+    """Return a dataclass, and whatever it holds, as data that JSON knows."""
+    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        shown = keys(type(thing))
+        return kind_of(type(thing)) | {key: plain(getattr(thing, name)) for name, key in shown.items()}
+    if isinstance(thing, Mapping):
+        return {str(key): plain(value) for key, value in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [plain(each) for each in thing]
+    if isinstance(thing, (set, frozenset)):
+        return sorted(plain(each) for each in thing)
+    if isinstance(thing, Enum):
+        return thing.value
+    if isinstance(thing, datetime):
+        return thing.isoformat().replace("+00:00", "Z")
+    if isinstance(thing, (str, int, float, bool)) or thing is None:
+        return thing
+    if isinstance(thing, Path):
+        return str(thing)
+    raise TypeError(f"{type(thing).__name__} has no form in JSON")
+
+
+def kind_of(each: type) -> dict[str, str]:
+    """Return the `type` of a message; nothing for what is only part of one."""
+    kind = getattr(each, "kind", None)
+    return {"type": kind} if isinstance(kind, str) else {}
+
+
+def keys(each: type) -> dict[str, str]:
+    """Return the keys of a dataclass in JSON, by the names of its attributes.
+
+    In a message `type` is its kind; an attribute of that name is the type of a resource.
+    """
+    shown = (field.name for field in dataclasses.fields(each) if not field.name.startswith("_"))
+    return {name: "resourceType" if name == "type" and kind_of(each) else camel(name) for name in shown}
+
+
+def camel(name: str) -> str:
+    """Return `stack_name` as `stackName`."""
+    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)

@@ -1,0 +1,356 @@
+"""A plan as text: a tree by stack, what may hurt last, next to the question that follows it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cfngen.cli.terminal import counted
+
+if TYPE_CHECKING:
+    from cfngen.deploy.limits.quotas import Quota
+    from cfngen.deploy.preview.plan import Change, Creation, Plan, PropertyChange, StackPlan
+
+Style = dict[str, Any]
+Piece = tuple[str, Style]
+"""Text, and the arguments of `click.style` for it."""
+
+NARROWEST, WIDEST = 40, 120
+PLAIN: Style = {}
+BOLD: Style = {"bold": True}
+FAINT: Style = {"dim": True}
+# Words and symbols say everything; colour only helps the eye.
+_SYMBOLS = {"add": "+", "import": "+", "update": "~", "remove": "-", "will": "±", "might": "±?"}
+_STYLES: dict[str, Style] = {
+    "add": {"fg": "green"},
+    "import": {"fg": "green"},
+    "update": {"fg": "yellow"},
+    "remove": {"fg": "red"},
+    "will": {"fg": "red", "bold": True},
+    "might": {"fg": "magenta"},
+}
+_DANGERS: dict[str, Style] = {"none": {"fg": "cyan"}, "disruptive": {"fg": "yellow"}, "dangerous": {"fg": "red"}}
+_OLD = {"delete": "deleted", "retain": "kept", "snapshot": "kept as a snapshot only"}
+_ON_FAILURE = {
+    "DELETE": "If it fails, everything that it has made is deleted.",
+    "DO_NOTHING": "If it fails, everything stays as it is at that moment; nothing is rolled back.",
+}
+
+
+def lines(plan: Plan, *, width: int | None = None) -> list[str]:
+    """Return a plan as styled lines.
+
+    Args:
+        plan: the plan.
+        width: columns; those of the terminal if None.
+    """
+    columns = width or shutil.get_terminal_size((100, 24)).columns
+    return list(_lines(plan, max(NARROWEST, min(columns, WIDEST))))
+
+
+def _lines(plan: Plan, width: int) -> Iterator[str]:
+    if plan.is_empty:
+        yield from flow([(f"No changes: the stack {plan.stack} is as it is wanted.", {"fg": "green"})], width)
+        return
+    if plan.creation is not None:
+        yield from _created(plan, plan.creation, width)
+    else:
+        yield from flow([(f"Update of the stack {plan.stack}", BOLD)], width)
+        for stack in plan.stacks:
+            yield ""
+            yield from _stack(plan, stack, width)
+        yield ""
+        yield from flow([(_summary(plan), BOLD)], width)
+    if plan.express:
+        yield from flow([("Express mode: it ends before resources are stable.", PLAIN)], width)
+    if plan.on_failure in _ON_FAILURE:
+        yield from flow([(_ON_FAILURE[plan.on_failure], PLAIN)], width)
+    yield from _warnings(plan, width)
+
+
+def _summary(plan: Plan) -> str:
+    counts = plan.counts
+    parts = [
+        (counts.replace, "to replace"),
+        (counts.might_replace, "that might be replaced"),
+        (counts.remove, "to remove"),
+        (counts.update, "to update"),
+        (counts.add, "to add"),
+    ]
+    said = [f"{number} {words}" for number, words in parts if number]
+    if not said:
+        return "No resource changes; only descriptions, outputs or metadata of the templates do."
+    return f"Plan: {', '.join(said)}."
+
+
+def _stack(plan: Plan, stack: StackPlan, width: int) -> Iterator[str]:
+    name = "/".join(stack.path) or plan.stack
+    pieces: list[Piece] = [(name, BOLD)]
+    if stack.action != "update":
+        action = {"create": "add", "delete": "remove"}[stack.action]
+        words = {"create": "new stack", "delete": "stack is removed with everything in it"}[stack.action]
+        pieces = [(_SYMBOLS[action], _STYLES[action]), *pieces, (words, _STYLES[action])]
+    yield from flow(pieces, width, hanging=4)
+    if stack.meaning:
+        yield from flow([("=>", FAINT), (stack.meaning.text, _DANGERS[stack.meaning.danger.value])], width, 2, 5)
+    for change in stack.changes:
+        yield from _change(change, width)
+
+
+def _change(change: Change, width: int) -> Iterator[str]:
+    kind = _kind(change)
+    style = _STYLES[kind]
+    head: list[Piece] = [(_SYMBOLS[kind].ljust(2), style), (change.logical_id, style), (change.type, FAINT)]
+    if change.physical_id and len(change.physical_id) <= 40:
+        head.append((change.physical_id, FAINT))
+    head.append((_happens(change), style))
+    yield from flow(head, width, 2, 7)
+    for each in change.properties:
+        yield from _property(each, width)
+    if change.meaning:
+        yield from flow([("=>", FAINT), (change.meaning.text, _DANGERS[change.meaning.danger.value])], width, 5, 8)
+
+
+def _kind(change: Change) -> str:
+    """What is done to a resource, or whether it is replaced: a key of the symbols."""
+    return change.action if change.replacement.value == "no" else change.replacement.value
+
+
+def _happens(change: Change) -> str:
+    kind = _kind(change)
+    words = {
+        "add": "is added",
+        "import": "is taken into the stack",
+        "update": "",
+        "remove": "is removed",
+        "will": "will be replaced",
+        "might": "might be replaced",
+    }[kind]
+    if change.policy and kind in ("will", "might"):
+        would = " would be" if kind == "might" else " is"
+        return f"{words}; the old one{would} {_OLD[change.policy]}"
+    if kind == "remove" and change.policy in ("retain", "snapshot"):
+        return f"{words} and {_OLD[change.policy]}"
+    return words
+
+
+def _property(change: PropertyChange, width: int) -> Iterator[str]:
+    place, bracket, key = re.sub(r"^/(Properties/)?", "", change.path).partition("[")
+    path = place.replace("/", ".") + bracket + key
+    remarks = [
+        *([] if change.certain else ["might change"]),
+        *({"will": ["makes a new resource"], "might": ["might make a new resource"]}.get(change.replaces.value, [])),
+        *([change.cause] if change.cause and not change.note else []),
+    ]
+    pieces: list[Piece] = [(f"{path}:", PLAIN)]
+    if change.note:
+        pieces.append((change.note, PLAIN))
+    elif change.sensitive:
+        pieces.append(("changes; secret, and not shown", PLAIN))
+    elif change.before is None and change.after is None and not change.known:
+        pieces.append(("changes", PLAIN))
+    else:
+        before, after = shortened(change.before, change.after, (width - len(path) - 20) // 2)
+        pieces.append(("(none)" if before is None else before, {"fg": "red"}))
+        pieces.append(("->", PLAIN))
+        if not change.known:
+            pieces.append(("(not known yet)", {"fg": "magenta"}))
+        else:
+            pieces.append(("(none)" if after is None else after, {"fg": "green"}))
+    if remarks:
+        pieces.append((f"({', '.join(remarks)})", FAINT))
+    yield from flow(pieces, width, 5, 9)
+
+
+def shortened(before: str | None, after: str | None, limit: int) -> tuple[str | None, str | None]:
+    """Return two values, both cut around where they differ if one is longer than `limit`; long ones have an ellipsis.
+
+    Args:
+        before: one value, or None.
+        after: the other, or None.
+        limit: most characters of each, at least some twenty.
+    """
+    limit = max(limit, 24)
+    old, new = _one_line(before), _one_line(after)
+    if max(len(old or ""), len(new or "")) <= limit:
+        return old, new
+    if old is None or new is None:
+        return _cut(old, 0, limit), _cut(new, 0, limit)
+    same = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    begin = max(0, same - limit // 3)
+    return _cut(old, begin, limit), _cut(new, begin, limit)
+
+
+def _one_line(text: str | None) -> str | None:
+    return None if text is None else re.sub(r"\s+", " ", text) or '""'
+
+
+def _cut(text: str | None, begin: int, limit: int) -> str | None:
+    if text is None:
+        return None
+    begin = begin if len(text) > limit else 0
+    part = text[begin : begin + limit - 1]
+    return ("…" if begin else "") + part + ("…" if begin + len(part) < len(text) else "")
+
+
+def _created(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
+    yield from flow([(f"New cluster in the stack {plan.stack}", BOLD)], width)
+    items = [
+        (f"{each.count:,}", each.what if each.count == 1 else _plural(each.what), each.detail)
+        for each in creation.items
+    ]
+    yield from _table(items, width, right=(0,))
+    yield ""
+    yield from flow([("Stacks", BOLD)], width)
+    stacks = sorted(plan.stacks, key=lambda each: each.path)
+    rows = [
+        ("/".join(each.path) or plan.stack, counted(len(each.changes), "resource")) for each in stacks if each.changes
+    ]
+    yield from _table(rows, width)
+    if creation.costs:
+        yield ""
+        yield from flow([("Costs money for as long as it exists", BOLD)], width)
+        costs = [
+            (f"{each.quantity:,}", _unit(each.quantity, each.unit), each.what, each.detail) for each in creation.costs
+        ]
+        yield from _table(costs, width, right=(0,))
+        yield from flow(
+            [("Traffic, requests and snapshots come with use; AWS's price list says how much.", FAINT)], width, 2, 2
+        )
+    if plan.quotas:
+        yield ""
+        yield from flow([("Quotas of the account", BOLD)], width)
+        yield from _quotas(plan.quotas, width)
+    yield ""
+    yield from flow([(f"Plan: {plan.counts.add} to add in {counted(len(stacks), 'stack')}.", BOLD)], width)
+
+
+def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
+    for each in quotas:
+        room = "limit not known" if each.limit is None else f"{each.limit:,} allowed"
+        used = "" if each.used is None else f", {each.used:,} in use"
+        verdict: Piece = ("not known", FAINT)
+        if each.enough is not None:
+            verdict = ("enough", {"fg": "green"}) if each.enough else ("NOT ENOUGH", {"fg": "red", "bold": True})
+        pieces: list[Piece] = [
+            (f"{each.name}:", PLAIN),
+            (f"{each.needed:,} needed{used}, {room}:", PLAIN),
+            verdict,
+        ]
+        yield from flow(pieces, width, 2, 6)
+        if each.hint and not each.enough:
+            yield from flow([(each.hint, FAINT)], width, 6, 6)
+
+
+def _warnings(plan: Plan, width: int) -> Iterator[str]:
+    short = [each for each in plan.quotas if each.enough is False]
+    disruptive = [each.text for each in plan.consequences if each.danger.value == "disruptive"]
+    dangerous = [each.text for each in plan.consequences if each.danger.value == "dangerous"]
+    dangerous += [
+        f"{each.logical_id} ({each.type}) {_happens(each)}"
+        for each in plan.changes
+        if each.danger.value == "dangerous" and each.meaning is None
+    ]
+    if disruptive:
+        yield ""
+        yield from flow([("Interrupts what runs, or who can reach it:", {"fg": "yellow", "bold": True})], width)
+        yield from _listed(disruptive, width)
+    if short:
+        yield ""
+        yield from flow([("The account's quotas do not suffice:", {"fg": "red", "bold": True})], width)
+        yield from _listed([f"{each.name}: {each.hint}" if each.hint else each.name for each in short], width)
+    if dangerous:
+        yield ""
+        yield from flow([("DANGER: data, addresses or the cluster may be lost:", {"fg": "red", "bold": True})], width)
+        yield from _listed(dangerous, width)
+    if plan.refusal:
+        yield ""
+        yield from flow(
+            [("Cannot be carried out like this:", {"fg": "red", "bold": True}), (f"{plan.refusal}.", PLAIN)], width
+        )
+
+
+def _listed(texts: Iterable[str], width: int) -> Iterator[str]:
+    for each in dict.fromkeys(texts):
+        yield from flow([("!", BOLD), (each, PLAIN)], width, 2, 4)
+
+
+def _table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
+    """Columns of text, the last of which goes on below itself."""
+    if not rows:
+        return
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    for row in rows:
+        cells = [
+            cell.rjust(size) if index in right else cell.ljust(size)
+            for index, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ]
+        before = "  " + "  ".join(cells[:-1]) + ("  " if cells[:-1] else "")
+        if len(before) > width // 2:
+            yield from flow([(" ".join(row), PLAIN)], width, 2, 6)
+            continue
+        first, *more = list(flow([(row[-1], PLAIN)], width - len(before))) or [""]
+        yield (before + first).rstrip()
+        for each in more:
+            yield " " * len(before) + each
+
+
+def _plural(noun: str) -> str:
+    head, bracket, rest = noun.partition(" (")
+    words = head.split(" of ", 1)
+    first = words[0]
+    first = f"{first}es" if first.endswith(("s", "x")) else f"{first}s"
+    return " of ".join([first, *words[1:]]) + bracket + rest
+
+
+def _unit(number: int, unit: str) -> str:
+    return unit if number == 1 or unit == "GiB" else _plural(unit)
+
+
+def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging: int | None = None) -> Iterator[str]:
+    """Lines of styled words, broken at blanks, none wider than `width`.
+
+    Args:
+        pieces: texts and their styles; a blank comes between two of them.
+        width: columns.
+        indent: columns left free in the first line.
+        hanging: columns left free in the others; as in the first if None.
+    """
+    following = indent if hanging is None else hanging
+    line: list[Piece] = []
+    begin, used = indent, indent
+    for text, style in pieces:
+        for word in _words(text, width - max(indent, following)):
+            gap = 1 if line else 0
+            if line and used + gap + len(word) > width:
+                yield _styled(line, begin)
+                line, begin, used, gap = [], following, following, 0
+            line.append((word, style))
+            used += gap + len(word)
+    if line:
+        yield _styled(line, begin)
+
+
+def _words(text: str, longest: int) -> Iterator[str]:
+    """The words of a text, those that no line has room for in parts; blanks at its end belong to its last word."""
+    blank = len(text) - len(text.rstrip(" "))
+    words = [part[at : at + longest] for part in text.split() for at in range(0, len(part), longest)]
+    if words:
+        words[-1] += " " * blank
+    yield from words
+
+
+def _styled(words: Sequence[Piece], indent: int) -> str:
+    """One line; words of the same style are styled together."""
+    groups: list[tuple[list[str], Style]] = []
+    for word, style in words:
+        if groups and groups[-1][1] is style:
+            groups[-1][0].append(word)
+        else:
+            groups.append(([word], style))
+    texts = (click.style(" ".join(group), **style) if style else " ".join(group) for group, style in groups)
+    return (" " * indent + " ".join(texts)).rstrip()

@@ -1,0 +1,35 @@
+"""Stacks and resources in the words of a cluster, made from their logical ids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*|[a-z0-9]+")
+_GROUP = "AutoScalingGroup"
+_SPELLED = {"Api": "API", "Ca": "CA", "Cidr": "CIDR", "Dhcp": "DHCP", "Dns": "DNS", "Iam": "IAM", "Ip": "IP"}
+_SPELLED |= {"Mtu": "MTU", "Tcp": "TCP", "Udp": "UDP", "Vpc": "VPC"}
+
+
+def resource_name(logical_id: str) -> str:
+    """Return a logical id as words: `MasterAVolume` as `master A volume`; a group as what it is a group of."""
+    return _words(logical_id.removesuffix(_GROUP) or logical_id)
+
+
+def stack_title(path: Sequence[str], name: str) -> str:
+    """Return what a stack is called: the root by its name, a nested one by what it holds."""
+    if not path:
+        return name
+    return " / ".join(_words(each.removesuffix("Stack") or each) for each in path)
+
+
+def place(path: Sequence[str], logical_id: str) -> str:
+    """Return where a resource is, as CloudFormation names it: `VpcStack/SubnetA`."""
+    return "/".join((*path, logical_id))
+
+
+def _words(logical_id: str) -> str:
+    words = _WORD.findall(logical_id)
+    # A letter by itself is a zone's, or a slot's.
+    spelled = [_SPELLED.get(word, word if len(word) == 1 else word.lower()) for word in words]
+    return " ".join(spelled)

@@ -1,0 +1,210 @@
+"""The status of a cluster as one screen of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+
+from cfngen.cli.terminal import columns, counted
+from cfngen.deploy.inspection.cluster_status import (
+    ApiState,
+    ClusterStatus,
+    Expiry,
+    GroupState,
+    MasterState,
+    StackState,
+    Unknown,
+    VolumeState,
+)
+from cfngen.deploy.inspection.drift import Drift
+
+SOON = timedelta(days=30)  # before a certificate ends
+AHEAD = timedelta(minutes=1)  # clocks need not agree to the second
+_COLOURS = {"healthy": "green", "busy": "yellow", "empty": "yellow", "absent": "yellow"}
+_UNITS = (("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+
+
+def screen(status: ClusterStatus) -> list[str]:
+    """Return the whole screen."""
+    lines = [
+        click.style(status.cluster, bold=True) + f"  {status.region}, account {status.account}",
+        "",
+        *_stack(status.stack, status.time),
+    ]
+    if status.stack.status and status.endpoint is not None:
+        lines += [
+            *_api(status),
+            *_section("Masters", status.masters, lambda found: _masters(found, status.time)),
+            *_section("Node groups", status.node_groups, _groups),
+            *_section("Data volumes", status.volumes, _volumes),
+            *_section("Valid until", status.certificates, lambda found: _expiries(found, status.time)),
+            *_section("Drift", status.drift, _drift),
+        ]
+    if status.next_command:
+        lines += ["", click.style("Next: ", bold=True) + status.next_command]
+    return lines
+
+
+def _stack(stack: StackState, now: datetime) -> Iterator[str]:
+    if not stack.status:
+        yield f"Stack       {stack.name} does not exist"
+        return
+    status = click.style(stack.status, fg=_COLOURS.get(stack.standing, "red"))
+    since = f" for {_length(now - stack.since)}" if isinstance(stack.since, datetime) else ""
+    yield f"Stack       {stack.name}  {status}{since}{_operation(stack)}"
+    if stack.reason:
+        yield f"            {stack.reason}"
+    yield f"            termination protection is {'on' if stack.protected else 'off'}"
+
+
+def _operation(stack: StackState) -> str:
+    if not stack.operation:
+        return ""
+    ended = {None: "is under way", True: "succeeded", False: "failed"}[stack.succeeded]
+    noun = {"create": "creation", "delete": "deletion"}.get(stack.operation, stack.operation)
+    return f" (the {'' if stack.succeeded is None else 'last '}{noun} {ended})"
+
+
+def _api(status: ClusterStatus) -> Iterator[str]:
+    url = status.endpoint.unknown if isinstance(status.endpoint, Unknown) else status.endpoint
+    api = status.api
+    if isinstance(api, ApiState):
+        failing = f" ({', '.join(api.failing)})" if api.failing else ""
+        said = click.style("ready", fg="green") if api.ready else click.style(f"not ready{failing}", fg="red")
+        yield f"API         {url}  {said}"
+        kubelets = status.kubelets if isinstance(status.kubelets, Mapping) else {}
+        nodes = ", ".join(f"{counted(count, 'node')} with {version}" for version, count in sorted(kubelets.items()))
+        yield f"Kubernetes  {status.wanted_version} in the cluster file, {api.version} running; {nodes or 'no nodes'}"
+    elif isinstance(status.endpoint, Unknown):
+        yield f"API         {_unknown(status.endpoint)}"
+        yield f"Kubernetes  {status.wanted_version} in the cluster file"
+    else:
+        yield f"API         {url}  {_unknown(api) if api else ''}"
+        if isinstance(api, Unknown) and api.hint and "`cfngen status`" not in api.hint:  # this is it
+            yield f"            {click.style('hint:', bold=True)} {api.hint}"
+        yield f"Kubernetes  {status.wanted_version} in the cluster file"
+    if isinstance(status.persistent_volumes, int):
+        yield f"Storage     {counted(status.persistent_volumes, 'PersistentVolume')}"
+
+
+def _masters(masters: Sequence[MasterState], now: datetime) -> list[str]:
+    rows = [
+        (
+            each.slot,
+            each.instance or "none",
+            each.lifecycle,
+            each.state,
+            _ready(each.ready),
+            each.zone,
+            each.address,
+            each.type,
+            _age(each.launched, now),
+            _image(each, now),
+        )
+        for each in masters
+    ]
+    return _table(("SLOT", "INSTANCE", "LIFECYCLE", "STATE", "NODE", "ZONE", "ADDRESS", "TYPE", "AGE", "IMAGE"), rows)
+
+
+def _image(master: MasterState, now: datetime) -> str:
+    age = _age(master.image_created, now)
+    parts = (master.image, f"{age} old" if age else "", "" if master.current else "outdated")
+    return ", ".join(filter(None, parts))
+
+
+def _groups(groups: Sequence[GroupState]) -> list[str]:
+    rows = [
+        (
+            each.name,
+            str(each.desired),
+            str(each.in_service),
+            "unknown" if each.ready is None else str(each.ready),
+            f"{each.minimum}-{each.maximum}",
+            ", ".join(each.types),
+            str(each.outdated) if each.outdated else "",
+        )
+        for each in groups
+    ]
+    return _table(("NAME", "DESIRED", "IN SERVICE", "READY", "SIZE", "TYPE", "OUTDATED"), rows)
+
+
+def _volumes(volumes: Sequence[VolumeState]) -> list[str]:
+    rows = [
+        (
+            each.slot,
+            each.id,
+            each.state or "does not exist",
+            f"{each.size} GiB {each.type}" if each.size else "",
+            each.zone,
+            each.instance or "nothing",
+        )
+        for each in volumes
+    ]
+    return _table(("SLOT", "VOLUME", "STATE", "SIZE", "ZONE", "ATTACHED TO"), rows)
+
+
+def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:
+    width = max(len(each.what) for each in expiries)
+    lines = []
+    for each in expiries:
+        if isinstance(each.ends, Unknown):
+            lines.append(f"  {each.what.ljust(width)}  {_unknown(each.ends)}")
+            continue
+        left = each.ends - now
+        text = f"{each.ends:%Y-%m-%d %H:%M} UTC, " + (f"in {_length(left)}" if left > timedelta(0) else "ended")
+        # A join token lives for a day and is renewed: it is late only when it has ended.
+        due = left < (timedelta(0) if each.what == "join token" else SOON)
+        lines.append(f"  {each.what.ljust(width)}  {click.style(text, fg='red') if due else text}")
+    return lines
+
+
+def _drift(drift: Drift) -> list[str]:
+    lines = []
+    for each in drift.resources:
+        status = click.style(each.status, fg="yellow" if each.status == "MODIFIED" else "red")
+        lines.append(f"  {each.stack}/{each.logical_id}  {status}  {each.physical_id}")
+        lines += [f"    {one.path}: {one.actual or 'nothing'} (template: {one.expected})" for one in each.differences]
+    lines += [f"  {stack}: {_unknown(Unknown(reason))}" for stack, reason in drift.failures.items()]
+    return lines or ["  none: every resource is as its template says"]
+
+
+def _section(title: str, found: Any, lines: Any) -> list[str]:
+    """Return a heading and what is under it; nothing where nothing was asked."""
+    if found is None:
+        return []
+    head = ["", click.style(title, bold=True)]
+    if isinstance(found, Unknown):
+        return [*head, f"  {_unknown(found)}"]
+    return [*head, *(lines(found) or ["  none"])]
+
+
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    if not rows:
+        return []
+    table = columns([header, *rows])
+    return [click.style(table[0], dim=True), *table[1:]]
+
+
+def _unknown(found: Unknown) -> str:
+    return click.style("unknown", fg="yellow") + f": {found.unknown}"
+
+
+def _ready(ready: bool | None) -> str:
+    return "unknown" if ready is None else "Ready" if ready else "not Ready"
+
+
+def _age(then: datetime | None, now: datetime) -> str:
+    """Return how old something is; nothing where its time is not known, or is of another clock and lies ahead."""
+    return _length(now - then) if then and then <= now + AHEAD else ""
+
+
+def _length(duration: timedelta) -> str:
+    """Return a duration in its greatest unit, e.g. `3 hours`."""
+    seconds = max(int(duration.total_seconds()), 0)
+    for noun, size in _UNITS:
+        if seconds >= size:
+            return counted(seconds // size, noun)
+    return counted(0, "second")

@@ -1,0 +1,58 @@
+"""What a validation came to, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from cfngen.cli.terminal import columns, counted
+from cfngen.deploy.inspection.validation import Member, Problem, Validation, ValidationChange
+
+
+def result(found: Validation) -> list[str]:
+    """Return the members, the problems and the verdict."""
+    version = f", Kubernetes {found.version}" if found.version else ""
+    lines = [click.style(f"Cluster {found.cluster}", bold=True) + f" (stack {found.stack}{version})"]
+    if found.members:
+        header = ("INSTANCE", "ROLE", "GROUP", "ZONE", "VERSION", "NODE")
+        rows = [(each.instance, each.role, each.group, each.zone, each.version, _node(each)) for each in found.members]
+        table = columns([header, *rows])
+        lines += ["", click.style(table[0], dim=True), *table[1:]]
+    if found.problems:
+        lines += ["", *(line for problem in found.problems for line in _problem(problem))]
+    verdict = (
+        click.style("The cluster is valid.", fg="green", bold=True)
+        if found.valid
+        else click.style(f"The cluster is not valid: {counted(len(found.problems), 'problem')}.", fg="red", bold=True)
+    )
+    return [*lines, "", verdict]
+
+
+def change(found: ValidationChange) -> list[str]:
+    """Return what is new since the look before."""
+    time = f"{found.time:%H:%M:%S}"
+    return [
+        *(f"{time} {click.style('✓', fg='green')} {each.subject} no longer: {each.text}" for each in found.resolved),
+        *(f"{time} {click.style('✗', fg='red')} {each.subject} {each.text}" for each in found.appeared),
+        f"{time} {counted(found.open, 'problem')}; waiting for {_rest(found.remaining)} more at most",
+    ]
+
+
+def _problem(problem: Problem) -> Iterator[str]:
+    yield f"{click.style('✗', fg='red', bold=True)} {problem.subject} {problem.text}"
+    if problem.detail:
+        yield f"  {problem.detail}"
+    if problem.hint:
+        yield f"  {click.style('hint:', bold=True)} {problem.hint}"
+
+
+def _node(member: Member) -> str:
+    if not member.in_service:
+        return "not in service"
+    return "unknown" if member.ready is None else "Ready" if member.ready else "not Ready"
+
+
+def _rest(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min" if minutes and not rest else f"{minutes} min {rest} s" if minutes else f"{rest} s"

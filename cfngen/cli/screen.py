@@ -1,0 +1,158 @@
+"""What is shown while CloudFormation works: one reporter for a whole command, and the question after Ctrl-C.
+
+On a terminal a tree that is drawn again in place, elsewhere one line for each event, for programs JSON lines. Results
+go to standard output, everything that only passes goes to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from cfngen.cli.json_output import emit
+
+if TYPE_CHECKING:
+    from cfngen.cli.render.live import LiveScreen
+    from cfngen.cli.target import Target
+    from cfngen.deploy.account import Account
+    from cfngen.deploy.messages import Consent, Finished, Message, Question
+    from cfngen.deploy.recovery import Waiting
+    from cfngen.deploy.watching.watch import Choice
+
+
+@contextmanager
+def screen(target: Target, account: Account) -> Iterator[Screen]:
+    """Show messages until the body ends; then give the terminal back as it was."""
+    shown = Screen(target, account)
+    try:
+        yield shown
+    finally:
+        shown.close()
+
+
+class Screen:
+    """Shows messages in the way that fits where they go.
+
+    Args:
+        target: says whether a program reads.
+        account: has the time, for what is under way.
+    """
+
+    def __init__(self, target: Target, account: Account) -> None:
+        self._target = target
+        self._account = account
+        self._live: LiveScreen | None = None
+
+    def report(self, message: Message) -> None:
+        """Show a message."""
+        from cfngen.deploy.messages import Event
+        from cfngen.deploy.watching.progress import Progress
+
+        if self._target.json:
+            # Programs have a clock of their own: they are told only what CloudFormation has said anew.
+            if not isinstance(message, Progress) or message.fresh:
+                emit(message)
+        elif isinstance(message, (Event, Progress)):
+            self._screen().show(message)
+        else:
+            self.close()
+            self._show(message)
+
+    def _show(self, message: Message) -> None:
+        from cfngen.cli.render import diagnosis, plan, validation
+        from cfngen.deploy.inspection.validation import Validation, ValidationChange
+        from cfngen.deploy.messages import Finished
+        from cfngen.deploy.preview.plan import Plan
+        from cfngen.deploy.watching.diagnosis import Diagnosis
+
+        if isinstance(message, Plan):
+            click.echo("\n".join(plan.lines(message)))
+        elif isinstance(message, Diagnosis):
+            click.echo("\n".join(diagnosis.lines(message)))
+        elif isinstance(message, Finished):
+            click.echo("\n".join(_summary(message)))
+        elif isinstance(message, Validation):
+            click.echo("\n".join(validation.result(message)))
+        elif isinstance(message, ValidationChange):
+            click.echo("\n".join(validation.change(message)), err=True)
+        else:
+            self._target.report(message)
+
+    def waiting(self, consent: Consent) -> Waiting:
+        """Return what a wait needs: this screen, the questions to the user, and the one after Ctrl-C."""
+        from cfngen.deploy.recovery import Waiting
+
+        def ask(question: Question) -> bool:
+            self.close()
+            return consent(question)
+
+        return Waiting(self.report, ask, self.interrupted)
+
+    def interrupted(self) -> Choice:
+        """Ask what to do after Ctrl-C; another one, and nobody to ask, mean to leave."""
+        from cfngen.deploy.watching.watch import Choice
+
+        self.close()
+        if not sys.stdin or not sys.stdin.isatty():
+            return Choice.DETACH
+        click.echo("\nCloudFormation goes on whether cfngen watches or not.", err=True)
+        choices = {"w": Choice.WAIT, "d": Choice.DETACH, "c": Choice.CANCEL}
+        try:
+            letter = click.prompt(
+                "Go on (w)atching, (d)etach and leave it alone, or (c)ancel it",
+                type=click.Choice(tuple(choices)),
+                default="w",
+                show_choices=False,
+                err=True,
+            )
+        except click.Abort:
+            return Choice.DETACH
+        return choices[letter]
+
+    def close(self) -> None:
+        """Leave what is drawn where it is, and go on below it."""
+        if self._live is not None:
+            self._live.close()
+            self._live = None
+
+    def _screen(self) -> LiveScreen:
+        if self._live is None:
+            from cfngen.cli.render.live import LiveScreen
+
+            terminal = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+            self._live = LiveScreen(
+                lambda text: click.echo(text, err=True, nl=False, color=terminal or None),
+                size=shutil.get_terminal_size if terminal else None,
+                clock=self._account.clock,
+            )
+        return self._live
+
+
+def _summary(finished: Finished) -> list[str]:
+    """The last words of a command: how it ended, and what to do next."""
+    name = finished.stack
+    option = f" --stack-name {name}"
+    if finished.goes_on:
+        return [f"{name}: {finished.status}; it goes on without cfngen.", f"cfngen watch{option}   attaches again."]
+    if finished.action == "none":
+        return [click.style(f"{name} is up to date: nothing was changed.", fg="green")]
+    from cfngen.cli.render.durations import duration
+
+    took = duration(finished.seconds)
+    if not finished.succeeded:
+        return [click.style(f"{name}: {finished.status or 'deleted'} after {took}.", fg="red", bold=True)]
+    lines = [click.style(f"{name}: {finished.status} after {took}.", fg="green", bold=True)]
+    if endpoint := finished.outputs.get("ApiEndpoint"):
+        lines += [
+            f"Kubernetes API: {endpoint}",
+            "",
+            "Next: cfngen validate cluster --wait 10m",
+            "      cfngen kubeconfig && kubectl get nodes",
+        ]
+    return lines

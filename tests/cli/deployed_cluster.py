@@ -1,0 +1,50 @@
+"""A deployed cluster for the tests of commands that look at one, and the way there."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+for beside in ("aws", "deploy"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / beside))
+
+from deployed import STACK, Place, place  # noqa: E402
+from shell import Ran, Shell  # noqa: E402 (after the path)
+
+from cfngen.cli.target import Target  # noqa: E402
+
+__all__ = ["Command", "Place", "Ran", "Shell", "commanding", "created", "place"]
+Command = Callable[..., Ran]
+
+
+@functools.cache
+def session() -> Any:
+    """One session for all commands: each new one reads the models of all services again."""
+    return boto3.Session("AKIAOPERATOROPERATOR", "secret")
+
+
+@contextlib.contextmanager
+def created() -> Iterator[Place]:
+    """The default cluster, as nested stacks."""
+    with place() as made:
+        made.create()
+        yield made
+
+
+def commanding(where: Place, cfngen: Shell, patch: pytest.MonkeyPatch) -> Command:
+    """Return what runs a command of cfngen on the cluster, by its clock, where its API listens on this machine."""
+    patch.setattr("cfngen.deploy.clock.SystemClock", lambda: where.clock)
+    patch.setattr(Target, "kubernetes_override", lambda self, endpoint: where.override(endpoint))
+    patch.setattr(Target, "_session", lambda self: session())
+
+    def run(name: str, *arguments: str, stack: str = STACK, **environ: str) -> Ran:
+        return cfngen(name, *arguments, "--defaults", "--stack-name", stack, **environ)
+
+    return run

@@ -1,0 +1,149 @@
+"""`cfngen delete` as somebody at a keyboard, and a program, see it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+for beside in ("aws", "deploy"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / beside))
+
+import made_by_kubernetes as made  # noqa: E402 (after the path)
+from cloud import Cloud, default_cloud  # noqa: E402
+from clusters import resources  # noqa: E402
+
+from cfngen.deploy.account import connect  # noqa: E402
+
+REGION = "us-west-2"
+Shell = Callable[..., Any]  # as in conftest.py, of which a run of all tests has several
+KEYS = {"AWS_ACCESS_KEY_ID": "AKIAOPERATOROPERATOR", "AWS_SECRET_ACCESS_KEY": "secret"}
+
+
+@pytest.fixture
+def cloud(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
+    with default_cloud() as opened:
+        monkeypatch.setattr("cfngen.deploy.clock.SystemClock", lambda: opened.clock)
+        yield opened
+
+
+@pytest.fixture
+def cluster(cloud: Cloud) -> Any:
+    stack = cloud.account.create("cluster", name="kubernetes")
+    stack.tags["cfngen:cluster"] = "kubernetes"
+    return stack
+
+
+def place_of(cloud: Cloud, stack: Any) -> made.Place:
+    found = resources(stack)
+    ids = [found[each].physical_id for each in ("Vpc", "SubnetA", "NodeSecurityGroup")]
+    return made.Place(connect(cloud.session, REGION, clock=cloud.clock), *ids)
+
+
+def deleted(cfngen: Shell, *arguments: str) -> Any:
+    return cfngen("delete", "--defaults", "--no-drain", *arguments, **KEYS)
+
+
+def test_a_dry_run_shows_everything_and_changes_nothing(cloud: Cloud, cluster: Any, cfngen: Shell) -> None:
+    place = place_of(cloud, cluster)
+    balancer = made.classic(place, "kubernetes")
+    volume = made.volume(place.account, made.claimed("kubernetes"), size=100)
+    ran = deleted(cfngen, "--dry-run")
+    assert ran.code == 0, ran.err
+    secret = resources(cluster)["CaSecret"].physical_id
+    for text in (
+        "stack kubernetes (CREATE_COMPLETE)",
+        "5   instances",
+        balancer.name,
+        "default/web",
+        volume,
+        "claim shop/data-db-0: data of a claim; --delete-volumes deletes it; EBS volume of 100 GiB",
+        f"aws secretsmanager get-secret-value --region us-west-2 --secret-id {secret}",
+        "KMS deletes it after a waiting period",
+    ):
+        assert text in ran.out
+    assert cluster.status == "CREATE_COMPLETE"
+    assert made.balancer_names(place.account) == {balancer.name}
+
+
+def test_yes_deletes_and_says_what_stays(cloud: Cloud, cluster: Any, cfngen: Shell) -> None:
+    place = place_of(cloud, cluster)
+    balancer = made.classic(place, "kubernetes")
+    ran = deleted(cfngen, "--yes")
+    assert ran.code == 0, ran.err
+    assert cluster.status == "DELETE_COMPLETE"
+    assert f"load balancer {balancer.name}" in ran.err
+    assert "kubernetes is deleted, after" in ran.out
+    volume = [{"Name": "volume-id", "Values": [resources(cluster)["MasterAVolume"].physical_id]}]
+    [snapshot] = place.ec2.describe_snapshots(OwnerIds=["self"], Filters=volume)["Snapshots"]
+    assert f"aws ec2 delete-snapshot --snapshot-id {snapshot['SnapshotId']}" in ran.out
+    for kind in ("roles", "instance profiles", "DHCP options", "Elastic IPs", "secrets"):
+        assert any(line.split() and line.strip().startswith(kind) and "gone" in line for line in ran.out.splitlines())
+
+
+def test_without_consent_nothing_happens(cloud: Cloud, cluster: Any, cfngen: Shell) -> None:
+    ran = deleted(cfngen)
+    assert ran.code == 1
+    assert "consent is needed" in ran.err
+    assert cluster.status == "CREATE_COMPLETE"
+
+
+def test_a_program_reads_json_lines(cloud: Cloud, cluster: Any, cfngen: Shell) -> None:
+    ran = deleted(cfngen, "--yes", "--output", "json")
+    assert ran.code == 0, ran.err
+    lines = [json.loads(line) for line in ran.out.splitlines()]
+    assert (lines[0]["type"], lines[-1]["type"]) == ("survey", "deleted")
+    assert lines[0]["stays"][0]["kind"] == "snapshot"
+    last = lines[-1]
+    assert (last["succeeded"], last["goesOn"], last["leftovers"]) == (True, False, [])
+    assert [each["kind"] for each in last["retained"]] == ["snapshot", "KMS key"]
+
+
+def test_what_cannot_be_deleted_is_named_and_the_next_run_goes_on(cloud: Cloud, cluster: Any, cfngen: Shell) -> None:
+    cloud.engine.fail("Vpc", "it has a dependency that nobody knows", during="DELETE", times=3)
+    ran = deleted(cfngen, "--yes")
+    assert ran.code == 1
+    assert "try 3 of 3" in ran.err
+    assert "it has a dependency that nobody knows" in ran.err
+    assert "kubernetes: DELETE_FAILED, after" in ran.out
+    assert "AWS::EC2::VPC vpc-" in ran.out
+    assert "aws ec2 delete-vpc --vpc-id vpc-" in ran.out
+    again = deleted(cfngen, "--yes")
+    assert again.code == 0, again.err
+    assert cluster.status == "DELETE_COMPLETE"
+
+
+def test_leaving_behind_is_a_wish_of_its_own(cloud: Cloud, cluster: Any, cfngen: Shell) -> None:
+    cloud.engine.fail("Vpc", "it has a dependency that nobody knows", during="DELETE", times=4)
+    ran = deleted(cfngen, "--yes", "--leave-behind")
+    assert ran.code == 0, ran.err
+    assert cluster.status == "DELETE_COMPLETE"
+    vpc = resources(cluster)["Vpc"].physical_id
+    assert f"AWS::EC2::VPC {vpc}" in ran.out
+    assert f"left: {vpc}" in ran.out
+
+
+def test_detaching_leaves_the_rest_to_cloudformation(cloud: Cloud, cluster: Any, cfngen: Shell) -> None:
+    cloud.engine.durations["AWS::AutoScaling::AutoScalingGroup"] = 300
+    ran = deleted(cfngen, "--yes", "--detach")
+    assert ran.code == 6, ran.err
+    assert cluster.status == "DELETE_IN_PROGRESS"
+    assert "it goes on without cfngen" in ran.out
+    again = deleted(cfngen, "--yes")
+    assert again.code == 0, again.err
+    assert cluster.status == "DELETE_COMPLETE"
+
+
+def test_nothing_to_delete_is_no_failure(cloud: Cloud, cfngen: Shell) -> None:
+    ran = deleted(cfngen)
+    assert (ran.code, "there is nothing of the cluster kubernetes to delete." in ran.out) == (0, True), ran.err
+
+
+def test_detached_and_thorough_exclude_each_other(cfngen: Shell) -> None:
+    ran = cfngen("delete", "--defaults", "--detach", "--delete-volumes")
+    assert ran.code == 64
+    assert "--detach leaves before volumes" in ran.err

@@ -1,0 +1,176 @@
+"""`cfngen plan`, `deploy`, `watch`, `events` and `rollback`: what a person and a program see, and the exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from deployed_cluster import Command, Place, Ran, Shell, commanding, place
+from json_lines import lines
+
+ALLOWED = ("--parameter", "ApiAllowedCidr=203.0.113.7/32")
+LARGER = ("--set", "nodeGroups[0].instanceType=m5.large")
+NODES = "NodeGroupNodesAutoScalingGroup"
+
+
+@pytest.fixture(scope="module")
+def where() -> Iterator[Place]:
+    """An account for all tests of this module, which deploy a stack of their own each."""
+    with place() as made:
+        yield made
+
+
+@pytest.fixture
+def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command:
+    return commanding(where, cfngen, monkeypatch)
+
+
+def deployed(run: Command, stack: str) -> Ran:
+    return run("deploy", *ALLOWED, "--yes", stack=stack)
+
+
+def test_from_the_plan_to_no_change(run: Command) -> None:
+    planned = run("plan", *ALLOWED, stack="life")
+    assert planned.code == 4
+    assert "New cluster in the stack life" in planned.out
+    assert "Plan: 35 to add in 7 stacks." in planned.out
+
+    created = deployed(run, "life")
+    assert created.code == 0, created.err
+    assert "life: CREATE_COMPLETE after" in created.out
+    assert "Kubernetes API: https://" in created.out
+    assert "stack MasterStack" in created.err
+    assert created.out.endswith("The cluster is valid.\n")
+
+    again = deployed(run, "life")
+    assert (again.code, again.out.splitlines()[-1]) == (0, "life is up to date: nothing was changed.")
+    assert run("plan", stack="life").code == 0
+
+    events = run("events", stack="life")
+    assert "MasterStack/MasterAAutoScalingGroup" in events.out
+    assert len(run("events", "--verbose", stack="life").out) > len(events.out)
+    assert run("events", "--failures", stack="life").code == 0
+
+    moved = run("plan", "--set", "controlPlane.addresses=[172.20.0.50]", stack="life")
+    assert moved.code == 5
+    assert "DANGER" in moved.out
+    refused = run("deploy", "--yes", "--set", "controlPlane.addresses=[172.20.0.50]", stack="life")
+    assert refused.code == 1
+    assert "--yes --allow-danger" in refused.err
+
+
+def test_a_program_reads_a_deployment(run: Command) -> None:
+    told = lines(run("deploy", *ALLOWED, "--yes", "--output", "json", stack="read").out)
+    results = [each for each in told if each["type"] in ("plan", "finished", "validation")]
+    assert [each["type"] for each in results] == ["plan", "finished", "validation"]
+    assert (results[1]["status"], results[2]["valid"]) == ("CREATE_COMPLETE", True)
+    assert {each["resourceType"] for each in told if each["type"] == "event"} >= {"AWS::EC2::VPC"}
+
+
+def test_a_cluster_that_does_not_work_is_an_exit_code_of_its_own(run: Command, where: Place) -> None:
+    named = ("--yes", "--set", "name=sick")
+    assert run("deploy", *ALLOWED, *named, stack="sick").code == 0
+    where.world.cluster("sick").state.add_pod("coredns-broken")
+    ran = run("deploy", *named, "--set", "nodeGroups[0].maxSize=5", stack="sick")
+    assert ran.code == 2
+    assert "coredns-broken" in ran.out
+    assert run("deploy", *named, "--no-verify", "--set", "nodeGroups[0].maxSize=6", stack="sick").code == 0
+
+
+def test_an_api_that_cannot_be_reached_from_here_is_only_told(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cfngen.cli.target.Target.kubernetes_override", lambda self, endpoint: "https://127.0.0.1:9")
+    ran = deployed(run, "hidden")
+    assert ran.code == 0
+    assert "whether the cluster works is not known" in ran.err
+
+
+def test_nobody_to_ask_is_said_before_anything_is_created(run: Command, where: Place) -> None:
+    ran = run("deploy", *ALLOWED, stack="nobody")
+    assert ran.code == 1
+    assert "standard input is not a terminal: Deploy nobody?" in ran.err
+    assert "--yes" in ran.err
+    assert not [
+        each for each in where.world.cloud.stacks() if each.name == "nobody" and each.status != "DELETE_COMPLETE"
+    ]
+
+
+def test_a_failed_update_says_why_and_what_to_do(run: Command, where: Place) -> None:
+    assert deployed(run, "fails").code == 0
+    where.world.machines.fail(NODES, "downloads", "no route to dl.k8s.io", times=1)
+    failed = run("deploy", "--yes", "--on-failure", "keep", *LARGER, stack="fails")
+    assert failed.code == 1
+    assert "no route to dl.k8s.io" in failed.out
+    assert "cfngen rollback --stack-name fails" in failed.out
+    causes = lines(run("events", "--failures", "--output", "json", stack="fails").out)
+    assert [each["cause"]["event"]["logicalId"] for each in causes] == [NODES]
+
+    back = run("rollback", "--yes", stack="fails")
+    assert back.code == 0, back.err
+    assert "fails: UPDATE_ROLLBACK_COMPLETE after" in back.out
+    nothing = run("rollback", "--yes", stack="fails")
+    assert nothing.code == 1
+    assert "from which nothing is rolled back" in nothing.err
+
+
+def test_watch_attaches_to_what_is_under_way(run: Command, where: Place) -> None:
+    where.served.faults.after("DescribeStackEvents", interrupt, nth=3)
+    left = deployed(run, "watched")
+    assert left.code == 6
+    assert "cfngen watch --stack-name watched" in left.out
+    busy = deployed(run, "watched")
+    assert busy.code == 6
+    assert "another operation is under way" in busy.err
+    ran = run("watch", stack="watched")
+    assert (ran.code, "watched: CREATE_COMPLETE after" in ran.out) == (0, True)
+
+
+@pytest.mark.parametrize("command", ["watch", "events", "rollback"])
+def test_a_stack_that_is_not_there_is_named(run: Command, command: str) -> None:
+    ran = run(command, stack="missing")
+    assert ran.code == 1
+    assert "there is no stack missing in us-west-2" in ran.err
+
+
+def test_a_stack_of_another_cluster_is_not_touched(run: Command) -> None:
+    assert deployed(run, "mine").code == 0
+    ran = run("deploy", "--yes", "--set", "name=other", stack="mine")
+    assert ran.code == 1
+    assert "the stack mine belongs to the cluster kubernetes, not to other" in ran.err
+
+
+@pytest.mark.parametrize("name", ["1st", "a_b", "x" * 91, "ü"])
+def test_names_that_cloudformation_or_instances_cannot_use_are_refused(run: Command, name: str) -> None:
+    ran = run("plan", *ALLOWED, stack=name)
+    assert ran.code == 1
+    assert "is no name for the stack" in ran.err
+
+
+def test_parameters_come_from_flags_and_files(run: Command, directory) -> None:
+    (directory / "values.yaml").write_text("ApiAllowedCidr: 203.0.113.7/32\nNodeGroupNodesMaxSize: 9\n")
+    told = lines(run("plan", "--parameter-file", "values.yaml", "-o", "json", stack="file").out)
+    assert told[-1]["type"] == "plan"
+    wrong = run("plan", "--parameter", "ApiAllowedCdir=1.2.3.4/32", stack="file")
+    assert wrong.code == 1
+    assert "ApiAllowedCidr" in wrong.err
+    twice = run("plan", "-p", "A=1", "-p", "A=2", stack="file")
+    assert (twice.code, "A is given twice" in twice.err) == (64, True)
+
+
+def test_the_wrong_account_is_refused_before_anything_else(run: Command) -> None:
+    ran = run("deploy", "--yes", "--account", "999999999999", *ALLOWED, stack="account")
+    assert ran.code == 1
+    assert "not of 999999999999" in ran.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["plan", "deploy", "watch", "events", "status", "validate", "kubeconfig", "rollback", "delete", "sandbox"],
+)
+def test_every_help_has_examples(cfngen: Shell, command: str) -> None:
+    ran = cfngen(command, "--help")
+    assert ran.code == 0
+    assert "Examples:" in ran.out
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,76 @@
+"""JSON output: what is printed is what docs/json.schema.json says, and the pages are those of the code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from deployed_cluster import Command, Place, Shell, commanding, created
+from json_lines import lines
+
+from cfngen.cli import json_reference
+from cfngen.cli.json_output import camel, plain
+from cfngen.deploy.messages import Step
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def where() -> Iterator[Place]:
+    with created() as made:
+        yield made
+
+
+@pytest.fixture
+def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command:
+    return commanding(where, cfngen, monkeypatch)
+
+
+def test_the_schema_and_its_page_are_those_of_the_code() -> None:
+    assert json.loads((DOCS / "json.schema.json").read_text()) == json_reference.schema(), "run `make docs`"
+    assert (DOCS / "json.md").read_text() == json_reference.page(), "run `make docs`"
+
+
+def test_every_attribute_is_described() -> None:
+    bare = [
+        f"{name}.{key}"
+        for name, definition in json_reference.schema()["$defs"].items()
+        for key, each in definition.get("properties", {}).items()
+        if key != "type" and not each.get("description")
+    ]
+    assert bare == []
+
+
+def test_types_are_told_apart_by_their_type() -> None:
+    kinds = [each.kind for each in json_reference.classes()]
+    assert all(kinds)
+    assert len(set(kinds)) == len(kinds)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("status",), ("validate", "cluster"), ("events",), ("events", "--failures"), ("delete", "--dry-run")],
+    ids=" ".join,
+)
+def test_commands_print_what_the_schema_says(run: Command, command: tuple[str, ...]) -> None:
+    ran = run(*command, "--output", "json")
+    printed = {each["type"] for each in lines(ran.out)}
+    assert printed
+    assert printed <= {each.kind for each in classes_of(command)}
+
+
+def classes_of(command: tuple[str, ...]) -> list[type]:
+    asked = " ".join(("cfngen", *command)).removesuffix(" --dry-run")
+    return [json_reference.of(name) for name in json_reference.PRINTED[asked]]
+
+
+def test_keys_are_in_camel_case() -> None:
+    assert camel("stack_name") == "stackName"
+    assert plain(Step("uploading")) == {"type": "step", "text": "uploading"}
+
+
+def test_what_has_no_form_in_json_is_refused() -> None:
+    with pytest.raises(TypeError, match="object has no form"):
+        plain(object())

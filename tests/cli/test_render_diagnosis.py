@@ -1,0 +1,121 @@
+"""Why an operation failed, as text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+
+import click
+
+from cfngen.cli.render.diagnosis import lines
+from cfngen.deploy.messages import Event
+from cfngen.deploy.watching.console_output import InstanceWords
+from cfngen.deploy.watching.diagnosis import Cause, Diagnosis, NextStep
+
+NOON = datetime(2026, 9, 1, 12, 4, 5, tzinfo=timezone.utc)
+GROUP = "AWS::AutoScaling::AutoScalingGroup"
+EVENT = Event(
+    "1",
+    NOON,
+    "k8s-NodeGroupNodesStack-1",
+    ("NodeGroupNodesStack",),
+    "NodeGroupNodesAutoScalingGroup",
+    "k8s-NodeGroupNodes-1",
+    GROUP,
+    "CREATE_FAILED",
+    "Failed to receive 2 resource signal(s) within the specified duration",
+)
+SAID = InstanceWords(
+    "i-1",
+    "terminated",
+    ("[1/3] identity: i-1 (0.1 s)", "[2/3] join FAILED after 120.0 s: no secret. What to do: look at the master"),
+    failed=True,
+)
+FETCH = "aws ec2 get-console-output --region us-west-2 --output text --latest --instance-id i-2"
+CAUSE = Cause(
+    EVENT,
+    "2 of the group's instances did not report in time that they work",
+    "look at the masters first.",
+    instances=(
+        SAID,
+        InstanceWords("i-2", "running", note="its console is empty", fetch=FETCH),
+        InstanceWords("i-3", "running", note="its console is empty", fetch=FETCH.replace("i-2", "i-3")),
+    ),
+)
+STEPS = (
+    NextStep("cfngen deploy --stack-name k8s", "tries again"),
+    NextStep("cfngen delete --stack-name k8s", "ends it"),
+)
+DIAGNOSIS = Diagnosis("k8s", "arn", "ROLLBACK_COMPLETE", "create", CAUSE, next_steps=STEPS)
+
+
+def plain(diagnosis: Diagnosis, width: int = 120) -> list[str]:
+    return [click.unstyle(line) for line in lines(diagnosis, width)]
+
+
+def test_the_cause_what_it_means_who_saw_it_and_what_to_type():
+    assert plain(DIAGNOSIS) == [
+        "creating k8s failed (ROLLBACK_COMPLETE)",
+        "",
+        "  ✗ NodeGroupNodesStack/NodeGroupNodesAutoScalingGroup (node group nodes) CREATE_FAILED at 12:04:05Z",
+        "      Failed to receive 2 resource signal(s) within the specified duration",
+        "    means: 2 of the group's instances did not report in time that they work",
+        "    i-1 (terminated) said last:",
+        "      | [1/3] identity: i-1 (0.1 s)",
+        "      | [2/3] join FAILED after 120.0 s: no secret. What to do: look at the master",
+        "    i-2, i-3 (running):",
+        "      its console is empty",
+        f"      {FETCH}",
+        "    do: look at the masters first.",
+        "",
+        "next:",
+        "  cfngen deploy --stack-name k8s  tries again",
+        "  cfngen delete --stack-name k8s  ends it",
+    ]
+
+
+def test_the_line_on_which_the_boot_failed_is_red():
+    assert click.style(f"      | {SAID.words[1]}", fg="red") in lines(DIAGNOSIS, 120)
+
+
+def test_narrow_terminals_tear_no_command():
+    told = plain(DIAGNOSIS, 60)
+    assert f"      {FETCH}" in told
+    said = " ".join(line.removeprefix("      | ") for line in told if line.startswith("      | "))
+    assert said == " ".join(SAID.words)
+    assert all(len(line) < 60 for line in told if line.startswith("      | "))
+
+
+def test_further_failures_and_those_of_the_way_back():
+    other = replace(EVENT, path=("DiskStack",), logical_id="Disk", type="AWS::EC2::Volume", reason="no disks today")
+    stuck = replace(other, status="DELETE_FAILED", reason="DependencyViolation")
+    told = plain(
+        replace(
+            DIAGNOSIS,
+            others=(Cause(other, hint="wait"),),
+            undoing=(Cause(stuck, occupants=("eni-1 (ELB x)",), notes=("nobody knows",)),),
+        )
+    )
+    assert "failed as well, by themselves:" in told
+    assert "  ✗ DiskStack/Disk (disk) CREATE_FAILED at 12:04:05Z" in told
+    assert "failed while it was taken back:" in told
+    assert "    still in use by:" in told
+    assert "      eni-1 (ELB x)" in told
+    assert "    unknown: nobody knows" in told
+
+
+def test_a_launch_that_failed_is_told_in_auto_scalings_words():
+    told = plain(
+        replace(DIAGNOSIS, cause=replace(CAUSE, launches=("We do not have sufficient capacity",), instances=()))
+    )
+    assert "      Auto Scaling: We do not have sufficient capacity" in told
+
+
+def test_a_cancelled_operation_and_one_that_did_not_fail():
+    cancelled = Diagnosis("k8s", "arn", "UPDATE_ROLLBACK_COMPLETE", "update", cancelled=True)
+    assert plain(cancelled) == [
+        "updating k8s was cancelled (UPDATE_ROLLBACK_COMPLETE); nothing failed by itself",
+    ]
+    assert plain(Diagnosis("k8s", "arn", "CREATE_COMPLETE", "create")) == [
+        "no failure is known of creating k8s (CREATE_COMPLETE)",
+    ]

@@ -1,0 +1,246 @@
+"""How a plan reads on a terminal."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from cfngen.cli.render.plan import flow, lines, shortened
+from cfngen.deploy.limits.quotas import Quota
+from cfngen.deploy.preview.plan import (
+    Change,
+    Cost,
+    Counts,
+    Creation,
+    Danger,
+    Item,
+    Meaning,
+    Plan,
+    PropertyChange,
+    Replacement,
+    StackPlan,
+)
+
+ADDRESS = Meaning("API address changes: kubeconfigs and nodes stop reaching it", Danger.DANGEROUS)
+ROLLS = Meaning("node group `gpu`: its instances are replaced one at a time", Danger.DISRUPTIVE)
+INTERFACE = Change(
+    "MasterANetworkInterface",
+    "eni-0123",
+    "AWS::EC2::NetworkInterface",
+    "update",
+    Replacement.WILL,
+    "delete",
+    (
+        PropertyChange(
+            "/Properties/PrivateIpAddress",
+            "172.20.0.9",
+            "172.20.0.10",
+            replaces=Replacement.WILL,
+            cause="parameter MasterAAddress",
+        ),
+    ),
+    ADDRESS,
+    Danger.DANGEROUS,
+)
+GROUP = Change(
+    "NodeGroupGpuAutoScalingGroup",
+    "kubernetes-gpu",
+    "AWS::AutoScaling::AutoScalingGroup",
+    "update",
+    properties=(PropertyChange("/Properties/LaunchTemplate/Version", note="the new version of its launch template"),),
+    meaning=ROLLS,
+    danger=Danger.DISRUPTIVE,
+)
+
+
+def update(*stacks: StackPlan, **more: object) -> Plan:
+    dangers = [each.danger for each in stacks] or [Danger.NONE]
+    worst = max(dangers, key=lambda each: each.rank)
+    usual = {"change_set_id": "arn:change-set", "stacks": stacks, "danger": worst}
+    return Plan("kubernetes", "arn:stack", "update", **{**usual, **more})
+
+
+def text(plan: Plan, width: int = 100) -> list[str]:
+    return [click.unstyle(line) for line in lines(plan, width=width)]
+
+
+def stack(
+    *changes: Change, name: str = "MasterStack", action: str = "update", meaning: Meaning | None = None
+) -> StackPlan:
+    return StackPlan((name,), f"kubernetes-{name}", action, changes, meaning)
+
+
+def test_a_plan_is_a_tree_with_danger_at_its_end():
+    plan = update(stack(INTERFACE), stack(GROUP, name="NodeGroupGpuStack"), counts=Counts(update=1, replace=1))
+    assert text(plan) == [
+        "Update of the stack kubernetes",
+        "",
+        "MasterStack",
+        "  ±  MasterANetworkInterface AWS::EC2::NetworkInterface eni-0123 will be replaced; the old one is",
+        "       deleted",
+        "     PrivateIpAddress: 172.20.0.9 -> 172.20.0.10 (makes a new resource, parameter MasterAAddress)",
+        "     => API address changes: kubeconfigs and nodes stop reaching it",
+        "",
+        "NodeGroupGpuStack",
+        "  ~  NodeGroupGpuAutoScalingGroup AWS::AutoScaling::AutoScalingGroup kubernetes-gpu",
+        "     LaunchTemplate.Version: the new version of its launch template",
+        "     => node group `gpu`: its instances are replaced one at a time",
+        "",
+        "Plan: 1 to replace, 1 to update.",
+        "",
+        "Interrupts what runs, or who can reach it:",
+        "  ! node group `gpu`: its instances are replaced one at a time",
+        "",
+        "DANGER: data, addresses or the cluster may be lost:",
+        "  ! API address changes: kubeconfigs and nodes stop reaching it",
+    ]
+
+
+def test_will_and_might_be_replaced_are_told_apart_without_colour():
+    might = Change("Thing", "", "AWS::X::Y", "update", Replacement.MIGHT, "snapshot")
+    [line] = [each for each in text(update(stack(might))) if "Thing" in each]
+    assert line == "  ±? Thing AWS::X::Y might be replaced; the old one would be kept as a snapshot only"
+
+
+def test_stacks_that_come_and_go_say_so():
+    new = stack(
+        Change("A", "", "AWS::X::Y", "add"),
+        action="create",
+        meaning=Meaning("new node group `gpu`: 2 nodes of t3.large"),
+    )
+    gone = stack(Change("B", "b-1", "AWS::X::Y", "remove", policy="retain"), name="OldStack", action="delete")
+    assert text(update(new, gone, counts=Counts(add=1, remove=1)))[2:10] == [
+        "+ MasterStack new stack",
+        "  => new node group `gpu`: 2 nodes of t3.large",
+        "  +  A AWS::X::Y is added",
+        "",
+        "- OldStack stack is removed with everything in it",
+        "  -  B AWS::X::Y b-1 is removed and kept",
+        "",
+        "Plan: 1 to remove, 1 to add.",
+    ]
+
+
+def test_danger_without_words_of_its_own_is_listed_all_the_same():
+    bucket = Change("Backups", "backups", "AWS::S3::Bucket", "remove", danger=Danger.DANGEROUS)
+    assert text(update(stack(bucket)))[-1] == "  ! Backups (AWS::S3::Bucket) is removed"
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (PropertyChange("/Properties/A/0/B", "1", "2"), "A.0.B: 1 -> 2"),
+        (PropertyChange("/Properties/A", None, "2"), "A: (none) -> 2"),
+        (PropertyChange("/Properties/A", "1", None), "A: 1 -> (none)"),
+        (PropertyChange("/Properties/A", "", "2"), 'A: "" -> 2'),
+        (
+            PropertyChange("/Properties/A", "1", None, known=False, certain=False, cause="parameter P"),
+            "A: 1 -> (not known yet) (might change, parameter P)",
+        ),
+        (PropertyChange("/Properties/A", known=False), "A: changes"),
+        (PropertyChange("/Properties/Password", sensitive=True), "Password: changes; secret, and not shown"),
+        (PropertyChange("/UpdatePolicy", known=False), "UpdatePolicy: changes"),
+    ],
+)
+def test_properties(change, line):
+    thing = Change("Thing", "", "AWS::X::Y", "update", properties=(change,))
+    assert f"     {line}" in text(update(stack(thing)))
+
+
+def test_long_values_are_cut_around_the_difference():
+    before, after = shortened("a" * 200 + "old" + "z" * 200, "a" * 200 + "new" + "z" * 200, 40)
+    assert "old" in before
+    assert "new" in after
+    assert before.startswith("…a")
+    assert before.endswith("z…")
+    assert max(len(before), len(after)) <= 42
+
+
+def test_values_of_several_lines_take_one():
+    assert shortened("a\n  b", "a c", 80) == ("a b", "a c")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_no_line_is_wider_than_the_terminal(width):
+    policy = PropertyChange(
+        "/Properties/Policies/0/PolicyDocument", '{"Statement": "' + "x" * 300, '{"Statement": "y"}'
+    )
+    thing = Change("AResourceWithALongNameOfItsOwn", "id", "AWS::IAM::Role", "update", properties=(policy,))
+    plan = update(stack(INTERFACE, thing, GROUP), counts=Counts(update=2, replace=1), express=True)
+    assert max(map(len, text(plan, width))) <= width
+
+
+def test_nothing_to_do_is_one_line():
+    plan = Plan("kubernetes", "arn:stack", "update")
+    assert text(plan) == ["No changes: the stack kubernetes is as it is wanted."]
+
+
+def test_templates_alone_are_a_change_of_no_resource():
+    said = text(update(templates_only=True))
+    assert "No resource changes; only descriptions, outputs or metadata of the templates do." in said
+
+
+def test_what_cloudformation_would_refuse_is_the_last_thing_said():
+    said = " ".join(text(update(stack(INTERFACE), express=True)))
+    assert said.endswith(
+        "Cannot be carried out like this: MasterANetworkInterface may be replaced, and CloudFormation replaces nothing "
+        "in express mode."
+    )
+
+
+def test_a_new_cluster_is_a_list_of_what_there_will_be():
+    creation = Creation(
+        (Item(1, "master", "t3.medium"), Item(4, "node", "t3.small, group nodes"), Item(1, "VPC"), Item(2, "subnet")),
+        (Cost(5, "instance", "t3.small", "all"), Cost(168, "GiB", "gp3 volumes"), Cost(1, "address", "public IPv4")),
+    )
+    quotas = (
+        Quota("VPCs per Region", 1, 4, 5, True),
+        Quota("Elastic IPs", 1, 5, 5, False, "ask for more in Service Quotas"),
+        Quota("vCPUs", 10, None, None, None, "not allowed to ask"),
+    )
+    plan = Plan(
+        "kubernetes",
+        "arn:stack",
+        "create",
+        "arn:change-set",
+        stacks=(stack(Change("Vpc", "", "AWS::EC2::VPC", "add"), name="VpcStack", action="create"),),
+        counts=Counts(add=1),
+        creation=creation,
+        quotas=quotas,
+        on_failure="DELETE",
+    )
+    assert text(plan) == [
+        "New cluster in the stack kubernetes",
+        "  1  master   t3.medium",
+        "  4  nodes    t3.small, group nodes",
+        "  1  VPC",
+        "  2  subnets",
+        "",
+        "Stacks",
+        "  VpcStack  1 resource",
+        "",
+        "Costs money for as long as it exists",
+        "    5  instances  t3.small     all",
+        "  168  GiB        gp3 volumes",
+        "    1  address    public IPv4",
+        "  Traffic, requests and snapshots come with use; AWS's price list says how much.",
+        "",
+        "Quotas of the account",
+        "  VPCs per Region: 1 needed, 4 in use, 5 allowed: enough",
+        "  Elastic IPs: 1 needed, 5 in use, 5 allowed: NOT ENOUGH",
+        "      ask for more in Service Quotas",
+        "  vCPUs: 10 needed, limit not known: not known",
+        "      not allowed to ask",
+        "",
+        "Plan: 1 to add in 1 stack.",
+        "If it fails, everything that it has made is deleted.",
+        "",
+        "The account's quotas do not suffice:",
+        "  ! Elastic IPs: ask for more in Service Quotas",
+    ]
+
+
+def test_words_keep_their_style_across_lines():
+    styled = list(flow([("one two three", {"fg": "red"})], 8))
+    assert [click.unstyle(line) for line in styled] == ["one two", "three"]
+    assert all(line.startswith("\x1b[31m") and line.endswith("\x1b[0m") for line in styled)

@@ -1,0 +1,143 @@
+"""`cfngen status`: one screen, with what is unknown said to be."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from deployed_cluster import Command, Place, Shell, commanding, created
+
+from cfngen.cli.render.status import screen
+from cfngen.deploy.inspection.cluster_inquiry import read_status
+from cfngen.deploy.inspection.cluster_status import ApiState, Expiry, Unknown
+from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
+
+NODES = "NodeGroupNodesAutoScalingGroup"
+
+
+@pytest.fixture(scope="module")
+def where() -> Iterator[Place]:
+    with created() as made:
+        yield made
+
+
+@pytest.fixture
+def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command:
+    return commanding(where, cfngen, monkeypatch)
+
+
+def under(text: str, heading: str) -> list[str]:
+    """The lines under a heading."""
+    _, _, rest = text.partition(f"\n{heading}\n")
+    return rest.split("\n\n")[0].splitlines()
+
+
+def test_one_screen_says_it_all(run: Command, where: Place) -> None:
+    ran = run("status")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("kubernetes  us-west-2, account 123456789012\n")
+    assert re.search(r"^Stack +k8s  CREATE_COMPLETE for .* \(the last creation succeeded\)$", ran.out, re.MULTILINE)
+    assert "termination protection is off" in ran.out
+    assert re.search(r"^API +https://[0-9.]+  ready$", ran.out, re.MULTILINE)
+    assert "1.36.3 in the cluster file, 1.36.3 running; 5 nodes with 1.36.3" in ran.out
+    header, master = under(ran.out, "Masters")
+    assert header.split()[:5] == ["SLOT", "INSTANCE", "LIFECYCLE", "STATE", "NODE"]
+    [instance] = where.instances("MasterAAutoScalingGroup")
+    assert master.split()[:6] == ["a", instance, "InService", "running", "Ready", "us-west-2a"]
+    assert under(ran.out, "Node groups")[1].split() == ["nodes", "4", "4", "4", "4-4", "t3.medium"]
+    assert "20 GiB gp3" in under(ran.out, "Data volumes")[1]
+    assert [line.split("  ")[1].strip() for line in under(ran.out, "Valid until")] == [
+        "certificate authority",
+        "API server's certificate",
+        "join token",
+    ]
+    assert "unknown" not in ran.out
+    assert "Next:" not in ran.out
+
+
+def test_a_program_gets_the_same(run: Command) -> None:
+    told = json.loads(run("status", "-o", "json").out)
+    assert (told["type"], told["stack"]["status"], told["api"]["version"]) == ("status", "CREATE_COMPLETE", "1.36.3")
+    assert told["nodeGroups"][0]["inService"] == 4
+    assert told["nextCommand"] == ""
+
+
+def test_no_stack_says_what_to_do(run: Command) -> None:
+    ran = run("status", stack="nothing")
+    assert ran.code == 0
+    assert "Stack       nothing does not exist" in ran.out
+    assert ran.out.endswith("Next: cfngen deploy\n")
+
+
+def test_a_missing_permission_is_said_where_it_matters(run: Command, where: Place) -> None:
+    where.served.faults.deny("secretsmanager:GetSecretValue")
+    ran = run("status")
+    where.served.faults.clear()
+    assert ran.code == 0
+    assert "unknown: arn:aws:" in ran.out
+    assert "hint: you need secretsmanager:GetSecretValue" in ran.out
+    assert "unknown" in under(ran.out, "Masters")[1]
+    assert under(ran.out, "Node groups")[1].split()[:4] == ["nodes", "4", "4", "unknown"]
+    assert ran.out.endswith("Next: cfngen validate cluster\n")
+
+
+def test_drift_is_asked_for(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    differences = (Difference("/MaxSize", "4", "9", "NOT_EQUAL"),)
+    group = DriftedResource(
+        "k8s-Nodes", "Group", "asg-1", "AWS::AutoScaling::AutoScalingGroup", "MODIFIED", differences
+    )
+    gone = DriftedResource("k8s-Vpc", "Route", "rtb-1|0.0.0.0/0", "AWS::EC2::Route", "DELETED")
+    found = Drift((group, gone), {"k8s-Iam": "no permission"})
+    monkeypatch.setattr("cfngen.deploy.inspection.drift.detect", lambda account, stacks: found)
+    ran = run("status", "--drift")
+    assert "CloudFormation compares the resources with the templates" in ran.err
+    assert under(ran.out, "Drift") == [
+        "  k8s-Nodes/Group  MODIFIED  asg-1",
+        "    /MaxSize: 9 (template: 4)",
+        "  k8s-Vpc/Route  DELETED  rtb-1|0.0.0.0/0",
+        "  k8s-Iam: unknown: no permission",
+    ]
+    monkeypatch.setattr("cfngen.deploy.inspection.drift.detect", lambda account, stacks: Drift((), {}))
+    assert under(run("status", "--drift").out, "Drift") == ["  none: every resource is as its template says"]
+
+
+def test_what_ends_soon_stands_out(where: Place) -> None:
+    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    now = status.time
+    ends = (
+        Expiry("certificate authority", now + timedelta(days=400)),
+        Expiry("API server's certificate", now + timedelta(days=20)),
+        Expiry("join token", now - timedelta(hours=1)),
+    )
+    lines = screen(replace(status, certificates=ends))
+    assert any(line.endswith("UTC, in 1 year") for line in lines)
+    assert any("\x1b[31m" in line and "in 20 days" in line for line in lines)
+    assert any("\x1b[31m" in line and "UTC, ended" in line for line in lines)
+
+
+def test_what_is_not_well_is_named(where: Place) -> None:
+    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    [master], [group] = status.masters, status.node_groups
+    old = datetime(2024, 1, 1, tzinfo=timezone.utc)
+    ill = replace(
+        status,
+        api=ApiState("1.36.3", ready=False, failing=("etcd",)),
+        masters=(
+            replace(master, ready=False, current=False, image_created=old),
+            replace(master, slot="b", instance=""),
+        ),
+        node_groups=(replace(group, outdated=2),),
+        volumes=Unknown("not allowed"),
+        kubelets=Unknown("no"),
+    )
+    text = "\n".join(screen(ill))
+    assert "not ready (etcd)" in text
+    assert "not Ready" in text
+    assert "2 years old, outdated" in text
+    assert "none" in text
+    assert "not allowed" in text
+    assert "no nodes" in text

@@ -1,0 +1,96 @@
+"""`cfngen validate cluster`: the verdict, its exit code, and what is shown while it waits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from deployed_cluster import Command, Place, Shell, commanding, created
+
+NODES = "NodeGroupNodesAutoScalingGroup"
+
+
+@pytest.fixture(scope="module")
+def where() -> Iterator[Place]:
+    with created() as made:
+        yield made
+
+
+@pytest.fixture
+def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command:
+    return commanding(where, cfngen, monkeypatch)
+
+
+@pytest.fixture
+def ill(where: Place) -> Iterator[str]:
+    """A node that is not Ready."""
+    [node, *_] = where.instances(NODES)
+    where.kubernetes.state.set_ready(node, False, "KubeletNotReady", "no network plugin")
+    yield node
+    where.kubernetes.state.set_ready(node, True)
+
+
+def test_a_valid_cluster_is_shown_with_its_instances(run: Command, where: Place) -> None:
+    ran = run("validate", "cluster")
+    assert (ran.code, ran.err) == (0, "")
+    assert "Cluster kubernetes (stack k8s, Kubernetes 1.36.3)" in ran.out
+    assert ran.out.endswith("The cluster is valid.\n")
+    for node in where.instances(NODES):
+        [line] = [each for each in ran.out.splitlines() if node in each]
+        assert line.split() == [node, "node", "nodes", "us-west-2a", "1.36.3", "Ready"]
+
+
+def test_the_cluster_is_what_there_is_to_validate(run: Command) -> None:
+    assert run("validate").out == run("validate", "cluster").out
+
+
+def test_problems_are_listed_with_hints(run: Command, ill: str) -> None:
+    ran = run("validate", "cluster")
+    assert ran.code == 2
+    assert f"✗ {ill} of node group nodes is not Ready\n  KubeletNotReady: no network plugin\n  hint: " in ran.out
+    assert ran.out.endswith("The cluster is not valid: 1 problem.\n")
+
+
+def test_a_program_gets_the_same(run: Command, ill: str) -> None:
+    ran = run("validate", "cluster", "--output", "json")
+    told = json.loads(ran.out)
+    assert (ran.code, ran.err) == (2, "")
+    assert (told["type"], told["valid"]) == ("validation", False)
+    [problem] = told["problems"]
+    assert (problem["area"], problem["subject"]) == ("node", ill)
+    assert problem["detail"] == "KubeletNotReady: no network plugin"
+    assert sorted(each["ready"] for each in told["members"]) == [False, True, True, True, True]
+
+
+def test_waiting_shows_changes_only(run: Command, ill: str, where: Place) -> None:
+    state = where.kubernetes.state
+    where.clock.meanwhile[where.clock.sleeps + 4] = lambda: state.set_ready(ill, True)
+    ran = run("validate", "cluster", "--wait", "10m")
+    assert ran.code == 0
+    assert [line[9:] for line in ran.err.splitlines()] == [
+        f"✗ {ill} of node group nodes is not Ready",
+        "1 problem; waiting for 10 min more at most",
+    ]
+    assert "The cluster is valid." in ran.out
+
+
+def test_waiting_in_json_is_a_line_for_each_change(run: Command, ill: str, where: Place) -> None:
+    ran = run("validate", "--wait", "30s", "--output", "json")
+    lines = [json.loads(line) for line in ran.out.splitlines()]
+    assert ran.code == 2
+    assert [each["type"] for each in lines] == ["validationChange", "validation"]
+    assert [each["subject"] for each in lines[0]["appeared"]] == [ill]
+
+
+def test_what_cannot_be_found_out_is_no_verdict(run: Command, where: Place) -> None:
+    assert run("validate", stack="nothing").code == 1
+    where.served.faults.deny("secretsmanager:GetSecretValue")
+    ran = run("validate")
+    where.served.faults.clear()
+    assert ran.code == 1
+    assert "may not read the secret" in ran.err
+
+
+def test_there_is_nothing_else_to_validate(run: Command) -> None:
+    assert run("validate", "weather").code == 64

@@ -22,15 +22,16 @@ MODULES = sorted((ROOT / "cfngen").rglob("*.py"))
 # Which parts of the package a part may import; `boot` runs on instances and is packed, never imported.
 MAY_IMPORT = {
     "errors": set(),
+    "words": set(),
     "releases": {"errors"},
-    "cluster": {"errors", "releases"},
+    "cluster": {"errors", "words", "releases"},
     "userdata": {"errors", "releases", "cluster"},
     "templates": {"errors", "releases", "cluster", "userdata"},
-    "lint": {"errors", "templates"},
+    "lint": {"errors", "words", "templates"},
     "output": {"errors", "templates", "userdata"},
-    "deploy": {"errors", "cluster", "templates", "releases"},
+    "deploy": {"errors", "words", "cluster", "templates", "releases"},
     "sandbox": {"errors"},
-    "cli": {"errors", "cluster", "userdata", "templates", "lint", "output", "releases", "deploy", "sandbox"},
+    "cli": {"errors", "words", "cluster", "userdata", "templates", "lint", "output", "releases", "deploy", "sandbox"},
     "boot": set(),
     "__main__": {"cli"},
 }

@@ -1,7 +1,8 @@
 """The command line: the only part of cfngen that prints.
 
-`application` is the group of commands, `commands` holds one module for each, `source` finds the cluster a command works
-on, `failures` turns what went wrong into a message and an exit code, `terminal` knows how text is shown.
+`application` is the group of commands, `commands` holds one module for each, `render` makes text of results. `source`
+finds the cluster that a command works on, `target` its stack and account; `screen` shows what goes on, `terminal` knows
+how text is shown, and `failures` turns what went wrong into a message and an exit code.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ class Deployment:
         keep: parameters that keep the value they have in the stack.
         tags: tags for every resource.
         bucket: bucket for the templates; empty means cfngen's own.
+        kms_key: KMS key of cfngen's own bucket; empty means S3's.
         role_arn: service role of CloudFormation.
         notification_arns: SNS topics.
         on_failure: what CloudFormation does when something fails.
@@ -41,6 +42,7 @@ class Deployment:
     keep: tuple[str, ...]
     tags: Mapping[str, str]
     bucket: str
+    kms_key: str
     role_arn: str
     notification_arns: tuple[str, ...]
     on_failure: OnFailure
@@ -65,6 +67,7 @@ class Deployment:
             stack_name=target.stack_name,
             token=uuid.uuid4().hex[:12],
             bucket=self.bucket,
+            kms_key=self.kms_key,
             flags=self.parameters,
             file=read_file(self.parameter_file) if self.parameter_file else None,
             keep=self.keep,
@@ -112,6 +115,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Tag of the stack and of every resource in it, beside those it has. Repeatable.",
     )
     @click.option("--bucket", metavar="NAME", default="", help="Bucket for the templates. Default: cfngen's own.")
+    @click.option("--kms-key", metavar="ARN", default="", help="KMS key for cfngen's own bucket. Default: S3's key.")
     @click.option("--role-arn", metavar="ARN", default="", help="Service role that CloudFormation works with.")
     @click.option(
         "--notify",
@@ -142,6 +146,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         keep: tuple[str, ...],
         tags: Mapping[str, str],
         bucket: str,
+        kms_key: str,
         role_arn: str,
         notification_arns: tuple[str, ...],
         on_failure: OnFailure,
@@ -155,6 +160,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
             keep,
             tags,
             bucket,
+            kms_key,
             role_arn,
             notification_arns,
             on_failure,

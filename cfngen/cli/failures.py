@@ -27,6 +27,7 @@ USAGE = 64  # EX_USAGE of sysexits.h: 2, as click has it, means here that a clus
 INTERNAL = 70
 INTERRUPTED = 130
 READER_GONE = 141
+TERMINATED = 143
 
 EXIT_CODES = {
     DONE: "done",
@@ -40,6 +41,7 @@ EXIT_CODES = {
     INTERNAL: "a fault of cfngen itself; run again with --debug and report it",
     INTERRUPTED: "interrupted",
     READER_GONE: "what was reading the output, such as `head`, has ended",
+    TERMINATED: "terminated; an operation that CloudFormation has begun goes on",
 }
 _HINTS = {
     errno.ENOENT: "check the name; nothing is there.",

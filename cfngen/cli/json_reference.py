@@ -58,10 +58,10 @@ _PREAMBLE = """\
 
 <!-- Written by `make docs` from the code. -->
 
-With `--output json` every command writes to standard output one JSON object a line, and nothing else; what is meant for
-people goes to standard error. `type` says what an object is. Times are ISO 8601 in UTC, durations seconds. Keys may be
-added in a new version; none is removed or changes its meaning without a new major version. The same as a JSON Schema:
-[json.schema.json](json.schema.json).
+With `--output json` every command that talks to AWS writes to standard output one JSON object a line, and nothing else;
+what is meant for people goes to standard error. `type` says what an object is. Times are ISO 8601 in UTC, durations
+seconds. Keys may be added in a new version; none is removed or changes its meaning without a new major version. The
+same as a JSON Schema: [json.schema.json](json.schema.json).
 
 | command | prints objects of type |
 |---|---|

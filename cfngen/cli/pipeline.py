@@ -6,8 +6,9 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cfngen.cli.terminal import counted, progress
+from cfngen.cli.terminal import progress
 from cfngen.errors import CfngenError
+from cfngen.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,5 +97,5 @@ def found(
         except OSError as error:
             raise CfngenError(
                 f"lint cannot write its temporary files: {(error.strerror or str(error)).lower()}",
-                hint="Make room in the directory for temporary files, or name another one in TMPDIR.",
+                hint="make room in the directory for temporary files, or name another one in TMPDIR.",
             ) from error

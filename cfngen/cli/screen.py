@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from cfngen.cli.failures import TERMINATED
 from cfngen.cli.json_output import emit
 
 if TYPE_CHECKING:
@@ -30,10 +32,17 @@ if TYPE_CHECKING:
 def screen(target: Target, account: Account) -> Iterator[Screen]:
     """Show messages until the body ends; then give the terminal back as it was."""
     shown = Screen(target, account)
+    before = signal.signal(signal.SIGTERM, _terminated)
     try:
         yield shown
     finally:
         shown.close()
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminated(number: int, frame: object) -> NoReturn:
+    """End the process as its pipeline wants, but not before what was opened has been closed again."""
+    sys.exit(TERMINATED)
 
 
 class Screen:
@@ -76,7 +85,7 @@ class Screen:
         elif isinstance(message, Diagnosis):
             click.echo("\n".join(diagnosis.lines(message)))
         elif isinstance(message, Finished):
-            click.echo("\n".join(_summary(message)))
+            click.echo("\n".join(_summary(message, self._target.given_stack)))
         elif isinstance(message, Validation):
             click.echo("\n".join(validation.result(message)))
         elif isinstance(message, ValidationChange):
@@ -134,12 +143,17 @@ class Screen:
         return self._live
 
 
-def _summary(finished: Finished) -> list[str]:
-    """The last words of a command: how it ended, and what to do next."""
+def _summary(finished: Finished, given_stack: str) -> list[str]:
+    """The last words of a command: how it ended, and what to do next.
+
+    Args:
+        finished: how it ended.
+        given_stack: name of the stack, where it is not the cluster's.
+    """
     name = finished.stack
-    option = f" --stack-name {name}"
     if finished.goes_on:
-        return [f"{name}: {finished.status}; it goes on without cfngen.", f"cfngen watch{option}   attaches again."]
+        told = f"{name}: {finished.status}; it goes on without cfngen."
+        return [told, "", f"Next: cfngen watch --stack-name {name}   attaches again."]
     if finished.action == "none":
         return [click.style(f"{name} is up to date: nothing was changed.", fg="green")]
     from cfngen.cli.render.durations import duration
@@ -152,7 +166,7 @@ def _summary(finished: Finished) -> list[str]:
         lines += [
             f"Kubernetes API: {endpoint}",
             "",
-            "Next: cfngen validate cluster --wait 10m",
-            "      cfngen kubeconfig && kubectl get nodes",
+            f"Next: cfngen kubeconfig{f' --stack-name {given_stack}' if given_stack else ''} && kubectl get nodes",
+            "",
         ]
     return lines

@@ -63,11 +63,14 @@ def columns(
     ]
 
 
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of text with aligned columns under a header; none if there are no rows."""
+    if not rows:
+        return []
+    head, *lines = columns([header, *rows])
+    return [click.style(head, dim=True), *lines]
+
+
 def examples(*lines: str) -> str:
     """The end of a command's help: examples, each on a line of its own, that click shall not wrap."""
     return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 file`, `3 files`; thousands are separated."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -49,7 +49,10 @@ class Account:
     @property
     def url_suffix(self) -> str:
         """Domain of the partition's endpoints, e.g. `amazonaws.com`."""
-        return "amazonaws.com.cn" if self.partition == "aws-cn" else "amazonaws.com"
+        from botocore.loaders import create_loader
+
+        partitions = create_loader().load_data("partitions")["partitions"]
+        return next(str(each["outputs"]["dnsSuffix"]) for each in partitions if each["id"] == self.partition)
 
 
 def connect(

@@ -93,7 +93,10 @@ def explained(error: Exception) -> AwsError:
         return CredentialsError("no AWS credentials were found", hint=f"name a profile with --profile, or {LOGIN}")
     if isinstance(error, (exceptions.SSOTokenLoadError, exceptions.UnauthorizedSSOTokenError)):
         return ExpiredCredentialsError(f"the single sign-on session has ended: {error}", hint=LOGIN)
-    if isinstance(error, (exceptions.TokenRetrievalError, exceptions.CredentialRetrievalError)):
+    if isinstance(error, exceptions.LoginRefreshRequired):
+        return ExpiredCredentialsError(str(error), hint=LOGIN)
+    obtaining = (exceptions.TokenRetrievalError, exceptions.CredentialRetrievalError, exceptions.LoginError)
+    if isinstance(error, obtaining):
         return CredentialsError(f"credentials could not be obtained: {error}", hint=LOGIN)
     if isinstance(error, exceptions.ProfileNotFound):
         return CredentialsError(str(error), hint="`aws configure list-profiles` lists those there are.")
@@ -103,7 +106,8 @@ def explained(error: Exception) -> AwsError:
         return UnreachableError(
             str(error), hint="check the network, the proxy (HTTPS_PROXY) and that the region exists, and repeat."
         )
-    if isinstance(error, exceptions.HTTPClientError):
+    # Time-outs of connecting, proxies and TLS are of the one family; what breaks off later is of the other.
+    if isinstance(error, (exceptions.ConnectionError, exceptions.HTTPClientError)):
         return UnreachableError(f"the connection to AWS failed: {error}", hint="check the network, and repeat.")
     return AwsError(f"{type(error).__name__}: {error}")
 
@@ -147,7 +151,9 @@ def _refused(error: Exception) -> AwsError:
     if code in EXPIRED:
         return ExpiredCredentialsError(f"the AWS credentials have expired ({operation})", hint=LOGIN, **facts)
     if code in INVALID:
-        return CredentialsError(f"AWS does not accept the credentials: {message}", hint=LOGIN, **facts)
+        # A region that the account has not enabled knows nobody, and says the same.
+        hint = f"{LOGIN} A region that is not enabled in the account accepts none."
+        return CredentialsError(f"AWS does not accept the credentials: {message}", hint=hint, **facts)
     if code in NOT_ENABLED:
         return RegionError(message, hint="enable the region in the account's settings, or choose another.", **facts)
     if code in DENIED:

@@ -16,27 +16,41 @@ from typing import Any, Literal
 from cfngen.cluster.model import Cluster
 from cfngen.deploy import ownership, protection
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import aws_errors
+from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.limits import quotas
-from cfngen.deploy.messages import Finished, Question, Step
+from cfngen.deploy.messages import Finished, Notice, Question, Step
 from cfngen.deploy.preview import change_sets
-from cfngen.deploy.preview.plan import Plan, PlanRequest, Replacement
+from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.preview.planning import CompareUserData
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.publish import child_of, publish
-from cfngen.deploy.recovery import DeclinedError, Waiting, ready
+from cfngen.deploy.recovery import BlockedError, DeclinedError, Waiting, ready
 from cfngen.deploy.stacks import StackView, find, template
+from cfngen.deploy.status import Standing
 from cfngen.deploy.values import parameters
 from cfngen.deploy.values.parameter_file import ParameterFile
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.expectations import Action, Expectation, expect
 from cfngen.deploy.watching.watch import Outcome, watch
+from cfngen.errors import CfngenError
 from cfngen.templates.document import Document
 
 OnFailure = Literal["rollback", "delete", "keep"]
 _ACTIONS: Mapping[str, Action] = {"add": "create", "import": "create", "update": "update", "remove": "delete"}
 _ON_FAILURE = {"rollback": "ROLLBACK", "delete": "DELETE", "keep": "DO_NOTHING"}
+
+
+class BegunError(CfngenError):
+    """Ctrl-C came while CloudFormation was told to begin."""
+
+    exit_code = 6
+
+    def __init__(self, stack: str) -> None:
+        super().__init__(
+            f"interrupted while CloudFormation was told to begin: it may be at work on the stack {stack} by now",
+            hint=f"`cfngen watch --stack-name {stack}` shows it, and can cancel it.",
+        )
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,7 @@ class Wanted:
         documents: its templates.
         stack_name: name of the root.
         bucket: the operator's bucket for templates; empty means cfngen's own.
+        kms_key: KMS key that cfngen's own bucket encrypts with; empty means S3's.
         flags: parameters given on the command line.
         file: parameters given in a file; None if there is none.
         keep: parameters that keep the value they have in the stack.
@@ -66,6 +81,7 @@ class Wanted:
     stack_name: str
     token: str
     bucket: str = ""
+    kms_key: str = ""
     flags: Mapping[str, str] = field(default_factory=dict)
     file: ParameterFile | None = None
     keep: tuple[str, ...] = ()
@@ -95,6 +111,7 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
         How it ended. A detached operation has not ended: its status is that of the moment, and it did not succeed yet.
 
     Raises:
+        BegunError: interrupted at the moment of beginning.
         CfngenError: refused before anything was changed, or the user said no.
     """
     began = account.clock.now()
@@ -102,16 +119,21 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
         found, existing = _planned(account, wanted, waiting, leaving)
         waiting.report(found)
         if found.is_empty:
+            if existing is not None and existing.status.standing is Standing.PAUSED:
+                raise BlockedError(existing, "rollback", "its last operation failed, and nothing is left to be changed")
             if existing is not None:
-                protection.protect(account, existing, wanted.protect, report=waiting.report)
+                _protect(account, existing, wanted, waiting)
             return _finished(account, wanted, "none", began, existing)
         _agreed(waiting, wanted, found)
-        if existing is not None and found.is_dangerous:
+        if existing is not None and (found.is_dangerous or any(map(_is_protected, found.changes))):
             # Put back by `leaving` however the operation ends.
             leaving.enter_context(protection.lift(account, existing, report=waiting.report))
         waiting.report(Step(f"{'creating' if existing is None else 'updating'} {wanted.stack_name}"))
         with aws_errors():
-            stack_id = change_sets.execute(account, found)
+            try:
+                stack_id = change_sets.execute(account, found)
+            except KeyboardInterrupt:
+                raise BegunError(wanted.stack_name) from None
             outcome = watch(
                 account,
                 stack_id,
@@ -130,7 +152,14 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
     name = wanted.cluster.name
     with aws_errors():
         existing = ready(account, wanted.stack_name, name, waiting)
-        published = publish(account, wanted.documents, cluster=name, bucket=wanted.bucket, report=waiting.report)
+        published = publish(
+            account,
+            wanted.documents,
+            cluster=name,
+            bucket=wanted.bucket,
+            kms_key=wanted.kms_key,
+            report=waiting.report,
+        )
         chosen = parameters.chosen(
             published.root.body,
             flags=wanted.flags,
@@ -160,7 +189,7 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
         found = change_sets.make_plan(
             account, request, report=waiting.report, compare_user_data=wanted.compare_user_data
         )
-        leaving.callback(change_sets.discard, account, found)
+        leaving.callback(change_sets.discard, account, found, waiting.report)
     return found, existing
 
 
@@ -170,14 +199,15 @@ def _expected(wanted: Wanted, found: Plan) -> Expectation:
     bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): documents["cluster"]}
     for logical_id, resource in documents["cluster"]["Resources"].items():
         bodies[logical_id,] = documents[child_of(resource["Properties"]["TemplateURL"])]
+    values = {**(wanted.file.values if wanted.file else {}), **wanted.flags}
     if found.operation == "create":
-        return expect(bodies, "create")
+        return expect(bodies, "create", values)
     actions: dict[tuple[tuple[str, ...], str], Action] = {}
     for stack in found.stacks:
         for change in stack.changes:
             replaced = change.replacement is not Replacement.NO
             actions[stack.path, change.logical_id] = "replace" if replaced else _ACTIONS[change.action]
-    return expect(bodies, actions)
+    return expect(bodies, actions, values)
 
 
 def _abandoned(account: Account, waiting: Waiting, outcome: Outcome) -> Outcome:
@@ -203,13 +233,29 @@ def _agreed(waiting: Waiting, wanted: Wanted, found: Plan) -> None:
 
 
 def _ended(account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome, began: Any, action: str) -> Finished:
-    stack = find(account, outcome.stack_id)
+    with aws_errors():
+        stack = find(account, outcome.stack_id)
     if not outcome.detached and stack is not None:
         if outcome.succeeded:
-            protection.protect(account, stack, wanted.protect, report=waiting.report)
+            _protect(account, stack, wanted, waiting)
         else:
             waiting.report(diagnose(account, stack.id))
     return _finished(account, wanted, action, began, stack, outcome)
+
+
+def _is_protected(change: Change) -> bool:
+    """Return whether the stack policies forbid a change."""
+    goes = change.action == "remove" or change.replacement is not Replacement.NO
+    return goes and change.type in protection.KEPT
+
+
+def _protect(account: Account, stack: StackView, wanted: Wanted, waiting: Waiting) -> None:
+    """Protect a stack that is as it is wanted; that this is not allowed does not make a failure of the deployment."""
+    try:
+        protection.protect(account, stack, wanted.protect, report=waiting.report)
+    except AwsError as error:
+        text = f"{stack.name} is as it is wanted, but not protected: {error}"
+        waiting.report(Notice(text, error.hint or "the next deployment tries again."))
 
 
 def _finished(

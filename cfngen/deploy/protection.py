@@ -16,7 +16,7 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import aws_errors, code_of
 from cfngen.deploy.messages import Notice, Report
-from cfngen.deploy.stacks import NESTED, StackView, find, resources
+from cfngen.deploy.stacks import NESTED, StackView, find, resources, stack_name
 from cfngen.errors import CfngenError
 
 # Nested stacks whose loss is the cluster's: etcd's volumes and the API's address, and the certificate authorities.
@@ -54,7 +54,7 @@ class NotRestoredError(CfngenError):
     """
 
     def __init__(self, stacks: tuple[str, ...], reason: Exception) -> None:
-        names = ", ".join(_name(each) for each in stacks)
+        names = ", ".join(stack_name(each) for each in stacks)
         super().__init__(
             f"the stack policy could not be put back on {names}: {reason}",
             hint="deploy once more without changes: that sets it again. Until then an update may replace volumes.",
@@ -83,7 +83,7 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
                 continue
             if found not in (None, EVERYTHING):
                 hint = f"`aws cloudformation get-stack-policy --region {account.region} --stack-name {stack}` shows it."
-                report(Notice(f"the stack {_name(stack)} has a policy that is not cfngen's, and keeps it", hint))
+                report(Notice(f"the stack {stack_name(stack)} has a policy that is not cfngen's, and keeps it", hint))
                 continue
             _set(account, stack, policy)
 
@@ -200,8 +200,3 @@ def _restore(account: Account, stack: str, policy: Policy) -> None:
 def _is_gone(account: Account, stack: str) -> bool:
     found = find(account, stack)
     return found is None or not found.status.exists
-
-
-def _name(stack: str) -> str:
-    """Name of a stack by its ARN: arn:…:stack/<name>/<uuid>."""
-    return stack.split("/")[1] if "/" in stack else stack

@@ -13,7 +13,8 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
-from cfngen.deploy.stacks import NESTED, StackView, find, resources
+from cfngen.deploy.protection import unprotect
+from cfngen.deploy.stacks import NESTED, StackView, existing, find, resources
 from cfngen.deploy.status import Standing
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import Choice, Outcome, watch
@@ -109,7 +110,7 @@ def ready(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> 
     if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
         waiting.report(Notice(f"the last update of {stack.name} failed and was rolled back; this is the next one"))
     if standing is Standing.PAUSED:
-        text = f"{stack.name} is in {stack.status}: this goes on from where the last operation failed, with rollback off"
+        text = f"{stack.name} is in {stack.status}: this goes on where the last operation failed, with rollback off"
         waiting.report(Notice(text, f"`cfngen rollback --stack-name {stack.name}` would take it back instead."))
     return None if standing is Standing.ABSENT else stack
 
@@ -134,13 +135,12 @@ def rollback(
         force: leave whatever fails to roll back, computed anew in each round.
 
     Raises:
+        NoStackError: there is no such stack.
         NothingToRollBackError: there is nothing to take back.
         BusyError: another operation is under way.
         DeclinedError: the user said no.
     """
-    stack = find(account, stack_name)
-    if stack is None:
-        raise NothingToRollBackError(f"there is no stack {stack_name} in {account.region}")
+    stack = existing(account, stack_name)
     check(stack, cluster)
     cloudformation = account.client("cloudformation")
     if stack.status.in_progress:
@@ -220,13 +220,13 @@ def _bury(account: Account, stack: StackView, waiting: Waiting) -> None:
     _agreed(
         waiting, Question(f"Delete the remains of {stack.name} and create it anew?", consequences, dangerous=failed)
     )
-    cloudformation = account.client("cloudformation")
-    if stack.protected:
-        cloudformation.update_termination_protection(StackName=stack.id, EnableTerminationProtection=False)
+    unprotect(account, stack)
     waiting.report(Step(f"deleting the remains of {stack.name}"))
     began = last_event(account, stack.id)
-    cloudformation.delete_stack(StackName=stack.id, ClientRequestToken=_token(stack, began))
+    account.client("cloudformation").delete_stack(StackName=stack.id, ClientRequestToken=_token(stack, began))
     outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
+    if outcome.detached:
+        raise BusyError(find(account, stack.id) or stack)
     if outcome.status.exists:
         raise BlockedError(stack, "delete", "what its failed creation left could not be removed")
 

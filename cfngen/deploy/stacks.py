@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -11,9 +12,22 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import code_of
 from cfngen.deploy.status import StackStatus
+from cfngen.errors import CfngenError
 
 CLUSTER_TAG = "cfngen:cluster"
 NESTED = "AWS::CloudFormation::Stack"
+GROUP = "AWS::AutoScaling::AutoScalingGroup"
+_ARN = re.compile(r"arn:[^:]+:cloudformation:[^:]+:\d+:stack/([^/]+)/")
+
+
+class NoStackError(CfngenError):
+    """There is no stack of that name."""
+
+    def __init__(self, account: Account, name: str) -> None:
+        super().__init__(
+            f"there is no stack {name} in {account.region} of account {account.id}",
+            hint="`cfngen deploy` creates it; --stack-name names another one.",
+        )
 
 
 @dataclass(frozen=True)
@@ -77,6 +91,31 @@ class ResourceView:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class StackResource:
+    """A resource somewhere in the tree of a cluster's stacks.
+
+    Attributes:
+        stack_id: ARN of its stack.
+        path: logical ids from the root to its stack; empty for a resource of the root.
+        view: the resource.
+    """
+
+    stack_id: str
+    path: tuple[str, ...]
+    view: ResourceView
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is something that it stands for."""
+        return bool(self.view.physical_id) and self.view.status != "DELETE_COMPLETE"
+
+    @property
+    def name(self) -> str:
+        """Its logical id behind those of the nested stacks around it, e.g. `VpcStack/Vpc`."""
+        return "/".join((*self.path, self.view.logical_id))
+
+
 def find(account: Account, name_or_id: str) -> StackView | None:
     """Return a stack, or None if there is none of that name; a deleted one is found by its ARN."""
     from botocore.exceptions import ClientError
@@ -89,6 +128,18 @@ def find(account: Account, name_or_id: str) -> StackView | None:
             return None
         raise
     return view(answer["Stacks"][0])
+
+
+def existing(account: Account, name: str) -> StackView:
+    """Return the stack of a name.
+
+    Raises:
+        NoStackError: there is none.
+    """
+    found = find(account, name)
+    if found is None or not found.status.exists:
+        raise NoStackError(account, name)
+    return found
 
 
 def view(stack: Mapping[str, Any]) -> StackView:
@@ -142,9 +193,27 @@ def template(account: Account, name_or_id: str) -> Mapping[str, Any]:
     return dict(body)
 
 
-def tree(account: Account, root_id: str) -> Iterator[tuple[str, ResourceView]]:
-    """Return every resource of a stack and of those it nests, each with the ARN or name of its stack; parents first."""
-    for resource in resources(account, root_id):
-        yield root_id, resource
-        if resource.type == NESTED and resource.physical_id and not resource.status.startswith("DELETE_COMPLETE"):
-            yield from tree(account, resource.physical_id)
+def tree(account: Account, root_id: str, path: tuple[str, ...] = ()) -> tuple[StackResource, ...]:
+    """Return every resource of a stack and of those it nests, whether or not they still exist; parents first.
+
+    CloudFormation lists the resources of a deleted stack for 90 days, by its ARN.
+    """
+    from botocore.exceptions import ClientError
+
+    found: list[StackResource] = []
+    for view in resources(account, root_id):
+        found.append(StackResource(root_id, path, view))
+        if view.type == NESTED and view.physical_id:
+            try:
+                found += tree(account, view.physical_id, (*path, view.logical_id))
+            except ClientError as error:
+                # What failed to be created months ago still lists its nested stacks, which are forgotten themselves.
+                if "does not exist" not in str(error) or view.status != "DELETE_COMPLETE":
+                    raise
+    return tuple(found)
+
+
+def stack_name(arn: str) -> str:
+    """Return the name in a stack's ARN; an empty text if it is none."""
+    match = _ARN.match(arn)
+    return match[1] if match else ""

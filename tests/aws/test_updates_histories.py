@@ -52,7 +52,7 @@ def there() -> set[str]:
 
 def change(cloud: CloudFormation, chance: random.Random, step: int) -> None:
     """Update the stack in one way or another, perhaps only in part."""
-    disable_rollback = chance.random() < 0.3
+    disable_rollback = chance.random() < 0.3 or cloud.stack("s").status == "UPDATE_FAILED"
     if chance.random() < 0.5:
         change_set = cloud.create_change_set("s", f"c{step}", body=template(chance), nested=chance.random() < 0.8)
         cloud.advance(10)

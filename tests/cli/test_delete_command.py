@@ -140,10 +140,11 @@ def test_detaching_leaves_the_rest_to_cloudformation(cloud: Cloud, cluster: Any,
 
 def test_nothing_to_delete_is_no_failure(cloud: Cloud, cfngen: Shell) -> None:
     ran = deleted(cfngen)
-    assert (ran.code, "there is nothing of the cluster kubernetes to delete." in ran.out) == (0, True), ran.err
+    assert (ran.code, "There is nothing of the cluster kubernetes to delete." in ran.out) == (0, True), ran.err
 
 
-def test_detached_and_thorough_exclude_each_other(cfngen: Shell) -> None:
-    ran = cfngen("delete", "--defaults", "--detach", "--delete-volumes")
+@pytest.mark.parametrize("wish", ["--delete-volumes", "--delete-snapshots", "--empty-bucket", "--delete-bucket"])
+def test_detached_and_thorough_exclude_each_other(cfngen: Shell, wish: str) -> None:
+    ran = cfngen("delete", "--defaults", "--detach", wish)
     assert ran.code == 64
     assert "--detach leaves before volumes" in ran.err

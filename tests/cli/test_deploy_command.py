@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from deployed_cluster import Command, Place, Ran, Shell, commanding, place
 from json_lines import lines
+
+from cfngen.lint import Finding
 
 ALLOWED = ("--parameter", "ApiAllowedCidr=203.0.113.7/32")
 LARGER = ("--set", "nodeGroups[0].instanceType=m5.large")
@@ -23,6 +27,14 @@ def where() -> Iterator[Place]:
 @pytest.fixture
 def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command:
     return commanding(where, cfngen, monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def findings(monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
+    """What lint finds: nothing, and at once. It takes seconds for each new cluster, and has tests of its own."""
+    found: list[Finding] = []
+    monkeypatch.setattr("cfngen.lint.lint", lambda documents, **options: tuple(found))
+    return found
 
 
 def deployed(run: Command, stack: str) -> Ran:
@@ -67,7 +79,18 @@ def test_a_program_reads_a_deployment(run: Command) -> None:
     assert {each["resourceType"] for each in told if each["type"] == "event"} >= {"AWS::EC2::VPC"}
 
 
-def test_a_cluster_that_does_not_work_is_an_exit_code_of_its_own(run: Command, where: Place) -> None:
+def test_what_lint_refuses_is_sent_nowhere(run: Command, where: Place, findings: list[Finding]) -> None:
+    findings.append(Finding("E3001", "error", "no such type", ("Resources", "MasterAVolume"), "master", ""))
+    before = len(where.served.faults.calls)
+    ran = deployed(run, "unsound")
+    assert (ran.code, "no such type" in ran.err) == (1, True)
+    assert len(where.served.faults.calls) == before
+
+
+def test_a_cluster_that_does_not_work_is_an_exit_code_of_its_own(
+    run: Command, where: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cfngen.cli.commands.deploy.SETTLING", timedelta(seconds=30))
     named = ("--yes", "--set", "name=sick")
     assert run("deploy", *ALLOWED, *named, stack="sick").code == 0
     where.world.cluster("sick").state.add_pod("coredns-broken")
@@ -110,6 +133,16 @@ def test_a_failed_update_says_why_and_what_to_do(run: Command, where: Place) -> 
     nothing = run("rollback", "--yes", stack="fails")
     assert nothing.code == 1
     assert "from which nothing is rolled back" in nothing.err
+
+
+def test_being_terminated_puts_the_lifted_protection_back(run: Command, where: Place) -> None:
+    assert deployed(run, "ended").code == 0
+    master = next(each for each in where.world.cloud.stacks() if each.name.startswith("ended-MasterStack"))
+    where.served.faults.after("ExecuteChangeSet", lambda: signal.raise_signal(signal.SIGTERM))
+    moved = ("--set", "controlPlane.addresses=[172.20.0.50]")
+    ran = run("deploy", "--yes", "--allow-danger", *moved, stack="ended")
+    assert ran.code == 143
+    assert "AWS::EC2::Volume" in where.world.cloud.stack_policy(master.id)
 
 
 def test_watch_attaches_to_what_is_under_way(run: Command, where: Place) -> None:

@@ -55,7 +55,7 @@ def plain(diagnosis: Diagnosis, width: int = 120) -> list[str]:
 
 def test_the_cause_what_it_means_who_saw_it_and_what_to_type():
     assert plain(DIAGNOSIS) == [
-        "creating k8s failed (ROLLBACK_COMPLETE)",
+        "Creating k8s failed (ROLLBACK_COMPLETE)",
         "",
         "  ✗ NodeGroupNodesStack/NodeGroupNodesAutoScalingGroup (node group nodes) CREATE_FAILED at 12:04:05Z",
         "      Failed to receive 2 resource signal(s) within the specified duration",
@@ -68,7 +68,7 @@ def test_the_cause_what_it_means_who_saw_it_and_what_to_type():
         f"      {FETCH}",
         "    do: look at the masters first.",
         "",
-        "next:",
+        "Next:",
         "  cfngen deploy --stack-name k8s  tries again",
         "  cfngen delete --stack-name k8s  ends it",
     ]
@@ -96,9 +96,9 @@ def test_further_failures_and_those_of_the_way_back():
             undoing=(Cause(stuck, occupants=("eni-1 (ELB x)",), notes=("nobody knows",)),),
         )
     )
-    assert "failed as well, by themselves:" in told
+    assert "Failed as well, by themselves:" in told
     assert "  ✗ DiskStack/Disk (disk) CREATE_FAILED at 12:04:05Z" in told
-    assert "failed while it was taken back:" in told
+    assert "Failed while it was taken back:" in told
     assert "    still in use by:" in told
     assert "      eni-1 (ELB x)" in told
     assert "    unknown: nobody knows" in told
@@ -114,8 +114,8 @@ def test_a_launch_that_failed_is_told_in_auto_scalings_words():
 def test_a_cancelled_operation_and_one_that_did_not_fail():
     cancelled = Diagnosis("k8s", "arn", "UPDATE_ROLLBACK_COMPLETE", "update", cancelled=True)
     assert plain(cancelled) == [
-        "updating k8s was cancelled (UPDATE_ROLLBACK_COMPLETE); nothing failed by itself",
+        "Updating k8s was cancelled (UPDATE_ROLLBACK_COMPLETE); nothing failed by itself",
     ]
     assert plain(Diagnosis("k8s", "arn", "CREATE_COMPLETE", "create")) == [
-        "no failure is known of creating k8s (CREATE_COMPLETE)",
+        "No failure is known of creating k8s (CREATE_COMPLETE)",
     ]

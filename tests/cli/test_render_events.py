@@ -59,7 +59,7 @@ def test_a_history_says_the_day_once_and_aligns_its_columns():
 
 
 def test_no_history():
-    assert history_lines(()) == ["nothing has happened yet"]
+    assert history_lines(()) == ["Nothing has happened yet."]
 
 
 def test_resources_have_names_in_the_words_of_a_cluster():

@@ -68,7 +68,7 @@ def test_waiting_shows_changes_only(run: Command, ill: str, where: Place) -> Non
     where.clock.meanwhile[where.clock.sleeps + 4] = lambda: state.set_ready(ill, True)
     ran = run("validate", "cluster", "--wait", "10m")
     assert ran.code == 0
-    assert [line[9:] for line in ran.err.splitlines()] == [
+    assert [line[10:] for line in ran.err.splitlines()] == [
         f"✗ {ill} of node group nodes is not Ready",
         "1 problem; waiting for 10 min more at most",
     ]

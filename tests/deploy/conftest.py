@@ -12,6 +12,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "aws"))
 
 from cloud import Cloud, default_cloud
+from in_moto import Calls, in_moto
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.messages import Message
 
 
 @pytest.fixture
@@ -19,3 +23,26 @@ def cloud() -> Iterator[Cloud]:
     """An account ready for the golden default cluster, in us-west-2."""
     with default_cloud() as made:
         yield made
+
+
+@pytest.fixture
+def place() -> Iterator[tuple[Account, Calls]]:
+    """An empty account of moto's, and the calls that its clients make."""
+    with in_moto() as made:
+        yield made
+
+
+@pytest.fixture
+def account(place: tuple[Account, Calls]) -> Account:
+    return place[0]
+
+
+@pytest.fixture
+def calls(place: tuple[Account, Calls]) -> Calls:
+    return place[1]
+
+
+@pytest.fixture
+def said() -> list[Message]:
+    """What is reported."""
+    return []

@@ -17,29 +17,8 @@ KEY = f"arn:aws:kms:us-west-2:{NUMBER}:key/11111111-2222-3333-4444-555555555555"
 
 
 @pytest.fixture
-def place():
-    with in_moto() as place:
-        yield place
-
-
-@pytest.fixture
-def account(place):
-    return place[0]
-
-
-@pytest.fixture
-def calls(place):
-    return place[1]
-
-
-@pytest.fixture
 def s3(account):
     return account.client("s3")
-
-
-@pytest.fixture
-def said():
-    return []
 
 
 def make(s3, name="operators", region="us-west-2"):
@@ -93,6 +72,14 @@ def test_us_east_1_takes_no_location():
         assert (
             account.client("s3").get_bucket_location(Bucket=f"cfngen-{NUMBER}-us-east-1")["LocationConstraint"] is None
         )
+
+
+def test_an_organisation_may_forbid_what_a_new_bucket_is_anyway(account, s3, calls, said):
+    calls.refuse("s3:PutBucketOwnershipControls")
+    assert bucket.ready(account, report=said.append) == OWN
+    assert said == [Step(f"creating the bucket {OWN}")]
+    (rule,) = s3.get_bucket_ownership_controls(Bucket=OWN)["OwnershipControls"]["Rules"]
+    assert rule == {"ObjectOwnership": "BucketOwnerEnforced"}
 
 
 def test_a_second_time_nothing_is_written(account, calls, said):
@@ -207,8 +194,10 @@ def test_who_may_not_look_or_change_is_told_and_goes_on(account, s3, calls, said
 
 
 def test_a_new_bucket_that_cannot_be_hardened_is_a_failure(account, calls, said):
-    calls.refuse("s3:PutPublicAccessBlock")
-    with pytest.raises(DeniedError, match="PutPublicAccessBlock"), aws_errors():
+    # moto carries out what is refused, so that only a look that is refused too leaves it open what the bucket is.
+    calls.refuse("s3:PutBucketVersioning")
+    calls.refuse("s3:GetBucketVersioning")
+    with pytest.raises(DeniedError, match="PutBucketVersioning"), aws_errors():
         bucket.ready(account, report=said.append)
 
 

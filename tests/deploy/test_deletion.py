@@ -131,6 +131,15 @@ def test_volumes_of_claims_stay_unless_told(cloud: Cloud, operator: Operator) ->
     assert [each.id for each in again.removed] == [volume]
 
 
+def test_a_volume_that_cannot_be_deleted_is_no_success(cloud: Cloud, operator: Operator) -> None:
+    created(cloud)
+    volume = made.volume(operator.account, made.claimed(NAME))
+    cloud.faults.refuse("ec2:DeleteVolume", "VolumeInUse", "it is attached", times=float("inf"))
+    deleted = operator.deletes(delete_volumes=True)
+    assert (deleted.succeeded, [each.id for each in deleted.leftovers]) == (False, [volume])
+    assert volume not in {each.id for each in deleted.retained}
+
+
 def test_kubernetes_is_asked_first(cloud: Cloud, operator: Operator) -> None:
     place = place_of(created(cloud), operator.account)
     balancer = made.classic(place, NAME)

@@ -17,8 +17,8 @@ from cfngen.deploy.messages import Message, Step
 from cfngen.deploy.removal import leftovers, pod_routes
 from cfngen.deploy.removal.leftover import Removed
 from cfngen.deploy.removal.leftovers import LivingNamesakeError
-from cfngen.deploy.removal.scope import Scope, StackResource, of_stack
-from cfngen.deploy.stacks import ResourceView
+from cfngen.deploy.removal.scope import Scope, of_stack
+from cfngen.deploy.stacks import ResourceView, StackResource
 
 Where = tuple[Account, Calls]
 

@@ -12,8 +12,8 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.messages import Message
 from cfngen.deploy.removal import volumes
 from cfngen.deploy.removal.leftover import Removed
-from cfngen.deploy.removal.scope import Scope, StackResource
-from cfngen.deploy.stacks import ResourceView
+from cfngen.deploy.removal.scope import Scope
+from cfngen.deploy.stacks import ResourceView, StackResource
 
 SCOPE = Scope("one")
 

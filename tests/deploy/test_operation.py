@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from botocore.exceptions import ConnectTimeoutError
 from cloud import Cloud
 from clusters import inventory
 from deployments import ALLOWED, Operator, groups
 
 from cfngen.deploy.account import WrongAccountError, connect
 from cfngen.deploy.failures import CredentialsError, ExpiredCredentialsError, UnreachableError
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages import Event, Notice
+from cfngen.deploy.operation import BegunError
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.recovery import BusyError, DeclinedError
@@ -139,6 +141,8 @@ def test_a_kept_failure_is_continued(operator: Operator):
     operator.cloud.engine.fail("MasterAVolume", "broken")
     assert operator.deploy(ONE, on_failure="keep").status == "CREATE_FAILED"
     assert operator.deploy(ONE).status == "UPDATE_COMPLETE"
+    assert "with rollback off" in operator.reported(Notice)[0].text
+    assert operator.reported(Plan)[0].on_failure == "DO_NOTHING"
 
 
 def test_a_deletion_on_failure_leaves_no_stack(operator: Operator):
@@ -209,6 +213,15 @@ def test_ctrl_c_before_the_execution_leaves_nothing(operator: Operator, nth: int
     assert stacks(operator) == {}
 
 
+def test_ctrl_c_at_the_moment_of_beginning_does_not_say_that_nothing_happens(operator: Operator):
+    operator.cloud.faults.after("ExecuteChangeSet", interrupt)
+    with pytest.raises(BegunError, match="may be at work on the stack one") as raised:
+        operator.deploy(ONE)
+    assert raised.value.exit_code == 6
+    operator.cloud.clock.sleep(3600)
+    assert stack(operator)["StackStatus"] == "CREATE_COMPLETE"
+
+
 def test_credentials_that_end_during_the_watch_say_how_to_come_back(operator: Operator):
     operator.cloud.faults.after("ExecuteChangeSet", lambda: operator.cloud.faults.expire_credentials(after=10))
     with pytest.raises(WatchEndedError, match="expired") as raised:
@@ -234,6 +247,16 @@ def test_no_network_is_named(operator: Operator):
     operator.cloud.faults.disconnect(times=1000, kind="endpoint")
     with pytest.raises(UnreachableError):
         operator.deploy(ONE)
+
+
+def test_a_network_lost_at_the_very_end_is_named(operator: Operator, monkeypatch: pytest.MonkeyPatch):
+    def lost(*_: object) -> None:
+        raise ConnectTimeoutError(endpoint_url="https://cloudformation.us-west-2.amazonaws.com/")
+
+    monkeypatch.setattr("cfngen.deploy.operation.find", lost)
+    with pytest.raises(UnreachableError):
+        operator.deploy(ONE)
+    assert stack(operator)["StackStatus"] == "CREATE_COMPLETE"
 
 
 def test_another_account_is_refused(operator: Operator):

@@ -91,6 +91,15 @@ def allows(policy: dict[str, Any], action: str) -> bool:
     return any(fnmatch.fnmatchcase(action, pattern) for pattern in actions(policy))
 
 
+def on_what(policy: dict[str, Any], action: str, resource: str) -> bool:
+    """Whether an action is allowed on a resource, as far as its ARN decides."""
+    return any(
+        action in statement["Action"] and any(fnmatch.fnmatchcase(resource, each) for each in named)
+        for statement in policy["Statement"]
+        for named in [[statement["Resource"]] if isinstance(statement["Resource"], str) else statement["Resource"]]
+    )
+
+
 def schema(kind: str) -> dict[str, Any]:
     """The registry's schema of a resource type, as bundled by cfn-lint."""
     [directory] = cfnlint.data.schemas.providers.__path__
@@ -188,6 +197,19 @@ def test_one_cluster_is_another_ones_business():
     assert "arn:aws:s3:::cfngen-123456789012-us-west-2/kubernetes/*" in text
 
 
+@pytest.mark.parametrize("action", ["DescribeChangeSet", "ExecuteChangeSet", "DeleteChangeSet", "DescribeEvents"])
+def test_a_change_set_may_be_named_by_its_arn_alone(action):
+    for name in ("cfngen-plan-1a2b3c", "cfngen-plan-1a2b3c-VpcStack-1ABCDEF"):
+        change_set = f"arn:aws:cloudformation:us-west-2:123456789012:changeSet/{name}/11111111-2222-3333-4444"
+        assert on_what(operator_policy(*NARROW), f"cloudformation:{action}", change_set)
+    others = change_set.replace("cfngen-plan-", "by-hand-")
+    assert not on_what(operator_policy(*NARROW), f"cloudformation:{action}", others)
+
+
+def test_all_stacks_may_be_described_to_find_those_on_the_same_templates():
+    assert on_what(operator_policy(*NARROW, only=["delete"]), "cloudformation:DescribeStacks", "*")
+
+
 def test_a_stack_may_be_named_unlike_its_cluster():
     text = json.dumps(execution_policy(*NARROW, stack="production"))
     assert "stack/production-*/*" in text
@@ -235,6 +257,32 @@ def test_cloudformation_may_do_what_its_handlers_do(configuration):
     }
     assert lacking == set()
     assert "AWS::EC2::Volume" in kinds
+
+
+def test_cloudformation_may_take_back_what_failed():
+    for action in ("CancelUpdateStack", "ContinueUpdateRollback", "RollbackStack"):
+        assert allows(execution_policy(), f"cloudformation:{action}")
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=["default", "key pair", "policies"])
+def test_who_may_look_may_ask_for_drift(configuration):
+    """CloudFormation reads every resource with the rights of the one who asks; secrets it does not read."""
+    policy = operator_policy(only=["read"])
+    kinds = {
+        resource["Type"]
+        for document in generate(parse(configuration))
+        for resource in document.body["Resources"].values()
+    }
+    lacking = {
+        f"{kind}: {action}"
+        for kind in kinds
+        for action in schema(kind).get("handlers", {}).get("read", {}).get("permissions", ())
+        if not action.endswith(":Describe*") and not allows(policy, action)
+    }
+    assert lacking <= {
+        "AWS::SecretsManager::Secret: secretsmanager:GetSecretValue",
+        "AWS::AutoScaling::AutoScalingGroup: managed-fleets:Get*",
+    }
 
 
 def test_what_is_said_not_to_be_needed_is_not_allowed():

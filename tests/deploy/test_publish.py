@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
-from in_moto import NUMBER, in_moto
+from in_moto import NUMBER
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.failures import AwsError
@@ -22,27 +22,6 @@ OWN = f"cfngen-{NUMBER}-us-west-2"
 @pytest.fixture(scope="module")
 def documents():
     return generate(parse({}))
-
-
-@pytest.fixture
-def place():
-    with in_moto() as place:
-        yield place
-
-
-@pytest.fixture
-def account(place):
-    return place[0]
-
-
-@pytest.fixture
-def calls(place):
-    return place[1]
-
-
-@pytest.fixture
-def said():
-    return []
 
 
 def stored(account, key, bucket=OWN):
@@ -109,6 +88,8 @@ def test_the_generated_documents_are_left_alone(account, documents):
         ("aws", "us-east-1", "b-1", "https://b-1.s3.us-east-1.amazonaws.com/"),
         ("aws-cn", "cn-north-1", "b-1", "https://b-1.s3.cn-north-1.amazonaws.com.cn/"),
         ("aws-us-gov", "us-gov-west-1", "b-1", "https://b-1.s3.us-gov-west-1.amazonaws.com/"),
+        ("aws-eusc", "eusc-de-east-1", "b-1", "https://b-1.s3.eusc-de-east-1.amazonaws.eu/"),
+        ("aws-iso", "us-iso-east-1", "b-1", "https://b-1.s3.us-iso-east-1.c2s.ic.gov/"),
         # No certificate covers a name with dots as a host.
         ("aws", "us-west-2", "my.templates", "https://s3.us-west-2.amazonaws.com/my.templates/"),
     ],

@@ -71,7 +71,7 @@ def test_a_kept_update_is_gone_on_with(operator: Operator):
     operator.cloud.engine.fail(GROUP, "no capacity", during="UPDATE")
     assert operator.deploy(LARGER, on_failure="keep").status == "UPDATE_FAILED"
     assert operator.deploy(LARGER).status == "UPDATE_COMPLETE"
-    assert any("goes on from where" in each.text for each in operator.reported(Notice))
+    assert any("goes on where" in each.text for each in operator.reported(Notice))
 
 
 def test_a_failed_rollback_is_continued_once_the_cause_is_gone(operator: Operator):

@@ -12,12 +12,12 @@ from deployed import Place, allow_everything_but, place
 
 from cfngen.deploy import stacks
 from cfngen.deploy.access.authorities import SecretDeniedError
-from cfngen.deploy.access.cluster_access import NoClusterError
 from cfngen.deploy.access.kubernetes_objects import Node, Readiness
 from cfngen.deploy.failures import ThrottledError
 from cfngen.deploy.inspection.machines import Group, Instance
 from cfngen.deploy.inspection.validation import Kubernetes, Problem, Seen, Validation, judge, validate, wait_until_valid
 from cfngen.deploy.inspection.versions import skew
+from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.status import StackStatus
 from cfngen.sandbox.cloudformation import client
 
@@ -202,7 +202,7 @@ def test_a_missing_permission_is_no_verdict(where):
 
 
 def test_no_stack_is_no_verdict(where):
-    with pytest.raises(NoClusterError):
+    with pytest.raises(NoStackError):
         validate(where.account, "nothing", where.cluster, override=where.override)
 
 

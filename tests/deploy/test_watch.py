@@ -11,7 +11,8 @@ import pytest
 from watched import NAME, OFTEN, SECONDS, Operator, lines, operating
 
 from cfngen.deploy.failures import DeniedError, ExpiredCredentialsError
-from cfngen.deploy.watching.watch import LAST_LOOKS, STALE_READS, Budget, NothingToWatchError, WatchEndedError
+from cfngen.deploy.stacks import NoStackError
+from cfngen.deploy.watching.watch import LAST_LOOKS, STALE_READS, Budget, WatchEndedError
 
 
 @pytest.fixture
@@ -280,16 +281,8 @@ def test_an_update_that_fails_has_not_succeeded(operator: Operator):
 
 
 def test_no_such_stack(operator: Operator):
-    with pytest.raises(NothingToWatchError, match="there is no stack other in us-west-2"):
+    with pytest.raises(NoStackError, match="there is no stack other in us-west-2"):
         operator.watch("other")
-
-
-def test_time_to_give_up(operator: Operator):
-    root_id = operator.create()
-    operator.engine.advance(5)
-    outcome = operator.watch(root_id, give_up=30)
-    assert (outcome.detached, outcome.succeeded, outcome.status.name) == (True, False, "CREATE_IN_PROGRESS")
-    assert operator.watch(root_id).succeeded
 
 
 def test_the_end_is_noticed_soon(operator: Operator):
@@ -304,7 +297,7 @@ def test_the_end_is_noticed_soon(operator: Operator):
 
 def test_time_passes_in_the_progress_between_two_looks(operator: Operator):
     root_id = operator.create()
-    operator.watch(root_id, budget=Budget(tick=1), give_up=60)
+    operator.watch(root_id, budget=Budget(tick=1))
     seconds = [each.seconds for each in operator.progress if each.action]
     assert all(0 <= later - earlier <= 1.5 for earlier, later in itertools.pairwise(seconds[1:]))
     assert {each.fresh for each in operator.progress} == {True, False}

@@ -63,7 +63,8 @@ def command(
 
     Interrupt it, or let it fail, and run it again: it goes on where things are, even if the stack is gone by then.
     """
-    if wishes["detach"] and (wishes["delete_volumes"] or wishes["delete_snapshots"] or wishes["empty_bucket"]):
+    last = ("delete_volumes", "delete_snapshots", "empty_bucket", "delete_bucket")
+    if wishes["detach"] and any(wishes[each] for each in last):
         raise click.UsageError("--detach leaves before volumes and templates can be deleted: leave one of them out.")
     from cfngen.deploy.failures import aws_errors
     from cfngen.deploy.publishing.bucket import default_name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.commands.watch import NoStackError
 from cfngen.cli.json_output import emit
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
@@ -32,15 +31,13 @@ def command(target: Target, failures: bool, everything: bool, verbose: bool) -> 
     from cfngen.cli.render import diagnosis
     from cfngen.cli.render.events import history_lines
     from cfngen.deploy.failures import aws_errors
-    from cfngen.deploy.stacks import find
+    from cfngen.deploy.stacks import existing
     from cfngen.deploy.watching.diagnosis import diagnose
     from cfngen.deploy.watching.events import history
 
     account = target.connect()
     with aws_errors():
-        stack = find(account, target.stack_name)
-        if stack is None:
-            raise NoStackError(target)
+        stack = existing(account, target.stack_name)
         if failures:
             found = diagnose(account, stack.id)
             if target.json:

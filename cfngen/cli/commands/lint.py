@@ -10,8 +10,9 @@ import click
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.pipeline import found, generate, judge
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import counted, examples, warning
+from cfngen.cli.terminal import examples, warning
 from cfngen.errors import CfngenError
+from cfngen.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

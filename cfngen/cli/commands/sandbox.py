@@ -7,6 +7,7 @@ import os
 import click
 
 from cfngen.cli.terminal import examples
+from cfngen.words import counted
 
 
 @click.group(
@@ -27,7 +28,12 @@ def command() -> None:
 
 
 @command.command("start", epilog=examples("cfngen sandbox start", "cfngen sandbox start --speed 60"))
-@click.option("--speed", type=click.FloatRange(1, 1000), default=None, help="Seconds that pass in it each second.")
+@click.option(
+    "--speed",
+    metavar="NUMBER",
+    type=click.FloatRange(1, 1000),
+    help="Seconds that pass in it each second. Default: 12.",
+)
 def start(speed: float | None) -> None:
     """Start the account, unless it runs."""
     from cfngen.sandbox import process
@@ -50,6 +56,7 @@ def stop() -> None:
 
 @command.command(
     "fail",
+    short_help="Let instances of a group fail to boot from now on.",
     epilog=examples(
         "cfngen sandbox fail NodeGroupNodesAutoScalingGroup",
         "cfngen sandbox fail MasterAAutoScalingGroup --step volume --message 'not attached after 900 s'",
@@ -57,10 +64,20 @@ def stop() -> None:
     ),
 )
 @click.argument("group")
-@click.option("--region", default="us-west-2", show_default=True, help="Region of the cluster.")
-@click.option("--step", default="downloads", show_default=True, help="Step of the boot program that fails.")
-@click.option("--message", default="no route to dl.k8s.io", show_default=True, help="Why; if empty, they hang.")
-@click.option("--times", type=click.IntRange(min=0), default=0, help="How many instances; 0 means every one.")
+@click.option("--region", metavar="REGION", default="us-west-2", show_default=True, help="Region of the cluster.")
+@click.option(
+    "--step", metavar="NAME", default="downloads", show_default=True, help="Step of the boot program that fails."
+)
+@click.option(
+    "--message",
+    metavar="TEXT",
+    default="no route to dl.k8s.io",
+    show_default=True,
+    help="Why they fail; if empty, they hang.",
+)
+@click.option(
+    "--times", type=click.IntRange(min=0), default=0, metavar="NUMBER", help="How many instances fail; 0 is every one."
+)
 def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     """Let the instances fail to boot that an Auto Scaling group launches from now on, to see what that looks like.
 
@@ -69,12 +86,13 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     from cfngen.sandbox import process
 
     process.start(os.environ).fail(region, group, step, message, times=times)
-    which = f"The next {times}" if times else "All"
-    click.echo(f"{which} instances of {group} fail at the step {step!r}; `cfngen sandbox heal` ends it.")
+    what = f"The next {counted(times, 'instance')}" if times else "From now on the instances"
+    fails = "fails" if times == 1 else "fail"
+    click.echo(f"{what} of {group} {fails} at the step {step!r}; `cfngen sandbox heal` ends it.")
 
 
 @command.command("heal", epilog=examples("cfngen sandbox heal"))
-@click.option("--region", default="us-west-2", show_default=True, help="Region of the cluster.")
+@click.option("--region", metavar="REGION", default="us-west-2", show_default=True, help="Region of the cluster.")
 def heal(region: str) -> None:
     """Let instances boot again that are launched from now on."""
     from cfngen.sandbox import process
@@ -83,7 +101,11 @@ def heal(region: str) -> None:
     click.echo("From now on instances boot.")
 
 
-@command.command("env", epilog=examples("eval $(cfngen sandbox env)", "aws cloudformation list-stacks"))
+@command.command(
+    "env",
+    short_help="Print the environment for the AWS CLI and other programs.",
+    epilog=examples("eval $(cfngen sandbox env)", "aws cloudformation list-stacks"),
+)
 def env() -> None:
     """Print the environment that points the AWS CLI and other programs at the account."""
     from cfngen.sandbox import process

@@ -13,8 +13,9 @@ from cfngen.cli.failures import DONE, STALE
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.pipeline import Generated, generate, judge
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import columns, counted, examples, warning
+from cfngen.cli.terminal import columns, examples, warning
 from cfngen.errors import CfngenError
+from cfngen.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,12 +150,15 @@ def _report(
     click.echo(f"{counted(len(made.documents), 'template')} linted, nothing found.")
     changes = f"{counted(len(report.written), 'file')} written, {len(report.unchanged)} unchanged"
     click.echo(f"{directory}: {changes}, {len(report.removed)} removed.")
+    following = "Next: `cfngen deploy` creates the cluster, or updates it; without it,"
     if f"{STANDALONE}.{style}" in files:
-        click.echo()
-        click.echo(f"Next: to deploy, upload {directory / f'{STANDALONE}.{style}'} in the CloudFormation console.")
+        click.echo(f"\n{following}")
+        click.echo(f"upload {directory / f'{STANDALONE}.{style}'} in the CloudFormation console.")
     elif "README.md" in files:
-        click.echo()
-        click.echo(f"Next: to deploy, copy the templates of {directory} into an S3 bucket, and create a stack from")
-        click.echo(f"cluster.{style} there: docs/console.md has the steps.")
+        click.echo(f"\n{following}")
+        click.echo(
+            f"copy the templates of {directory} into an S3 bucket, and create a stack from cluster.{style} there:"
+        )
+        click.echo("docs/console.md has the steps.")
     if "README.md" in files:
         click.echo(f"{directory / 'README.md'} says what each file is.")

@@ -8,17 +8,6 @@ from cfngen.cli.failures import DONE, FAILED, GOES_ON
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
-from cfngen.errors import CfngenError
-
-
-class NoStackError(CfngenError):
-    """There is no stack of that name."""
-
-    def __init__(self, target: Target) -> None:
-        super().__init__(
-            f"there is no stack {target.stack_name} in {target.region}",
-            hint="`cfngen deploy` creates it; --stack-name names another one.",
-        )
 
 
 @click.command(
@@ -35,27 +24,30 @@ def command(context: click.Context, target: Target) -> None:
     """
     from cfngen.deploy.failures import aws_errors
     from cfngen.deploy.messages import Finished
-    from cfngen.deploy.stacks import find
+    from cfngen.deploy.stacks import existing, find
     from cfngen.deploy.watching.diagnosis import diagnose
     from cfngen.deploy.watching.watch import watch
 
     account = target.connect()
     with aws_errors(), screen(target, account) as shown:
         began = account.clock.now()
-        stack = find(account, target.stack_name)
-        if stack is None:
-            raise NoStackError(target)
+        stack = existing(account, target.stack_name)
         outcome = watch(account, stack.id, report=shown.report, interrupted=shown.interrupted)
         if not outcome.succeeded and not outcome.detached:
             shown.report(diagnose(account, stack.id))
         now = find(account, stack.id) or stack
-        seconds = (account.clock.now() - began).total_seconds()
         shown.report(
             Finished(
-                outcome.action, now.name, now.id, now.status.name, outcome.succeeded, seconds, now.outputs,
-                outcome.detached,
+                action=outcome.action,
+                stack=now.name,
+                stack_id=now.id,
+                status=now.status.name,
+                succeeded=outcome.succeeded,
+                seconds=(account.clock.now() - began).total_seconds(),
+                outputs=now.outputs,
+                goes_on=outcome.detached,
             )
-        )  # fmt: skip
+        )
     if outcome.detached:
         context.exit(GOES_ON)
     context.exit(DONE if outcome.succeeded else FAILED)

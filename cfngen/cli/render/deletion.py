@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import click
 
 from cfngen.cli.render.durations import duration
-from cfngen.cli.terminal import columns, counted
+from cfngen.cli.terminal import columns
 from cfngen.deploy.removal.accounting import Counted
 from cfngen.deploy.removal.deletion import Deleted
 from cfngen.deploy.removal.leftover import Leftover, Removed
 from cfngen.deploy.removal.retained import Retained
 from cfngen.deploy.removal.stack_removal import DeletionFailed
 from cfngen.deploy.removal.survey import Part, Survey
+from cfngen.words import counted
 
 SHOWN = 5  # ids of one kind; more are counted
 
@@ -98,7 +99,7 @@ def _verdict(deleted: Deleted) -> str:
         and deleted.succeeded
         and not (deleted.removed or deleted.objects or deleted.bucket_deleted)
     ):
-        return click.style(f"there is nothing of the cluster {deleted.cluster} to delete.", fg="green")
+        return click.style(f"There is nothing of the cluster {deleted.cluster} to delete.", fg="green")
     if deleted.succeeded:
         return click.style(f"{deleted.cluster} is deleted, after {took}.", fg="green", bold=True)
     what = f"{deleted.stack}: {deleted.status}" if deleted.status else f"{deleted.cluster} is deleted but for leftovers"

@@ -9,16 +9,10 @@ from collections.abc import Iterator, Sequence
 import click
 
 from cfngen.cli.render.resource_names import place, resource_name
+from cfngen.cli.render.verbs import VERBS
 from cfngen.deploy.watching.console_output import InstanceWords
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis
 
-_VERBS = {
-    "create": "creating",
-    "update": "updating",
-    "delete": "deleting",
-    "rollback": "rolling back",
-    "import": "importing into",
-}
 _NARROWEST = 40
 _WIDEST = 120  # text in longer lines is hard to read
 
@@ -35,28 +29,29 @@ def lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]:
 
 
 def _told(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
-    doing = f"{_VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
+    doing = f"{VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
+    head = doing[0].upper() + doing[1:]
     if diagnosis.cause is not None:
-        yield click.style(f"{doing} failed", bold=True) + f" ({diagnosis.status})"
+        yield click.style(f"{head} failed", bold=True) + f" ({diagnosis.status})"
         yield ""
         yield from _cause(diagnosis.cause, columns)
     elif diagnosis.cancelled:
-        yield click.style(f"{doing} was cancelled", bold=True) + f" ({diagnosis.status}); nothing failed by itself"
+        yield click.style(f"{head} was cancelled", bold=True) + f" ({diagnosis.status}); nothing failed by itself"
     else:
-        yield f"no failure is known of {doing} ({diagnosis.status or 'there is no such stack'})"
+        yield f"No failure is known of {doing} ({diagnosis.status or 'there is no such stack'})"
     if diagnosis.others:
         yield ""
-        yield click.style("failed as well, by themselves:", bold=True)
+        yield click.style("Failed as well, by themselves:", bold=True)
         for other in diagnosis.others:
             yield from _other(other, columns)
     if diagnosis.undoing:
         yield ""
-        yield click.style("failed while it was taken back:", bold=True)
+        yield click.style("Failed while it was taken back:", bold=True)
         for other in diagnosis.undoing:
             yield from _cause(other, columns)
     if diagnosis.next_steps:
         yield ""
-        yield click.style("next:", bold=True)
+        yield click.style("Next:", bold=True)
         longest = max(len(step.command) for step in diagnosis.next_steps)
         for step in diagnosis.next_steps:
             command = click.style(step.command.ljust(longest), fg="cyan")

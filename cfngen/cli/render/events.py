@@ -53,7 +53,7 @@ def history_lines(events: Sequence[Event], width: int | None = None) -> list[str
         width: of the terminal; None asks for it.
     """
     if not events:
-        return ["nothing has happened yet"]
+        return ["Nothing has happened yet."]
     statuses = max(len(event.status) for event in events)
     lines: list[str] = []
     day = ""

@@ -17,10 +17,11 @@ import click
 from cfngen.cli.render.durations import duration
 from cfngen.cli.render.events import event_lines
 from cfngen.cli.render.resource_names import resource_name, stack_title
+from cfngen.cli.render.verbs import VERBS
 from cfngen.deploy.clock import Clock
 from cfngen.deploy.messages import Event, Message
+from cfngen.deploy.stacks import GROUP
 from cfngen.deploy.watching.events import interesting
-from cfngen.deploy.watching.expectations import GROUP
 from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackProgress
 
 HEARTBEAT = 60
@@ -31,13 +32,6 @@ REASON_LINES = 3
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _ERASE_LINE, _ERASE_BELOW = "\x1b[K", "\x1b[J"
 _TURNING = "|/-\\"
-_VERBS = {
-    "create": "creating",
-    "update": "updating",
-    "delete": "deleting",
-    "rollback": "rolling back",
-    "import": "importing into",
-}
 
 Span = tuple[str, dict[str, Any]]
 
@@ -161,7 +155,7 @@ def fitted(lines: Sequence[Line], height: int) -> list[Line]:
 
 
 def _tree(progress: Progress, width: int, turning: str) -> Iterator[Line]:
-    verb = _VERBS.get("rollback" if "ROLLBACK" in progress.status else progress.action, "watching")
+    verb = VERBS.get("rollback" if "ROLLBACK" in progress.status else progress.action, "watching")
     yield Line(
         (
             (f"{turning} ", {"fg": "cyan"}),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfngen.cli.terminal import counted
+from cfngen.words import counted
 
 if TYPE_CHECKING:
     from cfngen.deploy.limits.quotas import Quota

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cfngen.cli.terminal import columns, counted
+from cfngen.cli.terminal import table
 from cfngen.deploy.inspection.cluster_status import (
     ApiState,
     ClusterStatus,
@@ -20,6 +20,7 @@ from cfngen.deploy.inspection.cluster_status import (
     VolumeState,
 )
 from cfngen.deploy.inspection.drift import Drift
+from cfngen.words import counted
 
 SOON = timedelta(days=30)  # before a certificate ends
 AHEAD = timedelta(minutes=1)  # clocks need not agree to the second
@@ -106,7 +107,7 @@ def _masters(masters: Sequence[MasterState], now: datetime) -> list[str]:
         )
         for each in masters
     ]
-    return _table(("SLOT", "INSTANCE", "LIFECYCLE", "STATE", "NODE", "ZONE", "ADDRESS", "TYPE", "AGE", "IMAGE"), rows)
+    return table(("SLOT", "INSTANCE", "LIFECYCLE", "STATE", "NODE", "ZONE", "ADDRESS", "TYPE", "AGE", "IMAGE"), rows)
 
 
 def _image(master: MasterState, now: datetime) -> str:
@@ -128,7 +129,7 @@ def _groups(groups: Sequence[GroupState]) -> list[str]:
         )
         for each in groups
     ]
-    return _table(("NAME", "DESIRED", "IN SERVICE", "READY", "SIZE", "TYPE", "OUTDATED"), rows)
+    return table(("NAME", "DESIRED", "IN SERVICE", "READY", "SIZE", "TYPE", "OUTDATED"), rows)
 
 
 def _volumes(volumes: Sequence[VolumeState]) -> list[str]:
@@ -143,7 +144,7 @@ def _volumes(volumes: Sequence[VolumeState]) -> list[str]:
         )
         for each in volumes
     ]
-    return _table(("SLOT", "VOLUME", "STATE", "SIZE", "ZONE", "ATTACHED TO"), rows)
+    return table(("SLOT", "VOLUME", "STATE", "SIZE", "ZONE", "ATTACHED TO"), rows)
 
 
 def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:
@@ -179,13 +180,6 @@ def _section(title: str, found: Any, lines: Any) -> list[str]:
     if isinstance(found, Unknown):
         return [*head, f"  {_unknown(found)}"]
     return [*head, *(lines(found) or ["  none"])]
-
-
-def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
-    if not rows:
-        return []
-    table = columns([header, *rows])
-    return [click.style(table[0], dim=True), *table[1:]]
 
 
 def _unknown(found: Unknown) -> str:

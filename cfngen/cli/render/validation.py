@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import click
 
-from cfngen.cli.terminal import columns, counted
+from cfngen.cli.render.durations import duration
+from cfngen.cli.terminal import table
 from cfngen.deploy.inspection.validation import Member, Problem, Validation, ValidationChange
+from cfngen.words import counted
 
 
 def result(found: Validation) -> list[str]:
@@ -17,8 +19,7 @@ def result(found: Validation) -> list[str]:
     if found.members:
         header = ("INSTANCE", "ROLE", "GROUP", "ZONE", "VERSION", "NODE")
         rows = [(each.instance, each.role, each.group, each.zone, each.version, _node(each)) for each in found.members]
-        table = columns([header, *rows])
-        lines += ["", click.style(table[0], dim=True), *table[1:]]
+        lines += ["", *table(header, rows)]
     if found.problems:
         lines += ["", *(line for problem in found.problems for line in _problem(problem))]
     verdict = (
@@ -31,11 +32,11 @@ def result(found: Validation) -> list[str]:
 
 def change(found: ValidationChange) -> list[str]:
     """Return what is new since the look before."""
-    time = f"{found.time:%H:%M:%S}"
+    time = f"{found.time:%H:%M:%SZ}"
     return [
         *(f"{time} {click.style('✓', fg='green')} {each.subject} no longer: {each.text}" for each in found.resolved),
         *(f"{time} {click.style('✗', fg='red')} {each.subject} {each.text}" for each in found.appeared),
-        f"{time} {counted(found.open, 'problem')}; waiting for {_rest(found.remaining)} more at most",
+        f"{time} {counted(found.open, 'problem')}; waiting for {duration(found.remaining)} more at most",
     ]
 
 
@@ -51,8 +52,3 @@ def _node(member: Member) -> str:
     if not member.in_service:
         return "not in service"
     return "unknown" if member.ready is None else "Ready" if member.ready else "not Ready"
-
-
-def _rest(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min" if minutes and not rest else f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -8,6 +8,7 @@ from cfngen.cluster.checks.addresses import NODE_PREFIX, PODS, usable
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.words import counted
 
 _GROUPS: Path = ("nodeGroups",)
 # The quota "Routes per route table", of which kube-up's users met the 50 (kubernetes/kubernetes#40307); new accounts
@@ -49,7 +50,7 @@ def _pod_ranges(cluster: Cluster) -> Iterator[Problem]:
     ranges = 2 ** (NODE_PREFIX - pods.prefixlen)
     wanted = _most_nodes(cluster) + cluster.control_plane.count
     if wanted > ranges:
-        masters = f"{cluster.control_plane.count} master{'s' if cluster.control_plane.count != 1 else ''}"
+        masters = counted(cluster.control_plane.count, "master")
         message = (
             f"{pods} holds {ranges} ranges of /24, but up to {_most_nodes(cluster)} nodes and {masters} take one each; "
             "enlarge it or lower maxSize"

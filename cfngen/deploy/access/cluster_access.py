@@ -15,7 +15,7 @@ from cfngen.deploy.access.certificates import LONGEST_NAME, Identity, issue
 from cfngen.deploy.access.kubernetes import Endpoint, Kubernetes
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import aws_errors
-from cfngen.deploy.stacks import NESTED, StackView, find, resources
+from cfngen.deploy.stacks import NESTED, StackView, existing, find, resources
 from cfngen.errors import CfngenError
 
 ENDPOINT, CA_SECRET, JOIN_SECRET = "ApiEndpoint", "CaSecretArn", "JoinSecretArn"
@@ -25,10 +25,6 @@ _CALLER = re.compile(r"arn:[^:]+:(?:iam|sts)::\d*:(?:assumed-role/|federated-use
 
 Override = Callable[[str], str]
 """Given the API's URL, returns the one where it really listens, or an empty text."""
-
-
-class NoClusterError(CfngenError):
-    """There is no stack of that name."""
 
 
 class NoEndpointError(CfngenError):
@@ -44,17 +40,11 @@ def root(account: Account, stack_name: str) -> StackView:
     """Return the cluster's root stack.
 
     Raises:
-        NoClusterError: there is none.
+        NoStackError: there is none.
         AwsError: a call failed.
     """
     with aws_errors():
-        found = find(account, stack_name)
-    if found is None or not found.status.exists:
-        raise NoClusterError(
-            f"there is no stack {stack_name} in {account.region} of account {account.id}",
-            hint="name it with --stack-name, or create it with `cfngen deploy`.",
-        )
-    return found
+        return existing(account, stack_name)
 
 
 def outputs(account: Account, stack: StackView) -> Mapping[str, str]:

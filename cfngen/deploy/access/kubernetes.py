@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from cfngen.deploy.access import kubernetes_objects as objects
 from cfngen.deploy.access.certificates import KeyPair
-from cfngen.deploy.access.kubernetes_objects import LoadBalancer, Node, PersistentVolume, Pod, Readiness
+from cfngen.deploy.access.kubernetes_objects import LoadBalancer, Node, Pod, Readiness
 from cfngen.errors import CfngenError
 
 CONNECT, READ = 5.0, 15.0  # seconds: an answer takes milliseconds, and a security group drops packets in silence
@@ -169,13 +169,13 @@ class Kubernetes:
         kinds = self._list("/api/v1/services", lambda item: (item.get("spec", {}).get("type"), item))
         return tuple(objects.load_balancer(item) for kind, item in kinds if kind == "LoadBalancer")
 
-    def persistent_volumes(self) -> tuple[PersistentVolume, ...]:
-        """Return every PersistentVolume.
+    def persistent_volumes(self) -> tuple[str, ...]:
+        """Return the names of every PersistentVolume.
 
         Raises:
             KubernetesError: one of the errors above.
         """
-        return self._list("/api/v1/persistentvolumes", objects.persistent_volume)
+        return self._list("/api/v1/persistentvolumes", lambda item: str(item["metadata"]["name"]))
 
     def _list(self, path: str, make: Callable[[Mapping[str, Any]], Item]) -> tuple[Item, ...]:
         found: list[Item] = []

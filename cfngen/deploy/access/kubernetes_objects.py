@@ -25,7 +25,6 @@ class Node:
         reason: why it is not ready; what the kubelet says.
         version: of the kubelet, e.g. `1.36.3`.
         master: whether it has the control plane's role.
-        schedulable: whether it takes new pods as far as people are concerned; not so when it is cordoned.
         initialised: whether the cloud controller manager has seen it; before, it takes no pods.
         routed: whether its network is set up, which in route mode means that there is a route to its pods.
     """
@@ -36,7 +35,6 @@ class Node:
     reason: str = ""
     version: str = ""
     master: bool = False
-    schedulable: bool = True
     initialised: bool = True
     routed: bool = True
 
@@ -52,7 +50,6 @@ class Pod:
         ready: whether all of its containers are, or it has done its work.
         reason: why it is not; e.g. `CrashLoopBackOff`.
         message: more about the reason.
-        restarts: how often its containers were restarted.
         leaving: whether it is being deleted.
     """
 
@@ -62,7 +59,6 @@ class Pod:
     ready: bool = False
     reason: str = ""
     message: str = ""
-    restarts: int = 0
     leaving: bool = False
 
 
@@ -81,27 +77,6 @@ class LoadBalancer:
     name: str
     hostname: str = ""
     leaving: bool = False
-
-
-@dataclass(frozen=True)
-class PersistentVolume:
-    """A PersistentVolume.
-
-    Attributes:
-        name: its name.
-        volume_id: the EBS volume behind it; empty if it is none.
-        claim: namespace and name of the claim that has it, e.g. `default/data`; empty if none.
-        phase: `Available`, `Bound`, `Released` or `Failed`.
-        policy: what becomes of the volume when the claim goes: `Delete` or `Retain`.
-        size: as Kubernetes says it, e.g. `20Gi`.
-    """
-
-    name: str
-    volume_id: str = ""
-    claim: str = ""
-    phase: str = ""
-    policy: str = ""
-    size: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,7 +108,6 @@ def node(item: Object) -> Node:
         reason="" if is_ready else ": ".join(filter(None, reasons)) or "its kubelet has not said anything yet",
         version=_version(_of(status, "nodeInfo").get("kubeletVersion")),
         master=CONTROL_PLANE in (metadata.get("labels") or {}),
-        schedulable=not spec.get("unschedulable"),
         initialised=UNINITIALISED not in taints,
         routed=conditions.get("NetworkUnavailable", {}).get("status") != "True",
     )
@@ -154,7 +128,6 @@ def pod(item: Object) -> Pod:
         ready=ready,
         reason=reason,
         message=message,
-        restarts=sum(int(each.get("restartCount") or 0) for each in containers),
         leaving="deletionTimestamp" in metadata,
     )
 
@@ -168,25 +141,6 @@ def load_balancer(item: Object) -> LoadBalancer:
         name=str(metadata.get("name", "")),
         hostname=str(ingress[0].get("hostname") or ingress[0].get("ip") or ""),
         leaving="deletionTimestamp" in metadata,
-    )
-
-
-def persistent_volume(item: Object) -> PersistentVolume:
-    """Return a PersistentVolume from its JSON."""
-    spec = _of(item, "spec")
-    claim = _of(spec, "claimRef")
-    volume = (
-        _of(spec, "csi").get("volumeHandle", "")
-        if _of(spec, "csi").get("driver") == "ebs.csi.aws.com"
-        else _of(spec, "awsElasticBlockStore").get("volumeID", "")
-    )
-    return PersistentVolume(
-        name=str(_of(item, "metadata").get("name", "")),
-        volume_id=str(volume).rpartition("/")[2],
-        claim=f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
-        phase=str(_of(item, "status").get("phase", "")),
-        policy=str(spec.get("persistentVolumeReclaimPolicy", "")),
-        size=str(_of(spec, "capacity").get("storage", "")),
     )
 
 

@@ -34,9 +34,8 @@ from cfngen.deploy.inspection.cluster_status import (
 from cfngen.deploy.inspection.machines import Group, groups
 from cfngen.deploy.inspection.versions import wanted_version
 from cfngen.deploy.messages import Report, Step
-from cfngen.deploy.stacks import NESTED, ResourceView, StackView, find, resources
+from cfngen.deploy.stacks import NESTED, ResourceView, StackView, find, resources, stack_name
 from cfngen.deploy.status import Standing
-from cfngen.deploy.watching.events import stack_name as name_in
 from cfngen.errors import CfngenError
 
 SERVICES = ("autoscaling", "cloudformation", "ec2", "secretsmanager")
@@ -202,7 +201,7 @@ def _members(account: Account, stack: StackView, pool: ThreadPoolExecutor) -> tu
 
 def _stacks(stack: StackView, members: Iterable[ResourceView]) -> dict[str, str]:
     """Return the names of a stack and of those it nests, by ARN."""
-    nested = {each.physical_id: name_in(each.physical_id) for each in members if each.type == NESTED}
+    nested = {each.physical_id: stack_name(each.physical_id) for each in members if each.type == NESTED}
     return {stack.id: stack.name, **{key: name for key, name in nested.items() if key}}
 
 

@@ -12,9 +12,9 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import auto_scaling_group, group_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import aws_errors
-from cfngen.deploy.removal.scope import AT_ONCE, GROUP
-from cfngen.deploy.stacks import ResourceView
+from cfngen.deploy.stacks import GROUP, ResourceView
 
+AT_ONCE = 50  # names in one DescribeAutoScalingGroups
 FILTERED_AT_ONCE = 200  # values of one filter
 IN_SERVICE = "InService"
 _SLOT = re.compile(r"Master([A-Z])AutoScalingGroup")

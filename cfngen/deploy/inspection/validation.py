@@ -22,8 +22,7 @@ from cfngen.deploy.failures import ThrottledError, UnreachableError, aws_errors
 from cfngen.deploy.inspection.machines import Group, Instance, groups
 from cfngen.deploy.inspection.versions import skew, wanted_version
 from cfngen.deploy.messages import Message, Report
-from cfngen.deploy.removal.scope import tree
-from cfngen.deploy.stacks import StackView
+from cfngen.deploy.stacks import StackView, tree
 from cfngen.deploy.status import Standing
 
 INTERVAL = 10.0  # seconds between two looks
@@ -147,7 +146,7 @@ def validate(
     """Look at a cluster once.
 
     Raises:
-        NoClusterError: there is no such stack.
+        NoStackError: there is no such stack.
         CfngenError: what must be known cannot be read; a permission lacks, say.
     """
     return judge(look(account, stack_name, cluster, override), cluster, account.clock.now())
@@ -289,7 +288,8 @@ def _of_api(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
 def _of_group(group: Group, nodes: dict[str, Node] | None) -> Iterator[Problem]:
     """Yield what is wrong with a group, its instances and their Nodes; the latter only where they are known."""
     if group.missing:
-        yield Problem("group", group.title, f"its Auto Scaling group {group.id} does not exist", hint="`cfngen status`")
+        hint = "`cfngen status` shows what there is."
+        yield Problem("group", group.title, f"its Auto Scaling group {group.id} does not exist", hint=hint)
         return
     if group.in_service < group.desired:
         yield Problem(

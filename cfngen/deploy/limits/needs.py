@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.publishing.publish import child_of
-from cfngen.deploy.stacks import NESTED
+from cfngen.deploy.stacks import GROUP, NESTED
 from cfngen.templates.document import Document
-
-GROUP = "AWS::AutoScaling::AutoScalingGroup"
 
 
 @dataclass(frozen=True)

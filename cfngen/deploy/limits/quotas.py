@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.limits import processors
-from cfngen.deploy.limits.needs import GROUP, Instances, needs
+from cfngen.deploy.limits.needs import Instances, needs
+from cfngen.deploy.stacks import GROUP
 from cfngen.templates.document import Document
 
 WORKERS = 12
@@ -38,7 +38,6 @@ class Quota:
         hint: what to do where it will not do, or why it is unknown.
     """
 
-    kind: ClassVar[str] = "quota"
     name: str
     needed: int
     used: int | None

@@ -1,1 +1,1 @@
-"""What an operator, and CloudFormation for him, must be allowed to do."""
+"""What an operator, and CloudFormation for them, must be allowed to do."""

@@ -24,18 +24,21 @@ def statements(place: Place) -> list[dict[str, Any]]:
 
 def _stacks(place: Place) -> list[dict[str, Any]]:
     return [
+        # When something fails, CloudFormation stops the other nested stacks and takes them back: the reference of
+        # AWS::CloudFormation::Stack asks for the right to cancel updates, which the registry's schema leaves out.
         allow(
-            "NestedStacks",
-            """cloudformation:CreateChangeSet cloudformation:CreateStack cloudformation:DeleteChangeSet
-            cloudformation:DeleteStack cloudformation:DescribeChangeSet cloudformation:DescribeStacks
-            cloudformation:ExecuteChangeSet cloudformation:GetTemplate cloudformation:TagResource
+            "Stacks",
+            """cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
+            cloudformation:CreateStack cloudformation:DeleteChangeSet cloudformation:DeleteStack
+            cloudformation:DescribeChangeSet cloudformation:DescribeStacks cloudformation:ExecuteChangeSet
+            cloudformation:GetTemplate cloudformation:RollbackStack cloudformation:TagResource
             cloudformation:UntagResource cloudformation:UpdateStack""",
             place.nested,
         ),
-        allow("ReadTemplates", "s3:GetObject", [place.templates]),
+        allow("Templates", "s3:GetObject", [place.templates]),
         allow("Look", "autoscaling:Describe* ec2:Describe* ec2:GetLaunchTemplateData"),
         # Images are named by parameters that their publishers keep.
-        allow("FindImages", "ssm:GetParameters", [f"arn:{place.partition}:ssm:{place.region}::parameter/aws/*"]),
+        allow("Images", "ssm:GetParameters", [f"arn:{place.partition}:ssm:{place.region}::parameter/aws/*"]),
     ]
 
 
@@ -43,7 +46,7 @@ def _network(place: Place) -> list[dict[str, Any]]:
     return [
         # The existing Elastic IP or VPC of an operator bears no tag of the cluster.
         allow(
-            "MakeAndConnect",
+            "Make",
             """ec2:AllocateAddress ec2:AssociateAddress ec2:AssociateDhcpOptions ec2:AssociateRouteTable
             ec2:AttachInternetGateway ec2:AuthorizeSecurityGroupEgress ec2:AuthorizeSecurityGroupIngress
             ec2:CreateDhcpOptions ec2:CreateInternetGateway ec2:CreateLaunchTemplate ec2:CreateNetworkInterface
@@ -54,7 +57,7 @@ def _network(place: Place) -> list[dict[str, Any]]:
             place.ec2("*"),
         ),
         allow(
-            "ChangeAndRemoveOwn",
+            "ChangeOwn",
             """ec2:AssignPrivateIpAddresses ec2:CreateLaunchTemplateVersion ec2:DeleteDhcpOptions
             ec2:DeleteInternetGateway ec2:DeleteKeyPair ec2:DeleteLaunchTemplate ec2:DeleteLaunchTemplateVersions
             ec2:DeleteNetworkInterface ec2:DeleteRoute ec2:DeleteRouteTable ec2:DeleteSecurityGroup ec2:DeleteSubnet
@@ -66,7 +69,7 @@ def _network(place: Place) -> list[dict[str, Any]]:
             tagged(place),
         ),
         # A data volume that is deleted or replaced leaves a snapshot.
-        allow("SnapshotOwnVolumes", "ec2:CreateSnapshot", place.ec2("volume/*"), tagged(place)),
+        allow("SnapshotOwn", "ec2:CreateSnapshot", place.ec2("volume/*"), tagged(place)),
         allow("NewSnapshots", "ec2:CreateSnapshot", [f"arn:{place.partition}:ec2:{place.region}::snapshot/*"]),
     ]
 
@@ -88,7 +91,7 @@ def _machines(place: Place) -> list[dict[str, Any]]:
     linked = f"arn:{place.partition}:iam::{place.account}:role/aws-service-role"
     return [
         allow(
-            "ScalingGroups",
+            "Groups",
             """autoscaling:CreateAutoScalingGroup autoscaling:CreateOrUpdateTags autoscaling:DeleteAutoScalingGroup
             autoscaling:DeleteTags autoscaling:ResumeProcesses autoscaling:SetDesiredCapacity
             autoscaling:SuspendProcesses autoscaling:TerminateInstanceInAutoScalingGroup
@@ -98,12 +101,12 @@ def _machines(place: Place) -> list[dict[str, Any]]:
         # Checked when a group is given its launch template ("Control Amazon EC2 launch template usage in Auto Scaling
         # groups", Amazon EC2 Auto Scaling User Guide); instances are started by the service's own role.
         allow(
-            "LaunchByTemplate",
+            "Launch",
             "ec2:RunInstances",
             condition={"ArnLike": {"ec2:LaunchTemplate": place.ec2("launch-template/*")[0]}},
         ),
         allow(
-            "ServiceLinkedRoles",
+            "LinkedRoles",
             "iam:CreateServiceLinkedRole",
             [f"{linked}/{service}.amazonaws.com/*" for service in ("autoscaling", "spot")],
         ),
@@ -142,7 +145,7 @@ def _secrets(place: Place) -> list[dict[str, Any]]:
         ),
         allow("TagNewKeys", "kms:TagResource", place.keys, tagging(place)),
         allow(
-            "ChangeAndRemoveOwnKeys",
+            "OwnKeys",
             """kms:DisableKey kms:DisableKeyRotation kms:EnableKey kms:PutKeyPolicy kms:ScheduleKeyDeletion
             kms:TagResource kms:UntagResource kms:UpdateKeyDescription""",
             place.keys,

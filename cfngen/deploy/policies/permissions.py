@@ -85,7 +85,7 @@ def operator_policy(
 def execution_policy(
     account: str = "*", region: str = "*", cluster: str = "*", *, partition: str = "aws", stack: str = ""
 ) -> dict[str, Any]:
-    """Return the policy of CloudFormation's service role, or of an operator without one beside his own.
+    """Return the policy of CloudFormation's service role, or of an operator without one beside their own.
 
     Args:
         account: account number.
@@ -106,7 +106,7 @@ def _read(place: Place) -> list[dict[str, Any]]:
             cloudformation:DescribeStacks cloudformation:DetectStackDrift cloudformation:DetectStackResourceDrift
             cloudformation:GetStackPolicy cloudformation:GetTemplate cloudformation:ListChangeSets
             cloudformation:ListStackResources""",
-            place.stacks,
+            [*place.stacks, *place.change_sets],
         ),
         # None of these knows a resource, or a resource that is there when they are called.
         allow(
@@ -117,8 +117,20 @@ def _read(place: Place) -> list[dict[str, Any]]:
             servicequotas:GetAWSDefaultServiceQuota servicequotas:GetServiceQuota""",
         ),
         allow("ReadConsole", "ec2:GetConsoleOutput", place.ec2("instance/*"), tagged(place)),
-        allow("ReadRoles", "iam:GetInstanceProfile iam:GetRole", place.roles),
-        allow("ReadKeys", "kms:DescribeKey", place.keys, tagged(place)),
+        # Drift is found with the rights of who asks for it, for each resource ("Detect unmanaged configuration changes
+        # to stacks and resources with drift detection", CloudFormation User Guide).
+        allow(
+            "ReadRoles",
+            """iam:GetInstanceProfile iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies
+            iam:ListRolePolicies""",
+            place.roles,
+        ),
+        allow(
+            "ReadKeys",
+            "kms:DescribeKey kms:GetKeyPolicy kms:GetKeyRotationStatus kms:ListResourceTags",
+            place.keys,
+            tagged(place),
+        ),
         allow("ReadSecretNames", "secretsmanager:DescribeSecret", place.secrets),
     ]
 
@@ -131,7 +143,7 @@ def _deploy(place: Place, role: str) -> list[dict[str, Any]]:
             cloudformation:DeleteChangeSet cloudformation:DeleteStack cloudformation:ExecuteChangeSet
             cloudformation:RollbackStack cloudformation:SetStackPolicy cloudformation:TagResource
             cloudformation:UntagResource cloudformation:UpdateTerminationProtection""",
-            place.stacks,
+            [*place.stacks, *place.change_sets],
         ),
         allow(
             "HandOverServiceRole",
@@ -165,6 +177,8 @@ def _delete(place: Place) -> list[dict[str, Any]]:
     )
     return [
         allow("DeleteStacks", "cloudformation:DeleteStack cloudformation:UpdateTerminationProtection", place.stacks),
+        # Whether another stack lives on the same templates: without a name the call is on no stack.
+        allow("FindOtherStacks", "cloudformation:DescribeStacks"),
         *named,
         allow("RemoveMarked", marked, condition=tagged(place)),
         # What makes these things names the cluster each in its own way, or not at all.

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cfngen.deploy.preview.change_sets import PREFIX
+
 CLUSTER = "KubernetesCluster"
 """Tag that every resource of a cluster bears, with the cluster's name."""
 
@@ -38,6 +40,15 @@ class Place:
     def nested(self) -> list[str]:
         """The nested stacks alone."""
         return [f"{self._arn('cloudformation', 'stack/')}{self._made}/*"]
+
+    @property
+    def change_sets(self) -> list[str]:
+        """Change sets of plans, and those of nested stacks, whose names begin with the root's.
+
+        The reference knows permissions for change sets on stacks only; where a call names one by its ARN alone, that
+        was seen to count (widdix/complete-aws-iam-reference#6).
+        """
+        return [self._arn("cloudformation", f"changeSet/{PREFIX}*")]
 
     @property
     def roles(self) -> list[str]:

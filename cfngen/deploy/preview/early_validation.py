@@ -45,16 +45,12 @@ class ValidationFailure:
         path: where it is in that stack's template, e.g. `/Resources/Vpc/Properties/CidrBlock`.
         reason: CloudFormation's own words.
         logical_id: the resource; may be empty.
-        type: the resource's type; may be empty.
-        validation: name of the check, e.g. `NAME_CONFLICT_VALIDATION`.
     """
 
     stack: str
     path: str
     reason: str
     logical_id: str = ""
-    type: str = ""
-    validation: str = ""
 
     def __str__(self) -> str:
         where = self.path or self.logical_id
@@ -127,8 +123,6 @@ def _findings(account: Account, description: Description) -> Iterator[Validation
                 event.get("ValidationPath") or "",
                 reason,
                 event.get("LogicalResourceId") or "",
-                event.get("ResourceType") or "",
-                event.get("ValidationName") or event.get("HookType") or "",
             )
         if not page.get("NextToken"):
             return

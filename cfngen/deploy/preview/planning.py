@@ -25,7 +25,7 @@ from cfngen.deploy.preview.plan import (
     StackPlan,
 )
 from cfngen.deploy.publishing.publish import with_addresses
-from cfngen.deploy.stacks import NESTED, resources, template
+from cfngen.deploy.stacks import NESTED, resources, stack_name, template
 
 CompareUserData = Callable[[str, str], str]
 """Says in words what differs between two user data, given in base64."""
@@ -157,7 +157,7 @@ class _Assembly:
             changes = [
                 each if each.danger.rank > meaning.danger.rank else replace(each, meaning=None) for each in changes
             ]
-        name = child.stack_name if child else _name_of_stack(entry.physical_id)
+        name = child.stack_name if child else stack_name(entry.physical_id)
         return StackPlan(path, name, "delete", tuple(sorted(changes, key=_order_of_changes)), meaning)
 
     def _change(self, description: Description, entry: Entry, *, in_update: bool) -> Change:
@@ -251,10 +251,6 @@ def _tags_at(definition: Mapping[str, Any], place: str) -> dict[str, str] | None
     if not isinstance(found, list) or not all(isinstance(each, Mapping) and "Key" in each for each in found):
         return None
     return {str(each["Key"]): str(each.get("Value", "")) for each in found}
-
-
-def _name_of_stack(stack_id: str) -> str:
-    return stack_id.split("/")[1] if "/" in stack_id else stack_id
 
 
 def _counts(changes: list[Change]) -> Counts:

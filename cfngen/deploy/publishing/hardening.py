@@ -89,23 +89,38 @@ def harden(account: Account, bucket: str, *, kms_key: str, made: bool, report: R
     for each in settings:
         value = found[each.read]
         if value is not None and (call := each.missing(value)):
-            _write(account, bucket, each.what, *call, made=made, report=report)
+            _write(account, bucket, each, *call, made=made, report=report)
     for notice in expiry(bucket, found["get_bucket_lifecycle_configuration"]):
         report(notice)
 
 
 def _write(
-    account: Account, bucket: str, what: str, operation: str, arguments: dict[str, Any], *, made: bool, report: Report
+    account: Account,
+    bucket: str,
+    setting: _Setting,
+    operation: str,
+    arguments: dict[str, Any],
+    *,
+    made: bool,
+    report: Report,
 ) -> None:
     from botocore.exceptions import ClientError
 
     try:
         getattr(account.client("s3"), operation)(**owned(account, bucket), **arguments)
     except ClientError as error:
-        # A bucket that an administrator has prepared is good enough; one that was just made must be finished.
-        if made or code_of(error) not in DENIED:
+        if code_of(error) not in DENIED:
             raise
-        report(Notice(f"{what} of the bucket {bucket} is not as it should be, and changing it is not allowed", _ASK))
+        if made:
+            # One that was just made must be finished. S3 makes buckets private, encrypted and of one owner by itself,
+            # and organisations forbid whatever could undo that.
+            found = read(account, bucket, setting.read)
+            if found is None or setting.missing(found):
+                raise
+            return
+        # A bucket that an administrator has prepared is good enough.
+        text = f"{setting.what} of the bucket {bucket} is not as it should be, and changing it is not allowed"
+        report(Notice(text, _ASK))
 
 
 def read(account: Account, bucket: str, operation: str) -> Mapping[str, Any] | None:

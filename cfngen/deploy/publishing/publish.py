@@ -23,6 +23,7 @@ from cfngen.deploy.publishing import bucket as buckets
 from cfngen.deploy.stacks import NESTED
 from cfngen.errors import CfngenError
 from cfngen.templates.document import Document
+from cfngen.words import counted
 
 # "CloudFormation quotas", CloudFormation User Guide: a template body in an Amazon S3 object.
 MAX_BYTES = 1_000_000
@@ -130,8 +131,7 @@ def publish(
     there = _at_once(lambda each: _is_there(account, name, each), templates)
     missing = [each for each, found in zip(templates, there, strict=True) if not found]
     if missing:
-        count = f"{len(missing)} template{'s' if len(missing) > 1 else ''}"
-        report(Step(f"uploading {count} to s3://{name}/{cluster}/"))
+        report(Step(f"uploading {counted(len(missing), 'template')} to s3://{name}/{cluster}/"))
         _at_once(lambda each: _upload(account, name, each), missing)
     root = templates[-1]
     return Published(

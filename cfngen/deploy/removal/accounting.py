@@ -12,6 +12,7 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import DENIED, code_of
 from cfngen.deploy.removal.scope import Scope
+from cfngen.deploy.stacks import GROUP
 
 AT_ONCE = 100  # values in one filter; EC2 takes 200
 ABSENT = frozenset({"NoSuchEntity", "ResourceNotFoundException", "NotFoundException"})
@@ -58,13 +59,15 @@ def _counted(
     return Counted(kind, len(ids) - len(left), tuple(sorted(left)))
 
 
-def _ec2(operation: str, answer: str, filter_name: str, key: str) -> Callable[[Account, list[str]], set[str]]:
+def _ec2(
+    operation: str, answer: str, filter_name: str, key: str, argument: str = "Filters"
+) -> Callable[[Account, list[str]], set[str]]:
     def existing(account: Account, ids: list[str]) -> set[str]:
         found: set[str] = set()
         # By filters: EC2 refuses a whole call for one id that is gone.
         for start in range(0, len(ids), AT_ONCE):
             filters = [{"Name": filter_name, "Values": ids[start : start + AT_ONCE]}]
-            items = getattr(account.client("ec2"), operation)(Filters=filters)[answer]
+            items = getattr(account.client("ec2"), operation)(**{argument: filters})[answer]
             found |= {str(each[key]) for each in items if each.get("State") not in ("deleting", "deleted")}
         return found
 
@@ -124,7 +127,7 @@ def _exists(identity: str, describe: Callable[[str], Any], gone: Callable[[Any],
 
 
 _KINDS: tuple[tuple[str, str, Callable[[Account, list[str]], set[str]]], ...] = (
-    ("Auto Scaling groups", "AWS::AutoScaling::AutoScalingGroup", _groups),
+    ("Auto Scaling groups", GROUP, _groups),
     ("launch templates", "AWS::EC2::LaunchTemplate", _launch_templates),
     ("volumes", "AWS::EC2::Volume", _ec2("describe_volumes", "Volumes", "volume-id", "VolumeId")),
     ("Elastic IPs", "AWS::EC2::EIP", _addresses),
@@ -153,7 +156,7 @@ _KINDS: tuple[tuple[str, str, Callable[[Account, list[str]], set[str]]], ...] = 
     (
         "NAT gateways",
         "AWS::EC2::NatGateway",
-        _ec2("describe_nat_gateways", "NatGateways", "nat-gateway-id", "NatGatewayId"),
+        _ec2("describe_nat_gateways", "NatGateways", "nat-gateway-id", "NatGatewayId", "Filter"),
     ),
     (
         "DHCP options",

@@ -9,6 +9,7 @@ if the stack is gone by then.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -25,11 +26,12 @@ from cfngen.deploy.removal.leftover import Leftover, Removed
 from cfngen.deploy.removal.leftovers import LivingNamesakeError
 from cfngen.deploy.removal.obstacles import OccupiedError
 from cfngen.deploy.removal.retained import Retained
-from cfngen.deploy.removal.scope import GROUP, Scope, StackResource, of_stack, tree
+from cfngen.deploy.removal.scope import Scope, of_stack
 from cfngen.deploy.removal.survey import DeletionRequest, Survey, Surveyed, look
-from cfngen.deploy.stacks import StackView, find
+from cfngen.deploy.stacks import GROUP, StackResource, StackView, find, tree
 from cfngen.deploy.status import Standing
 from cfngen.errors import CfngenError
+from cfngen.words import counted, enumerated
 
 DELETABLE_AT_WORK = frozenset({"CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"})
 
@@ -258,7 +260,7 @@ class _Deletion:
         if after is None:
             try:
                 self._sweep(found.scope, patiently=True)
-                volumes.remove(self.account, self._data(found), self.report)
+                self.remaining += volumes.remove(self.account, self._data(found), self.report)
             except LivingNamesakeError as error:
                 self.report(Notice(str(error), error.hint))
             self.remaining += leftovers.sweep_routes(self.account, found.scope, self.report).remaining
@@ -288,7 +290,6 @@ class _Deletion:
         bucket_deleted: bool = False,
     ) -> Deleted:
         members = _refreshed(self.account, found)
-        counted = () if goes_on else accounting.count(self.account, found.scope)
         return Deleted(
             cluster=self.request.cluster,
             region=self.account.region,
@@ -298,21 +299,19 @@ class _Deletion:
             succeeded=after is None and not self.remaining and not goes_on,
             goes_on=goes_on,
             seconds=(self.account.clock.now() - self.began).total_seconds(),
-            counted=counted,
+            counted=() if goes_on else accounting.count(self.account, found.scope),
             removed=tuple(self.removed.values()),
-            retained=() if goes_on else self._retained(found, members, after),
+            retained=() if goes_on else self._retained(found, members),
             leftovers=self.remaining,
             objects=objects,
             bucket_deleted=bucket_deleted,
         )
 
-    def _retained(
-        self, found: Surveyed, members: Sequence[StackResource], after: StackView | None
-    ) -> tuple[Retained, ...]:
+    def _retained(self, found: Surveyed, members: Sequence[StackResource]) -> tuple[Retained, ...]:
         account, request, scope = self.account, self.request, found.scope
-        gone = self.removed
-        claimed = [each for each in found.survey.volumes if (each.kind, each.id) not in gone]
-        copies = [each for each in found.survey.snapshots if (each.kind, each.id) not in gone]
+        told = self.removed.keys() | {(each.kind, each.id) for each in self.remaining}
+        claimed = [each for each in found.survey.volumes if (each.kind, each.id) not in told]
+        copies = [each for each in found.survey.snapshots if (each.kind, each.id) not in told]
         bucket = template_objects.find(account, request.bucket, request.cluster) if request.bucket else None
         return (
             *retained.left_by_stacks(account, members),
@@ -334,8 +333,4 @@ def _refreshed(account: Account, found: Surveyed) -> tuple[StackResource, ...]:
 
 def _counted(found: Sequence[Leftover]) -> str:
     """`2 load balancers and 1 volume`."""
-    kinds: dict[str, int] = {}
-    for each in found:
-        kinds[each.kind] = kinds.get(each.kind, 0) + 1
-    parts = [f"{number} {kind}{'' if number == 1 else 's'}" for kind, number in kinds.items()]
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return enumerated([counted(number, kind) for kind, number in Counter(each.kind for each in found).items()])

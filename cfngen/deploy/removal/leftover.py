@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from cfngen.deploy.failures import code_of
@@ -30,6 +30,7 @@ GONE = frozenset(
         "InvalidSecurityGroupRuleId.NotFound",
         "InvalidRoute.NotFound",
         "InvalidRouteTableID.NotFound",
+        "InvalidSecurityGroupID.NotFound",
         "InvalidSnapshot.NotFound",
         "InvalidVolume.NotFound",
         "ListenerNotFound",
@@ -40,6 +41,7 @@ GONE = frozenset(
 HELD = frozenset(
     {
         "DependencyViolation",
+        "InvalidGroup.InUse",
         "InvalidNetworkInterface.InUse",
         "InvalidParameterValue",  # DeleteNetworkInterface of one that is being detached
         "IncorrectState",
@@ -117,8 +119,8 @@ class Attempt:
         gone: whether it was gone already.
     """
 
-    held: bool = field(default=False)
-    gone: bool = field(default=False)
+    held: bool = False
+    gone: bool = False
 
     @property
     def succeeded(self) -> bool:
@@ -139,3 +141,14 @@ def attempt() -> Iterator[Attempt]:
         tried.gone, tried.held = code in GONE, code in HELD
         if not tried.gone and not tried.held:
             raise
+
+
+def remove_each(found: Iterable[Leftover], remove: Callable[[Leftover], object]) -> tuple[Leftover, ...]:
+    """Remove things one by one; return those whose removal AWS has accepted. What is still needed stays for later."""
+    accepted = []
+    for each in found:
+        with attempt() as tried:
+            remove(each)
+        if tried.succeeded:
+            accepted.append(each)
+    return tuple(accepted)

@@ -108,7 +108,8 @@ def check_namesake(account: Account, scope: Scope, found: Sequence[Leftover]) ->
     if not found:
         return
     strangers = namesakes(account, scope)
-    if strangers and (not scope.vpc_id or not scope.standing or any(not each.vpc_id for each in found)):
+    beside = not scope.standing and scope.vpc_id in strangers.values()
+    if strangers and (beside or not scope.vpc_id or any(not each.vpc_id for each in found)):
         raise LivingNamesakeError(
             f"instances of a cluster named {scope.cluster} run outside of this stack: {', '.join(strangers)}; what "
             "bears that name in its tags may be theirs, so none of it is removed",
@@ -116,20 +117,20 @@ def check_namesake(account: Account, scope: Scope, found: Sequence[Leftover]) ->
         )
 
 
-def namesakes(account: Account, scope: Scope) -> tuple[str, ...]:
-    """Return instances of other clusters of this name in the region."""
+def namesakes(account: Account, scope: Scope) -> dict[str, str]:
+    """Return instances of other clusters of this name in the region, and the VPC of each."""
     filters = [
         {"Name": f"tag:kubernetes.io/cluster/{scope.cluster}", "Values": ["owned"]},
         {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]},
     ]
     pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
-    return tuple(
-        each["InstanceId"]
+    return {
+        each["InstanceId"]: each.get("VpcId", "")
         for page in pages
         for reservation in page["Reservations"]
         for each in reservation["Instances"]
         if each["InstanceId"] not in scope.instances
-    )
+    }
 
 
 def _round(account: Account, scope: Scope, found: Sequence[Leftover]) -> tuple[Leftover, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.removal.kubernetes_tags import of_a_stack, owned, service, tag_map
-from cfngen.deploy.removal.leftover import Leftover, attempt
+from cfngen.deploy.removal.leftover import Leftover, attempt, remove_each
 from cfngen.deploy.removal.scope import Scope
 
 AT_ONCE = 20  # load balancers or target groups in one DescribeTags, of either generation
@@ -36,21 +36,20 @@ def remove(account: Account, found: Sequence[Leftover]) -> tuple[Leftover, ...]:
 
     A target group that a load balancer still uses is left for the next time.
     """
-    accepted = []
-    for each in found:
-        with attempt() as tried:
-            if each.kind == "target group":
-                account.client("elbv2").delete_target_group(TargetGroupArn=each.id)
-            elif each.generation:
-                account.client("elb").delete_load_balancer(LoadBalancerName=each.id)
-            else:
-                if each.protected:
-                    off = [{"Key": PROTECTION, "Value": "false"}]
-                    account.client("elbv2").modify_load_balancer_attributes(LoadBalancerArn=each.id, Attributes=off)
-                account.client("elbv2").delete_load_balancer(LoadBalancerArn=each.id)
-        if tried.succeeded:
-            accepted.append(each)
-    return tuple(accepted)
+    return remove_each(found, lambda each: _delete(account, each))
+
+
+def _delete(account: Account, each: Leftover) -> None:
+    elbv2 = account.client("elbv2")
+    if each.kind == "target group":
+        elbv2.delete_target_group(TargetGroupArn=each.id)
+    elif each.generation:
+        account.client("elb").delete_load_balancer(LoadBalancerName=each.id)
+    else:
+        if each.protected:
+            off = [{"Key": PROTECTION, "Value": "false"}]
+            elbv2.modify_load_balancer_attributes(LoadBalancerArn=each.id, Attributes=off)
+        elbv2.delete_load_balancer(LoadBalancerArn=each.id)
 
 
 def _classic(account: Account, scope: Scope) -> Iterator[Leftover]:

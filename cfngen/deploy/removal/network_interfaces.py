@@ -8,7 +8,7 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.deploy.removal import load_balancers
 from cfngen.deploy.removal.kubernetes_tags import of_a_stack, owned, tag_map
-from cfngen.deploy.removal.leftover import Leftover, attempt
+from cfngen.deploy.removal.leftover import Leftover, remove_each
 from cfngen.deploy.removal.scope import Scope
 
 INSTANCE = "node.k8s.amazonaws.com/instance_id"  # VPC CNI: the instance that an interface was made for
@@ -66,15 +66,9 @@ def balancer(description: str) -> str:
 
 def remove(account: Account, found: Sequence[Leftover]) -> tuple[Leftover, ...]:
     """Delete interfaces that nothing uses; return those deleted."""
-    accepted = []
-    for each in found:
-        if each.waits:
-            continue
-        with attempt() as tried:
-            account.client("ec2").delete_network_interface(NetworkInterfaceId=each.id)
-        if tried.succeeded:
-            accepted.append(each)
-    return tuple(accepted)
+    ec2 = account.client("ec2")
+    unused = (each for each in found if not each.waits)
+    return remove_each(unused, lambda each: ec2.delete_network_interface(NetworkInterfaceId=each.id))
 
 
 def _of_the_cluster(each: Mapping[str, Any], tags: Mapping[str, str], uses: set[str], scope: Scope) -> bool:

@@ -11,7 +11,7 @@ from ipaddress import IPv4Network, ip_network
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.removal.leftover import Leftover, attempt
+from cfngen.deploy.removal.leftover import Leftover, remove_each
 from cfngen.deploy.removal.scope import Scope
 
 
@@ -32,13 +32,8 @@ def find(account: Account, scope: Scope) -> tuple[Leftover, ...]:
 
 def remove(account: Account, found: Sequence[Leftover]) -> tuple[Leftover, ...]:
     """Delete routes; return those deleted."""
-    accepted = []
-    for each in found:
-        with attempt() as tried:
-            account.client("ec2").delete_route(RouteTableId=each.where, DestinationCidrBlock=each.id)
-        if tried.succeeded:
-            accepted.append(each)
-    return tuple(accepted)
+    ec2 = account.client("ec2")
+    return remove_each(found, lambda each: ec2.delete_route(RouteTableId=each.where, DestinationCidrBlock=each.id))
 
 
 def _within(route: Mapping[str, Any], pods: IPv4Network) -> bool:

@@ -14,8 +14,8 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.failures import DENIED, code_of
 from cfngen.deploy.publishing.template_objects import Objects
 from cfngen.deploy.removal.leftover import Leftover
-from cfngen.deploy.removal.scope import Scope, StackResource
-from cfngen.deploy.stacks import NESTED
+from cfngen.deploy.removal.scope import Scope
+from cfngen.deploy.stacks import NESTED, StackResource
 
 KEPT = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
 AT_ONCE = 100  # values in one filter; EC2 takes 200

@@ -7,38 +7,12 @@ from dataclasses import dataclass, field
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.removal.kubernetes_tags import cluster_tag, owned, tag_map
-from cfngen.deploy.stacks import NESTED, ResourceView, StackView, resources
+from cfngen.deploy.stacks import GROUP, StackResource, StackView, tree
 
-GROUP = "AWS::AutoScaling::AutoScalingGroup"
 VPC = "AWS::EC2::VPC"
 ALIVE = ("pending", "running", "shutting-down", "stopping", "stopped")
 LAUNCHED_BY = "aws:autoscaling:groupName"
 AT_ONCE = 50  # names in one DescribeAutoScalingGroups
-
-
-@dataclass(frozen=True)
-class StackResource:
-    """A resource somewhere in the tree of a cluster's stacks.
-
-    Attributes:
-        stack_id: ARN of its stack.
-        path: logical ids from the root to its stack; empty for a resource of the root.
-        view: the resource.
-    """
-
-    stack_id: str
-    path: tuple[str, ...]
-    view: ResourceView
-
-    @property
-    def exists(self) -> bool:
-        """Whether there is something that it stands for."""
-        return bool(self.view.physical_id) and self.view.status != "DELETE_COMPLETE"
-
-    @property
-    def name(self) -> str:
-        """Its logical id behind those of the nested stacks around it, e.g. `VpcStack/Vpc`."""
-        return "/".join((*self.path, self.view.logical_id))
 
 
 @dataclass(frozen=True)
@@ -119,19 +93,6 @@ def of_stack(account: Account, stack: StackView | None, *, cluster: str, vpc_id:
         outsiders=outsiders if members else frozenset(),
         security_groups=ids("AWS::EC2::SecurityGroup"),
     )
-
-
-def tree(account: Account, root_id: str, path: tuple[str, ...] = ()) -> tuple[StackResource, ...]:
-    """Return every resource of a stack and of those it nests, whether or not they still exist; parents first.
-
-    CloudFormation lists the resources of a deleted stack for 90 days, by its ARN.
-    """
-    found: list[StackResource] = []
-    for view in resources(account, root_id):
-        found.append(StackResource(root_id, path, view))
-        if view.type == NESTED and view.physical_id:
-            found += tree(account, view.physical_id, (*path, view.logical_id))
-    return tuple(found)
 
 
 def _tagged_vpc(account: Account, cluster: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.removal.kubernetes_tags import of_a_stack, owned, service, tag_map
-from cfngen.deploy.removal.leftover import Leftover, attempt
+from cfngen.deploy.removal.leftover import Leftover, attempt, remove_each
 from cfngen.deploy.removal.scope import Scope
 
 AT_ONCE = 100  # values in one filter; EC2 takes 200
@@ -73,13 +73,7 @@ def remove(account: Account, scope: Scope, found: Sequence[Leftover]) -> tuple[L
     ids = [each.id for each in found]
     for holder in (*ids, *(each.group_id for each in references(account, scope, ids) if each.owned)):
         _revoke(account, holder, frozenset(ids) - {holder})
-    accepted = []
-    for each in found:
-        with attempt() as tried:
-            account.client("ec2").delete_security_group(GroupId=each.id)
-        if tried.succeeded:
-            accepted.append(each)
-    return tuple(accepted)
+    return remove_each(found, lambda each: account.client("ec2").delete_security_group(GroupId=each.id))
 
 
 def _revoke(account: Account, holder: str, named: frozenset[str]) -> None:

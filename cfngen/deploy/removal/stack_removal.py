@@ -11,8 +11,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.messages import Event, Message, Question, Report, Step
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.recovery import Waiting
-from cfngen.deploy.removal.scope import GROUP, tree
-from cfngen.deploy.stacks import NESTED, StackView, find
+from cfngen.deploy.stacks import GROUP, NESTED, StackView, find, tree
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import watch
 

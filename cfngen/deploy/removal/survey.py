@@ -18,7 +18,7 @@ from cfngen.deploy.removal.leftover import Leftover
 from cfngen.deploy.removal.obstacles import Obstacle
 from cfngen.deploy.removal.retained import Retained
 from cfngen.deploy.removal.scope import Scope, of_stack
-from cfngen.deploy.stacks import CLUSTER_TAG, NESTED, StackView, find
+from cfngen.deploy.stacks import CLUSTER_TAG, GROUP, NESTED, StackView, find, stack_name
 from cfngen.deploy.status import Standing
 
 
@@ -198,7 +198,7 @@ def _claimed(account: Account, stack: StackView, cluster: str) -> bool:
     if stack.parent_id:
         raise ForeignStackError(
             f"the stack {stack.name} is a part of another one",
-            hint=f"name the root with --stack-name: {(stack.root_id or stack.parent_id).split('/')[1]}.",
+            hint=f"name the root with --stack-name: {stack_name(stack.root_id or stack.parent_id)}.",
         )
     if stack.status.standing is Standing.EMPTY:
         if not stack.cluster and cluster not in _in_review(account, stack):
@@ -290,7 +290,7 @@ KINDS = (
     ("nested stacks", NESTED),
     ("master volumes", "AWS::EC2::Volume"),
     ("Elastic IPs", "AWS::EC2::EIP"),
-    ("Auto Scaling groups", "AWS::AutoScaling::AutoScalingGroup"),
+    ("Auto Scaling groups", GROUP),
     ("VPCs", "AWS::EC2::VPC"),
     ("subnets", "AWS::EC2::Subnet"),
     ("NAT gateways", "AWS::EC2::NatGateway"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from cfngen.deploy.account import Account
@@ -17,7 +16,7 @@ from cfngen.deploy.removal.kubernetes_tags import (
     owned,
     tag_map,
 )
-from cfngen.deploy.removal.leftover import Leftover, Removed, attempt
+from cfngen.deploy.removal.leftover import Kind, Leftover, Removed, attempt
 from cfngen.deploy.removal.scope import Scope
 
 AT_ONCE = 100  # values in one filter; EC2 takes 200
@@ -134,10 +133,9 @@ def _another(tags: Mapping[str, str], cluster: str) -> bool:
     return _of_any_cluster(tags) and not owned(tags, cluster)
 
 
-def _leftover(kind: str, identity: str, size: int, each: Mapping[str, Any]) -> Leftover:
+def _leftover(kind: Kind, identity: str, size: int, each: Mapping[str, Any]) -> Leftover:
     tags = _tags(each)
     made_for = claim(tags)
     purpose = f"claim {made_for}" if made_for else ""
     name = tags.get("Name") or tags.get("CSIVolumeName") or tags.get("CSIVolumeSnapshotName") or identity
-    shown = Leftover("volume", identity, name, purpose, gigabytes=size)
-    return shown if kind == "volume" else replace(shown, kind="snapshot")
+    return Leftover(kind, identity, name, purpose, gigabytes=size)

@@ -53,35 +53,12 @@ class Chosen:
     Attributes:
         entries: `Parameters` of CreateChangeSet, in the template's order.
         values: the values as they will be; those with NoEcho that are kept are unknown and missing.
-        shown: the values for people's eyes: those with NoEcho are masked.
         notices: what an operator has changed in the stack and this deployment changes back.
     """
 
     entries: tuple[Mapping[str, Any], ...]
     values: Mapping[str, str]
-    shown: Mapping[str, str]
     notices: tuple[Notice, ...] = ()
-
-
-def from_flags(texts: Iterable[str]) -> dict[str, str]:
-    """Return the values of `--parameter Key=Value` flags.
-
-    Raises:
-        ParameterError: one is no such text, or two are of the same parameter.
-    """
-    values: dict[str, str] = {}
-    problems: list[str] = []
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            problems.append(f"--parameter {name}: is not Key=Value; put a = between name and value")
-        elif name in values:
-            problems.append(f"--parameter {name}: stands twice; remove one")
-        else:
-            values[name] = value
-    if problems:
-        raise ParameterError(problems, hint="write for example --parameter ApiAllowedCidr=203.0.113.7/32.")
-    return values
 
 
 def chosen(
@@ -90,7 +67,6 @@ def chosen(
     flags: Mapping[str, str] | None = None,
     file: ParameterFile | None = None,
     keep: Collection[str] = (),
-    computed: Mapping[str, str] | None = None,
     previous: StackView | None = None,
     previous_root: Mapping[str, Any] | None = None,
 ) -> Chosen:
@@ -101,7 +77,6 @@ def chosen(
         flags: values given on the command line.
         file: values given in a file.
         keep: parameters that keep the value they have in the stack.
-        computed: values for what has no default and no value in the stack either.
         previous: the stack as it is; None if it is still to be created.
         previous_root: the template that the stack has now, whose defaults tell what an operator has changed.
 
@@ -110,7 +85,7 @@ def chosen(
         ParameterError: parameters are unknown, or values are not allowed.
     """
     definitions: Mapping[str, Mapping[str, Any]] = root.get("Parameters", {})
-    flags, file, computed = flags or {}, file or ParameterFile(), computed or {}
+    flags, file = flags or {}, file or ParameterFile()
     stack = previous.parameters if previous else {}
     problems = [
         *_unknown(definitions, flags, "--parameter "),
@@ -137,8 +112,6 @@ def chosen(
             values[name], source = stack[name], f"{name}, as it is in the stack"
         elif "Default" in definition:
             values[name], source = str(definition["Default"]), f"{name}, by its default"
-        elif name in computed:
-            values[name], source = computed[name], name
         else:
             missing.append(name)
             continue
@@ -151,11 +124,9 @@ def chosen(
         names = " ".join(f"--parameter {name}=…" for name in missing)
         texts = [_asked(name, definitions[name]) for name in missing]
         raise MissingParameterError(texts, missing, hint=f"give a value for each: {names}")
-    shown = {name: MASK if _hidden(definitions[name]) else value for name, value in values.items()}
     return Chosen(
         entries=tuple(_entry(name, value, kept=name in kept) for name, value in values.items()),
         values={name: value for name, value in values.items() if not (name in kept and _hidden(definitions[name]))},
-        shown=shown,
         notices=tuple(_reverted(definitions, values, {*flags, *file.values, *kept}, stack, previous_root)),
     )
 

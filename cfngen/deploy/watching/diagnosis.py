@@ -16,14 +16,13 @@ from typing import Any, ClassVar
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, DeniedError, aws_errors, code_of, explained
 from cfngen.deploy.messages import Event, Message
-from cfngen.deploy.stacks import NESTED, StackView, find
+from cfngen.deploy.stacks import GROUP, NESTED, StackView, find, stack_name
 from cfngen.deploy.status import Standing
 from cfngen.deploy.watching import console_output
 from cfngen.deploy.watching.console_output import InstanceWords
 from cfngen.deploy.watching.event_order import in_order
 from cfngen.deploy.watching.event_scope import at_rest, last_operation_and_failure, since_time
-from cfngen.deploy.watching.events import StackEvents, is_cancelled, is_echo, parsed, read_all, stack_name
-from cfngen.deploy.watching.expectations import GROUP
+from cfngen.deploy.watching.events import StackEvents, is_cancelled, is_echo, parsed, read_all
 from cfngen.deploy.watching.progress import action_of
 from cfngen.deploy.watching.reasons import Explanation, explain, explain_event
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import aws_errors, code_of
 from cfngen.deploy.messages import Event
-from cfngen.deploy.stacks import NESTED
+from cfngen.deploy.stacks import NESTED, stack_name
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.event_order import in_order
 from cfngen.deploy.watching.event_scope import (
@@ -30,7 +30,6 @@ ENOUGH_LOOKS = 3
 """How often a nested stack is looked at after its parent said that it has finished, though nothing was found in it:
 CloudFormation leaves a nested stack alone in which nothing changes."""
 
-_STACK_ARN = re.compile(r"arn:[^:]+:cloudformation:[^:]+:\d+:stack/([^/]+)/")
 _ECHO = re.compile(r"^Embedded stack |^The following resource\(s\) failed to |^Nested change set ")
 _CANCELLED = re.compile(r"^(Resource|Operation)\b.* cancell?ed")
 _CHATTER = frozenset(
@@ -74,12 +73,6 @@ def interesting(event: Event) -> bool:
     if event.status.endswith("_IN_PROGRESS"):
         return bool(event.reason) and event.reason not in _CHATTER
     return True
-
-
-def stack_name(arn: str) -> str:
-    """Return the name in a stack's ARN; an empty text if it is none."""
-    match = _STACK_ARN.match(arn)
-    return match[1] if match else ""
 
 
 def parsed(entry: Mapping[str, Any], path: tuple[str, ...]) -> Event:

@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cfngen.deploy.stacks import NESTED
+from cfngen.deploy.stacks import GROUP, NESTED
 
 Action = Literal["create", "update", "replace", "delete"]
 Path = tuple[str, ...]
 
-GROUP = "AWS::AutoScaling::AutoScalingGroup"
 BOOT = 300  # seconds until an instance has booted, installed Kubernetes and signalled
 USUAL = 15
 # Seconds to create, update in place, and delete.

@@ -17,7 +17,7 @@ from enum import Enum
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, ThrottledError, UnreachableError, explained, is_transient
 from cfngen.deploy.messages import Event, Notice, Report
-from cfngen.deploy.stacks import StackView, find
+from cfngen.deploy.stacks import NoStackError, StackView, find, stack_name
 from cfngen.deploy.status import StackStatus, Standing
 from cfngen.deploy.watching.event_scope import LastOperation, Scope, since_event, since_time
 from cfngen.deploy.watching.events import TreeEvents
@@ -73,10 +73,6 @@ class WatchEndedError(CfngenError):
         self.cause = cause
 
 
-class NothingToWatchError(CfngenError):
-    """There is no such stack."""
-
-
 @dataclass(frozen=True)
 class Budget:
     """How often CloudFormation is asked.
@@ -104,7 +100,7 @@ class Outcome:
         status: its status at the end.
         action: `create`, `update`, `import`, `rollback`, `delete`, or `none` if nothing was under way.
         succeeded: whether the operation ended as it was meant to.
-        detached: whether it goes on, because the user left it or the time to watch it was up.
+        detached: whether it goes on, because the user left it.
         cancelled: whether the user wanted to end it: an update rolls back, and has ended if `detached` is false. Of a
             creation only the wish is noted: it goes on until the caller deletes the stack.
         seconds: how long the operation has taken.
@@ -131,7 +127,6 @@ def watch(
     interrupted: Callable[[], Choice] = lambda: Choice.DETACH,
     budget: Budget | None = None,
     expected: Expectation | None = None,
-    give_up: float | None = None,
 ) -> Outcome:
     """Follow what is being done to a stack and the stacks it nests, until it has ended.
 
@@ -144,13 +139,12 @@ def watch(
         interrupted: asks what to do after Ctrl-C; another Ctrl-C in it means to detach.
         budget: how often CloudFormation is asked.
         expected: what is known of the operation beforehand.
-        give_up: seconds after which to leave the operation alone; None means never.
 
     Raises:
         WatchEndedError: AWS refuses to answer for a reason that waiting does not change; the operation goes on.
-        NothingToWatchError: there is no such stack.
+        NoStackError: there is no such stack.
     """
-    watching = _Watch(account, root_id, report, since, budget or Budget(), expected or Expectation(), give_up)
+    watching = _Watch(account, root_id, report, since, budget or Budget(), expected or Expectation())
     while True:
         try:
             outcome = watching.look()
@@ -169,7 +163,6 @@ class _Watch:
         since: datetime | Event | None,
         budget: Budget,
         expected: Expectation,
-        give_up: float | None,
     ) -> None:
         # boto3's own retries would multiply the calls just when AWS asks for fewer, and hide that it does.
         self.account = replace(account, attempts=min(account.attempts, TRIES), _clients={})
@@ -179,7 +172,6 @@ class _Watch:
         self.interval = budget.interval
         self.scope = _scope(since)
         self.expected = expected
-        self.ends = None if give_up is None else give_up + account.clock.now().timestamp()
         self.stack: StackView | None = None
         self.events: TreeEvents | None = None
         self.tree = Tree(root_id, expected)
@@ -201,8 +193,6 @@ class _Watch:
         self._tell_progress(fresh=answered)
         if answered and self._has_ended():
             return self._outcome()
-        if self.ends is not None and self.account.clock.now().timestamp() >= self.ends:
-            return self._outcome(detached=True)
         self._pause(min(LAST_PAUSE, self.interval) if self.ending and not self.trouble else self.interval)
         return None
 
@@ -246,10 +236,7 @@ class _Watch:
         """Keep what is known of a stack that is not found; it may have been made a moment ago."""
         self.quiet += 1
         if self.stack is None and self.quiet >= STALE_READS:
-            raise NothingToWatchError(
-                f"there is no stack {self.root_id} in {self.account.region}",
-                hint="name it with --stack-name; a deleted stack is found by its ARN only.",
-            )
+            raise NoStackError(self.account, self.root_id)
         return self.stack
 
     def _slow_down(self, error: AwsError) -> None:
@@ -373,7 +360,7 @@ class _Watch:
     def _name(self) -> str:
         if self.stack is not None:
             return self.stack.name
-        return self.root_id.split("/")[1] if self.root_id.startswith("arn:") else self.root_id
+        return stack_name(self.root_id) or self.root_id
 
 
 def _scope(since: datetime | Event | None) -> Scope:

@@ -74,6 +74,7 @@ def update_stack(
     """
     stack = service.stack(name)
     refusals.check_update(stack)
+    refusals.check_going_on(stack, disable_rollback=disable_rollback)
     for each in (policy_during_update, policy):
         if each:
             refusals.check_policy(each)

@@ -281,6 +281,7 @@ def execute(
         raise NotModelledError("a change set without a template")
     if change_set.kind == "UPDATE":
         refusals.check_update(stack)
+        refusals.check_going_on(stack, disable_rollback=disable_rollback or change_set.on_failure == "DO_NOTHING")
     for each in [each for each in service.all_change_sets() if each.stack is stack and each is not change_set]:
         drop(service, each)
     stack.change_set_id = change_set.id

@@ -7,7 +7,8 @@ import json
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.stack import STABLE, Stack
 
-UPDATABLE = STABLE | {"CREATE_FAILED", "UPDATE_FAILED"}
+PAUSED = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
+UPDATABLE = STABLE | PAUSED
 
 
 def check_update(stack: Stack) -> None:
@@ -16,6 +17,16 @@ def check_update(stack: Stack) -> None:
         raise ValidationError(f"Stack {stack.name} is a nested stack; update its root {stack.root.name}")
     if stack.status not in UPDATABLE:
         raise ValidationError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
+
+
+def check_going_on(stack: Stack, *, disable_rollback: bool) -> None:
+    """Refuse to go on from a failure that was kept, unless the next one will be kept too."""
+    if stack.status in PAUSED and not disable_rollback:
+        raise ValidationError(
+            f"This stack is currently in a non-terminal [{stack.status}] state. To update the stack from this state, "
+            "please use the disable-rollback parameter with update-stack API. To rollback to the last known good "
+            "state, use the rollback-stack API"
+        )
 
 
 def check_cancel(stack: Stack) -> None:

@@ -16,6 +16,7 @@ from cfngen.deploy.preview.meaning import instances, network, secrets
 from cfngen.deploy.preview.meaning.instances import sizes
 from cfngen.deploy.preview.meaning.subject import Subject, owner
 from cfngen.deploy.preview.plan import Change, Danger, Meaning, Replacement
+from cfngen.deploy.stacks import GROUP
 
 # Data, addresses and identities that others rely on: to lose one of these may be to lose the cluster.
 _LASTING = frozenset(
@@ -92,7 +93,7 @@ class Meanings:
         kind = group.instance_type
         for entry in description.entries.values() if description else ():
             properties = entry.after.get("Properties", {})
-            if entry.type == "AWS::AutoScaling::AutoScalingGroup":
+            if entry.type == GROUP:
                 size = sizes(properties.get("MinSize", group.min_size), properties.get("MaxSize", group.max_size))
             elif entry.type == "AWS::EC2::LaunchTemplate":
                 kind = properties.get("LaunchTemplateData", {}).get("InstanceType", kind)
@@ -107,6 +108,6 @@ def _aside(subject: Subject) -> Meaning | None:
     if paths <= {"DeletionPolicy", "UpdateReplacePolicy"}:
         return Meaning("what becomes of it once it is removed or replaced; nothing happens now")
     if paths and all(_ABOUT_TAGS.match(each.path) for each in subject.change.properties):
-        later = subject.change.type == "AWS::AutoScaling::AutoScalingGroup"
+        later = subject.change.type == GROUP
         return Meaning("tags only; instances get them when they are next replaced" if later else "tags only")
     return None

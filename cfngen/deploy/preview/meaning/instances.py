@@ -7,6 +7,8 @@ from typing import Any
 
 from cfngen.deploy.preview.meaning.subject import Subject, number
 from cfngen.deploy.preview.plan import Danger, Meaning
+from cfngen.deploy.stacks import GROUP
+from cfngen.words import enumerated
 
 # Template reference, AWS::EC2::Volume: "updates are not supported", in place or by replacement.
 _FIXED = ("AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotId", "OutpostArn")
@@ -97,7 +99,7 @@ def _launch_template(subject: Subject) -> Meaning | None:
     found = [words[each] for each in words if each in inside]
     if not found:
         return Meaning("new instances are launched otherwise")
-    return Meaning(f"new instances have {_enumerated(found)}")
+    return Meaning(f"new instances have {enumerated(found)}")
 
 
 def _volume(subject: Subject) -> Meaning | None:
@@ -167,12 +169,8 @@ def _key_pair(subject: Subject) -> Meaning | None:
     )
 
 
-def _enumerated(texts: list[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
-
-
 RULES: Mapping[str, Callable[[Subject], Meaning | None]] = {
-    "AWS::AutoScaling::AutoScalingGroup": _group,
+    GROUP: _group,
     "AWS::EC2::KeyPair": _key_pair,
     "AWS::EC2::LaunchTemplate": _launch_template,
     "AWS::EC2::Volume": _volume,

@@ -1,0 +1,13 @@
+"""What an operation does, as a verb that a stack's name follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+VERBS: Mapping[str, str] = {
+    "create": "creating",
+    "update": "updating",
+    "delete": "deleting",
+    "rollback": "rolling back",
+    "import": "importing into",
+}

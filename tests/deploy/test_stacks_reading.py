@@ -1,0 +1,43 @@
+"""Stacks and their resources as they are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from recorded import NESTED, NOW, STACK_ID, Recorded, RefusedError
+
+from cfngen.deploy.stacks import tree
+
+CHILD = STACK_ID.replace("kubernetes", "kubernetes-VpcStack-1")
+
+
+def listing(status: str) -> Recorded:
+    """A root that lists a nested stack, which CloudFormation does not know (any more)."""
+    api = Recorded()
+    child = {
+        "LogicalResourceId": "VpcStack",
+        "PhysicalResourceId": CHILD,
+        "ResourceType": NESTED,
+        "ResourceStatus": status,
+        "LastUpdatedTimestamp": NOW,
+    }
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        if asked["StackName"] == CHILD:
+            raise RefusedError("ValidationError", f"Stack with id {CHILD} does not exist")
+        return {"StackResourceSummaries": [child]}
+
+    api.answers["ListStackResources"] = answer
+    return api
+
+
+def test_a_nested_stack_that_was_deleted_long_ago_is_no_obstacle():
+    found = tree(listing("DELETE_COMPLETE").account, STACK_ID)
+    assert [each.name for each in found] == ["VpcStack"]
+
+
+def test_a_nested_stack_that_should_be_there_and_is_not_is_said():
+    with pytest.raises(ClientError, match="does not exist"):
+        tree(listing("CREATE_COMPLETE").account, STACK_ID)

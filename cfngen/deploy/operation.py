@@ -20,10 +20,12 @@ from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.limits import quotas
 from cfngen.deploy.messages import Finished, Notice, Question, Step
 from cfngen.deploy.preview import change_sets
+from cfngen.deploy.preview.foreseen import foreseen
 from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.preview.planning import CompareUserData
 from cfngen.deploy.publishing import capabilities
-from cfngen.deploy.publishing.publish import child_of, publish
+from cfngen.deploy.publishing.bucket import default_name
+from cfngen.deploy.publishing.publish import addressed, child_of, publish
 from cfngen.deploy.recovery import BlockedError, DeclinedError, Waiting, ready
 from cfngen.deploy.stacks import StackView, find, template
 from cfngen.deploy.status import Standing
@@ -152,6 +154,18 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
     name = wanted.cluster.name
     with aws_errors():
         existing = ready(account, wanted.stack_name, name, waiting)
+        before = template(account, existing.id) if existing else {}
+        beyond = foreseen(before, wanted.cluster)
+        # Whatever is wrong with the parameters is said before anything is sent.
+        *_, root = addressed(account, wanted.documents, cluster=name, bucket=wanted.bucket or default_name(account))
+        chosen = parameters.chosen(
+            root.document.body,
+            flags=wanted.flags,
+            file=wanted.file,
+            keep=wanted.keep,
+            previous=existing,
+            previous_root=before or None,
+        )
         published = publish(
             account,
             wanted.documents,
@@ -159,14 +173,6 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
             bucket=wanted.bucket,
             kms_key=wanted.kms_key,
             report=waiting.report,
-        )
-        chosen = parameters.chosen(
-            published.root.body,
-            flags=wanted.flags,
-            file=wanted.file,
-            keep=wanted.keep,
-            previous=existing,
-            previous_root=template(account, existing.id) if existing else None,
         )
         for notice in chosen.notices:
             waiting.report(notice)
@@ -183,6 +189,7 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
             role_arn=wanted.role_arn,
             notification_arns=wanted.notification_arns,
             express=wanted.express,
+            foreseen=beyond,
             quotas=quotas.check(account, wanted.documents, chosen.values) if existing is None else (),
         )
         waiting.report(Step("asking CloudFormation what would change"))

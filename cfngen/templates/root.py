@@ -9,6 +9,7 @@ import troposphere
 from troposphere import GetAtt, Join, Ref, Sub, cloudformation
 
 from cfngen.cluster.model import Cluster
+from cfngen.templates.decided import decided
 from cfngen.templates.document import Document
 from cfngen.templates.stack import TEMPLATES, WITH_THE_STACK, Parameter, Stack, add_parameter, finish
 from cfngen.templates.tagging import tags
@@ -61,7 +62,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
             if output.shown:
                 value = GetAtt(stack.logical_id, f"Outputs.{output.name}")
                 template.add_output(troposphere.Output(output.name, Description=output.description, Value=value))
-    body = finish(template, cluster, "cluster", parameters)
+    body = finish(template, cluster, "cluster", parameters, decided(cluster))
     return Document("cluster", body, __name__, tuple(stack.name for stack in stacks))
 
 

@@ -166,7 +166,9 @@ def add_parameter(template: Any, parameter: Parameter, *, type: str | None = Non
     template.add_parameter(troposphere.Parameter(parameter.name, **definition))
 
 
-def finish(template: Any, cluster: Cluster, name: str, parameters: Any) -> dict[str, Any]:
+def finish(
+    template: Any, cluster: Cluster, name: str, parameters: Any, notes: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Return a template as JSON-ready data, with the console's parameter groups and the rule on the region.
 
     Args:
@@ -174,6 +176,7 @@ def finish(template: Any, cluster: Cluster, name: str, parameters: Any) -> dict[
         cluster: the cluster; its templates are made for its region.
         name: name of the stack, kept in the metadata so that cfngen knows its own files.
         parameters: the `Parameter`s, in the order in which the console shows them within a group.
+        notes: what a later deployment wants to know of the cluster; in the template of a whole cluster.
     """
     groups: dict[str, list[str]] = {}
     labels: dict[str, Any] = {}
@@ -182,7 +185,7 @@ def finish(template: Any, cluster: Cluster, name: str, parameters: Any) -> dict[
         labels[parameter.name] = {"default": parameter.label}
     rank = {NETWORK: 0, ACCESS: 1, MASTERS: 2, NODES: 3, TEMPLATES: 9}
     metadata: dict[str, Any] = {
-        "cfngen": {"cluster": cluster.name, "stack": name},
+        "cfngen": {"cluster": cluster.name, "stack": name, **({"decided": dict(notes)} if notes else {})},
         # Whoever lints the template by itself should have it judged for its own region.
         "cfn-lint": {"config": {"regions": [cluster.region]}},
     }

@@ -60,6 +60,8 @@ def _lines(plan: Plan, width: int) -> Iterator[str]:
         yield from _created(plan, plan.creation, width)
     else:
         yield from flow([(f"Update of the stack {plan.stack}", BOLD)], width)
+        for meaning in plan.foreseen:
+            yield from flow([("=>", FAINT), (meaning.text, _DANGERS[meaning.danger.value])], width, 2, 5)
         for stack in plan.stacks:
             yield ""
             yield from _stack(plan, stack, width)
@@ -83,7 +85,7 @@ def _summary(plan: Plan) -> str:
     ]
     said = [f"{number} {words}" for number, words in parts if number]
     if not said:
-        return "No resource changes; only descriptions, outputs or metadata of the templates do."
+        return "No resource changes: only descriptions, outputs or metadata of the templates."
     return f"Plan: {', '.join(said)}."
 
 

@@ -224,6 +224,7 @@ class Plan(Message):
         on_failure: what becomes of the stack if the deployment fails: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
         express: whether CloudFormation shall not wait until resources are stable.
         shell: whether the stack was made for this plan, is empty, and goes if the plan is not carried out.
+        foreseen: what it means beyond what CloudFormation says, e.g. that Kubernetes' version changes.
     """
 
     kind: ClassVar[str] = "plan"
@@ -241,6 +242,7 @@ class Plan(Message):
     on_failure: str = "ROLLBACK"
     express: bool = False
     shell: bool = False
+    foreseen: tuple[Meaning, ...] = ()
     _executed: list[str] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -292,8 +294,10 @@ class Plan(Message):
         """What may hurt, the worst first, nothing twice."""
         found = dict.fromkeys(
             meaning
-            for stack in self.stacks
-            for meaning in (stack.meaning, *(each.meaning for each in stack.changes))
+            for meaning in (
+                *self.foreseen,
+                *(each for stack in self.stacks for each in (stack.meaning, *(one.meaning for one in stack.changes))),
+            )
             if meaning and meaning.danger is not Danger.NONE
         )
         return tuple(sorted(found, key=lambda each: -each.danger.rank))
@@ -318,6 +322,7 @@ class PlanRequest:
         notification_arns: SNS topics that get the stack's events; None leaves them as they are.
         express: whether CloudFormation shall not wait until resources are stable.
         quotas: what of the account's quotas the cluster takes, as `cfngen.deploy.limits.quotas` found it.
+        foreseen: what it means beyond what CloudFormation says.
     """
 
     stack: str
@@ -333,3 +338,4 @@ class PlanRequest:
     notification_arns: tuple[str, ...] | None = None
     express: bool = False
     quotas: tuple[Quota, ...] = ()
+    foreseen: tuple[Meaning, ...] = ()

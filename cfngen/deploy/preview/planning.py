@@ -70,13 +70,18 @@ def assemble(
         created=description.created,
         stacks=tuple(stacks),
         counts=_counts(changes),
-        danger=max((each.danger for each in stacks), key=lambda each: each.rank, default=Danger.NONE),
+        danger=max(
+            (*(each.danger for each in stacks), *(each.danger for each in request.foreseen)),
+            key=lambda each: each.rank,
+            default=Danger.NONE,
+        ),
         templates_only=not stacks and _templates_differ(account, request, description),
         creation=None if existing else creation(request.cluster, description),
         quotas=request.quotas,
         on_failure=request.on_failure,
         express=request.express,
         shell=shell,
+        foreseen=request.foreseen,
     )
 
 

@@ -283,6 +283,16 @@ def test_a_value_without_default_is_kept_on_update(operator: Operator):
     assert parameters["ApiAllowedCidr"] == ALLOWED["ApiAllowedCidr"]
 
 
+def test_templates_that_only_move_to_another_bucket_endanger_nothing(operator: Operator):
+    operator.deploy(ONE)
+    where = {"LocationConstraint": operator.cloud.cluster.region}
+    operator.cloud.client("s3").create_bucket(Bucket="elsewhere", CreateBucketConfiguration=where)
+    found = operator.plan(ONE, bucket="elsewhere")
+    assert not found.is_dangerous
+    assert found.replaces == ()
+    assert operator.deploy(ONE, bucket="elsewhere").status == "UPDATE_COMPLETE"
+
+
 def test_tags_of_an_earlier_deployment_stay(operator: Operator):
     operator.deploy(ONE, tags={"team": "blue", "stage": "test"})
     operator.deploy({"name": "one", "nodeGroups": groups("general", "extra")}, tags={"stage": "production"})

@@ -152,14 +152,26 @@ class Certainty:
         if entry is None:
             return Replacement.NO
         child = parent.children.get(logical_id)
-        if child is None or entry.action != "Modify":
+        if entry.action != "Modify":
             return Replacement.MIGHT
+        if child is None:
+            return _most(self._handed_on(parent, each) for each in entry.details)
         if output not in self._sources:
             return _most(self._resource(child, each, "") for each in child.entries)
         return _most(
             self._parameter(child, name) if name in child.parameters else self._resource(child, name, attribute)
             for name, attribute in self._sources[output]
         )
+
+    def _handed_on(self, parent: Description, detail: Detail) -> Replacement:
+        """Return whether a nested stack that has no change set of its own is changed by what it is handed."""
+        if detail.place == "/Properties/TemplateURL" and detail.told and not detail.unknown:
+            # The address ends in the hash of the content and its name; before that only the bucket may differ.
+            before, after = (str(each).rpartition("/")[0].rpartition("/")[2] for each in (detail.before, detail.after))
+            return Replacement.NO if before == after else Replacement.MIGHT
+        if detail.place.startswith("/Properties/Parameters/") and detail.source in _REFERENCES and detail.cause:
+            return self._cause(parent, detail)
+        return Replacement.MIGHT
 
     def _resource(self, stack: Description, name: str, attribute: str) -> Replacement:
         """Return whether a reference to a resource, or to an attribute of it, gets another value."""

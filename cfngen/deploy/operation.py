@@ -55,6 +55,15 @@ class BegunError(CfngenError):
         )
 
 
+class ImpossiblePlanError(CfngenError):
+    """The plan cannot be carried out, as is known before it begins."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"nothing was changed, since it would fail: {why}", hint="change the cluster file or the options."
+        )
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What is to be deployed, and how.
@@ -126,6 +135,8 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
             if existing is not None:
                 _protect(account, existing, wanted, waiting)
             return _finished(account, wanted, "none", began, existing)
+        if found.refusal:
+            raise ImpossiblePlanError(found.refusal)
         _agreed(waiting, wanted, found)
         if existing is not None and (found.is_dangerous or any(map(_is_protected, found.changes))):
             # Put back by `leaving` however the operation ends.

@@ -177,7 +177,7 @@ def test_nothing_to_do_is_one_line():
 
 def test_templates_alone_are_a_change_of_no_resource():
     said = text(update(templates_only=True))
-    assert "No resource changes; only descriptions, outputs or metadata of the templates do." in said
+    assert "No resource changes: only descriptions, outputs or metadata of the templates." in said
 
 
 def test_what_cloudformation_would_refuse_is_the_last_thing_said():

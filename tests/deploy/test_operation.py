@@ -11,7 +11,7 @@ from deployments import ALLOWED, Operator, groups
 from cfngen.deploy.account import WrongAccountError, connect
 from cfngen.deploy.failures import CredentialsError, ExpiredCredentialsError, UnreachableError
 from cfngen.deploy.messages import Event, Notice
-from cfngen.deploy.operation import BegunError
+from cfngen.deploy.operation import BegunError, ImpossiblePlanError
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.recovery import BusyError, DeclinedError
@@ -281,6 +281,14 @@ def test_a_value_without_default_is_kept_on_update(operator: Operator):
     assert finished.status == "UPDATE_COMPLETE"
     parameters = {each["ParameterKey"]: each["ParameterValue"] for each in stack(operator)["Parameters"]}
     assert parameters["ApiAllowedCidr"] == ALLOWED["ApiAllowedCidr"]
+
+
+def test_what_aws_is_known_to_refuse_is_not_begun(operator: Operator):
+    operator.deploy(ONE)
+    with pytest.raises(ImpossiblePlanError, match="would shrink from 20 to 10 GiB"):
+        operator.deploy({**ONE, "controlPlane": {"volume": {"size": 10}}})
+    assert stack(operator)["StackStatus"] == "CREATE_COMPLETE"
+    assert operator.questions == []
 
 
 def test_templates_that_only_move_to_another_bucket_endanger_nothing(operator: Operator):

@@ -18,7 +18,7 @@ from cfngen.cli.terminal import examples
         "cfngen plan",
         "cfngen plan -f prod.yaml --profile prod",
         "cfngen plan --parameter ApiAllowedCidr=203.0.113.7/32",
-        "cfngen plan --output json | jq .stacks",
+        "cfngen plan --output json | jq 'select(.type == \"plan\").stacks'",
         "cfngen plan --sandbox        without an AWS account",
     ),
 )
@@ -42,4 +42,4 @@ def command(context: click.Context, target: Target, deployment: Deployment) -> N
         shown.report(found)
     if found.is_empty:
         context.exit(DONE)
-    context.exit(DANGER if found.is_dangerous else CHANGES)
+    context.exit(DANGER if found.is_dangerous or found.refusal else CHANGES)

@@ -77,10 +77,12 @@ class Meaning:
     Attributes:
         text: one or two sentences.
         danger: how much it may hurt.
+        fails: whether AWS refuses it, so that the whole deployment would fail.
     """
 
     text: str
     danger: Danger = Danger.NONE
+    fails: bool = False
 
 
 @dataclass(frozen=True)
@@ -276,6 +278,8 @@ class Plan(Message):
     @property
     def refusal(self) -> str:
         """Why CloudFormation would not carry it out in the way that was asked for; empty if it would."""
+        if failing := [each.text for each in self.consequences if each.fails]:
+            return "; ".join(failing)
         keep = self.on_failure == "DO_NOTHING"
         if self.operation == "create" or not self.replaces or not (keep or self.express):
             return ""

@@ -42,6 +42,8 @@ def _group(subject: Subject) -> Meaning | None:
         else:
             verb = "are" if verb == "is" else verb
             texts.append(f"{whose}: its instances {verb} replaced one at a time; pods are not drained first")
+    if subject.touches("VPCZoneIdentifier"):
+        texts.append(f"{whose} may launch instances in other subnets, and so in other zones")
     if subject.touches("MinSize", "MaxSize", "DesiredCapacity"):
         text, shrinks = _resized(subject, whose, alone=not texts)
         texts.append(text)
@@ -91,7 +93,9 @@ def _launch_template(subject: Subject) -> Meaning | None:
         "UserData": "another boot program or configuration",
         "IamInstanceProfile": "another instance profile",
         "NetworkInterfaces": "other network settings",
-        "InstanceMarketOptions": "another way of paying (spot or on demand)",
+        "InstanceMarketOptions": "the spot market, from which AWS may take them back at any time"
+        if any(each.path.endswith("/InstanceMarketOptions") and each.after for each in subject.change.properties)
+        else "another way of paying (spot or on demand)",
         "KeyName": "another SSH key",
         "MetadataOptions": "other metadata settings",
         "TagSpecifications": "other tags",
@@ -127,7 +131,9 @@ def _volume_in_place(subject: Subject) -> Meaning | None:
         return None
     whose = f"the data volume of {subject.whose or 'a master'}"
     if subject.touches(*_FIXED):
-        return Meaning(f"{whose} would change in a way that AWS refuses: the update fails", Danger.DISRUPTIVE)
+        return Meaning(
+            f"{whose} would change in a way that AWS refuses: the update fails", Danger.DISRUPTIVE, fails=True
+        )
     old, new = number(subject.before("Size")), number(subject.after("Size"))
     # EC2 user guide, "Request modifications to your EBS volumes": never smaller, in use all the while, then a pause.
     pause = "in place, while it is in use; after that AWS allows no further change for about six hours"
@@ -136,6 +142,7 @@ def _volume_in_place(subject: Subject) -> Meaning | None:
             return Meaning(
                 f"{whose} would shrink from {old} to {new} GiB: AWS refuses that, and the update fails",
                 Danger.DISRUPTIVE,
+                fails=True,
             )
         return Meaning(
             f"{whose} grows from {old} to {new} GiB {pause}; its file system follows at the master's next boot"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,10 @@ from cfngen.cli.target import Target, key_values, target_options
 
 if TYPE_CHECKING:
     from cfngen.deploy.operation import OnFailure, Wanted
+
+
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/\S+")
+_TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:\S+")
 
 
 @dataclass(frozen=True)
@@ -111,17 +116,20 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "tags",
         metavar="KEY=VALUE",
         multiple=True,
-        callback=key_values,
+        callback=_tags,
         help="Tag of the stack and of every resource in it, beside those it has. Repeatable.",
     )
     @click.option("--bucket", metavar="NAME", default="", help="Bucket for the templates. Default: cfngen's own.")
     @click.option("--kms-key", metavar="ARN", default="", help="KMS key for cfngen's own bucket. Default: S3's key.")
-    @click.option("--role-arn", metavar="ARN", default="", help="Service role that CloudFormation works with.")
+    @click.option(
+        "--role-arn", metavar="ARN", default="", callback=_role, help="Service role that CloudFormation works with."
+    )
     @click.option(
         "--notify",
         "notification_arns",
         metavar="ARN",
         multiple=True,
+        callback=_topics,
         help="SNS topic for the events. Repeatable.",
     )
     @click.option(
@@ -170,3 +178,31 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, target=target, deployment=deployment, **options)
 
     return deploying
+
+
+def _tags(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
+    """Refuse what is not the operator's to set: AWS' own tags, and the one that tells whose a stack is."""
+    from cfngen.deploy.stacks import CLUSTER_TAG
+
+    pairs = key_values(context, parameter, values)
+    for key in pairs:
+        # "aws:" is reserved in any upper or lower case.
+        if key.lower().startswith("aws:"):
+            raise click.BadParameter(f"{key!r}: AWS keeps tags that begin with aws: to itself; choose another key.")
+        if key == CLUSTER_TAG:
+            raise click.BadParameter(f"{key!r} is set by cfngen: it names the cluster that the stack belongs to.")
+    return pairs
+
+
+def _role(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if value and not _ROLE.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is no role's ARN such as arn:aws:iam::123456789012:role/NAME.")
+    return value
+
+
+def _topics(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if not _TOPIC.fullmatch(value):
+            example = "arn:aws:sns:us-west-2:123456789012:NAME"
+            raise click.BadParameter(f"{value!r} is no topic's ARN such as {example}.")
+    return values

@@ -10,10 +10,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
+from cfngen.cli.json_output import emit
 from cfngen.errors import CfngenError
 
 DONE = 0
@@ -62,10 +63,30 @@ class Settings:
     Attributes:
         debug: show tracebacks.
         color: True or False as asked for; None leaves it to whether the output is a terminal.
+        json: whether a program reads standard output.
+        again: completes the commands in a hint, so that they reach the same cluster, stack and account.
     """
 
     debug: bool = False
     color: bool | None = None
+    json: bool = False
+    again: Callable[[str], str] = str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A command has failed; the last line of its output.
+
+    Attributes:
+        message: what went wrong, a line for each problem.
+        hint: what to do about it; may be empty.
+        exit_code: what the process exits with.
+    """
+
+    kind: ClassVar[str] = "error"
+    message: str
+    hint: str
+    exit_code: int
 
 
 def exit_code(run: Callable[[], Any], settings: Settings) -> int:
@@ -115,29 +136,26 @@ def _outcome(run: Callable[[], Any], settings: Settings) -> int:
     try:
         returned = run()
     except click.Abort:
-        _error("interrupted; nothing is left half-written", settings)
-        return INTERRUPTED
+        return _failed(["interrupted; nothing is left half-written"], "", INTERRUPTED, settings)
     except click.ClickException as failure:
         if isinstance(failure, click.UsageError) and failure.ctx:
             click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
-        _error(failure.format_message(), settings)
-        return USAGE if isinstance(failure, click.UsageError) else failure.exit_code
+        code = USAGE if isinstance(failure, click.UsageError) else failure.exit_code
+        return _failed([failure.format_message()], "", code, settings)
     except CfngenError as failure:
         # An error that stands for several problems lists them, as that of a cluster file does.
         problems = getattr(failure, "problems", ()) or (failure,)
-        _explain(failure, [str(problem) for problem in problems], failure.hint, settings)
-        return failure.exit_code
+        hint = settings.again(failure.hint)
+        return _failed([str(problem) for problem in problems], hint, failure.exit_code, settings, failure)
     except BrokenPipeError:
         return READER_GONE
     except OSError as failure:
-        _explain(failure, [_described(failure)], _hint(failure), settings)
-        return FAILED
+        return _failed([_described(failure)], _hint(failure), FAILED, settings, failure)
     except Exception as failure:  # noqa: BLE001  the last line of defence: a fault becomes one readable line
         where = traceback.extract_tb(failure.__traceback__)[-1]
         message = f"a fault in cfngen: {type(failure).__name__}: {failure} ({Path(where.filename).name}:{where.lineno})"
         hint = "run the same with `cfngen --debug …` and report the traceback together with your cluster file."
-        _explain(failure, [message], hint, settings)
-        return INTERNAL
+        return _failed([message], hint, INTERNAL, settings, failure)
     return returned if isinstance(returned, int) else DONE
 
 
@@ -154,9 +172,19 @@ def _hint(failure: OSError) -> str:
     return _HINTS.get(failure.errno or 0, "the words are the operating system's; look at the file and where it is.")
 
 
-def _explain(failure: BaseException, messages: Sequence[str], hint: str, settings: Settings) -> None:
+def _failed(
+    messages: Sequence[str], hint: str, code: int, settings: Settings, failure: BaseException | None = None
+) -> int:
+    """Show what went wrong, to a program too if one reads; return the exit code."""
+    _explain(failure, messages, hint, settings)
+    if settings.json:
+        emit(Failure("\n".join(messages), hint, code))
+    return code
+
+
+def _explain(failure: BaseException | None, messages: Sequence[str], hint: str, settings: Settings) -> None:
     """Show the messages and the hint, and in debug mode the traceback before them."""
-    if settings.debug:
+    if settings.debug and failure is not None:
         click.echo("".join(traceback.format_exception(failure)), err=True, nl=False)
     for message in messages:
         _error(message, settings)

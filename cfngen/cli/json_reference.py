@@ -52,6 +52,8 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """By command, the classes of `cfngen.deploy` whose objects it prints, one a line."""
+FAILURE = "cli.failures.Failure"
+"""The class of what any of them prints when it fails."""
 
 _PREAMBLE = """\
 # JSON output
@@ -63,6 +65,10 @@ what is meant for people goes to standard error. `type` says what an object is. 
 seconds. Keys may be added in a new version; none is removed or changes its meaning without a new major version. The
 same as a JSON Schema: [json.schema.json](json.schema.json).
 
+When a command fails, whichever it is, its last line is an object of type [`error`](#failure): the message and the hint
+that standard error has as text, and the exit code. Only a command line of which `--output` cannot be read, such as one
+with an unknown option, is told on standard error alone.
+
 | command | prints objects of type |
 |---|---|
 """
@@ -70,7 +76,7 @@ same as a JSON Schema: [json.schema.json](json.schema.json).
 
 def classes() -> Iterator[type]:
     """The dataclasses that are printed as a line of their own, each once."""
-    for name in dict.fromkeys(name for names in PRINTED.values() for name in names):
+    for name in dict.fromkeys((*(name for names in PRINTED.values() for name in names), FAILURE)):
         yield of(name)
 
 
@@ -104,9 +110,10 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def of(name: str) -> type:
-    """Return a class by its name in `PRINTED`."""
+    """Return a class by its name in `PRINTED` or `FAILURE`."""
     module, _, attribute = name.rpartition(".")
-    found: type = getattr(importlib.import_module(f"cfngen.deploy.{module}"), attribute)
+    package = "cfngen" if name == FAILURE else "cfngen.deploy"
+    found: type = getattr(importlib.import_module(f"{package}.{module}"), attribute)
     return found
 
 

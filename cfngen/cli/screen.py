@@ -63,6 +63,7 @@ class Screen:
         from cfngen.deploy.messages import Event
         from cfngen.deploy.watching.progress import Progress
 
+        message = self._target.again(message)
         if self._target.json:
             # Programs have a clock of their own: they are told only what CloudFormation has said anew.
             if not isinstance(message, Progress) or message.fresh:
@@ -85,7 +86,7 @@ class Screen:
         elif isinstance(message, Diagnosis):
             click.echo("\n".join(diagnosis.lines(message)))
         elif isinstance(message, Finished):
-            click.echo("\n".join(_summary(message, self._target.given_stack)))
+            click.echo("\n".join(map(self._target.again, _summary(message))))
         elif isinstance(message, Validation):
             click.echo("\n".join(validation.result(message)))
         elif isinstance(message, ValidationChange):
@@ -143,13 +144,8 @@ class Screen:
         return self._live
 
 
-def _summary(finished: Finished, given_stack: str) -> list[str]:
-    """The last words of a command: how it ended, and what to do next.
-
-    Args:
-        finished: how it ended.
-        given_stack: name of the stack, where it is not the cluster's.
-    """
+def _summary(finished: Finished) -> list[str]:
+    """The last words of a command: how it ended, and what to do next."""
     name = finished.stack
     if finished.goes_on:
         told = f"{name}: {finished.status}; it goes on without cfngen."
@@ -166,7 +162,7 @@ def _summary(finished: Finished, given_stack: str) -> list[str]:
         lines += [
             f"Kubernetes API: {endpoint}",
             "",
-            f"Next: cfngen kubeconfig{f' --stack-name {given_stack}' if given_stack else ''} && kubectl get nodes",
+            "Next: cfngen kubeconfig && kubectl get nodes",
             "",
         ]
     return lines

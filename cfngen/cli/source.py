@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +30,26 @@ class Source:
         environ: the environment in which kube-up's variables are looked for.
         overrides: `key=value` texts of --set, the strongest.
         asked: whether the user chose this source, by name or by --defaults.
+        no_env: whether the user asked for an empty environment.
     """
 
     path: Path | None
     environ: Mapping[str, str]
     overrides: tuple[str, ...]
     asked: bool
+    no_env: bool = False
+
+    @property
+    def options(self) -> tuple[tuple[str, ...], ...]:
+        """The options that choose the same source again."""
+        chosen: list[tuple[str, ...]] = []
+        if self.asked:
+            # Standard input is "-" to whoever types it.
+            name = str(STDIN) if self.standard_input else str(self.path)
+            chosen.append(("--defaults",) if self.path is None else ("-f", name))
+        if self.no_env:
+            chosen.append(("--no-env",))
+        return (*chosen, *(("--set", each) for each in self.overrides))
 
     @property
     def description(self) -> str:
@@ -61,11 +75,16 @@ class Source:
         return load(self.path, environ=self.environ, overrides=self.overrides)
 
     def load(self) -> Loaded:
-        """Read, complete and check the cluster; show what deserves a thought in it.
+        """Read, complete and check the cluster, once; show what deserves a thought in it.
 
         Raises:
             ClusterFileError: with everything that is wrong.
         """
+        return self._loaded
+
+    @cached_property
+    def _loaded(self) -> Loaded:
+        # Standard input can be read only once, and a warning is said only once.
         loaded = self.read()
         for text in loaded.warnings:
             warning(text)
@@ -80,7 +99,8 @@ def source_of(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, de
     if path == STDIN:
         path = StandardInput(STDIN)
     environ = {} if no_env or defaults else dict(os.environ)
-    return Source(path=path, environ=environ, overrides=overrides, asked=defaults or file is not None)
+    asked = defaults or file is not None
+    return Source(path=path, environ=environ, overrides=overrides, asked=asked, no_env=no_env)
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,10 +10,12 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+from cfngen.cli.again import again
+from cfngen.cli.failures import Settings
 from cfngen.cli.json_output import emit
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import warning
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.messages import Consent, Message, Question
     from cfngen.sandbox.process import Running
 
+_Thing = TypeVar("_Thing")
 STACK_NAME_LIMIT = 90
 """Most characters of a root's name: the rights of instances to signal name their nested stack by the root's name, and
 CloudFormation cuts the names of nested stacks at 128 characters."""
@@ -94,6 +97,17 @@ class Target:
         return name
 
     @property
+    def options(self) -> tuple[tuple[str, ...], ...]:
+        """The options that choose the same cluster, stack and account again."""
+        named = {"--stack-name": self.given_stack, "--profile": self.profile, "--account": self.account_number}
+        here = (("--sandbox",),) if self.sandbox else ()
+        return (*here, *self.source.options, *((name, value) for name, value in named.items() if value))
+
+    def again(self, thing: _Thing) -> _Thing:
+        """Return a text or a message whose suggested commands choose the same cluster, stack and account."""
+        return again(thing, self.options)
+
+    @property
     def json(self) -> bool:
         """Whether standard output is for a program."""
         return self.output == "json"
@@ -152,6 +166,7 @@ class Target:
 
     def report(self, message: Message) -> None:
         """Show a message of the work in progress as JSON, or as a line where it stands for something said in words."""
+        message = self.again(message)
         if self.json:
             emit(message)
             return
@@ -196,6 +211,8 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Choice(("text", "json")),
         default="text",
         show_default=True,
+        is_eager=True,  # so that a mistake in any other option is told in the form that is asked for
+        callback=_remembered,
         help="Form of the results; docs/json.md describes the JSON.",
     )
     @wraps(command)
@@ -210,9 +227,20 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         **options: Any,
     ) -> Any:
         target = Target(source, stack_name, profile, account_number, sandbox, output)
+        settings = click.get_current_context().find_object(Settings)
+        if settings is not None:
+            settings.again = target.again
         return command(*args, target=target, **options)
 
     return aimed
+
+
+def _remembered(context: click.Context, parameter: click.Parameter, output: str) -> str:
+    """Let failures know, too, who reads."""
+    settings = context.find_object(Settings)
+    if settings is not None:
+        settings.json = output == "json"
+    return output
 
 
 def key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:

@@ -63,12 +63,45 @@ def columns(
     ]
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of text with aligned columns under a header; none if there are no rows."""
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """Lines of text with aligned columns under a header; none if there are no rows.
+
+    Where there is no room for all columns, the last ones stand below each row, with their names.
+
+    Args:
+        header: names of the columns.
+        rows: cells.
+        width: columns of the screen; None asks for it, and takes what is no screen for endless.
+    """
     if not rows:
         return []
-    head, *lines = columns([header, *rows])
-    return [click.style(head, dim=True), *lines]
+    room = _room() if width is None else width
+    shown = len(header)
+    while shown > 1 and max(map(len, columns([each[:shown] for each in (header, *rows)]))) > room:
+        shown -= 1
+    head, *lines = columns([each[:shown] for each in (header, *rows)])
+    below = [_below(header[shown:], row[shown:], room) for row in rows]
+    return [
+        click.style(head, dim=True),
+        *(each for line, more in zip(lines, below, strict=True) for each in (line, *more)),
+    ]
+
+
+def _below(names: Sequence[str], cells: Sequence[str], room: int) -> list[str]:
+    """What of a row found no room in it; cells are not torn apart."""
+    lines: list[str] = []
+    for text in (f"{name.lower()}: {cell}" for name, cell in zip(names, cells, strict=True) if cell):
+        if lines and len(lines[-1]) + 2 + len(text) <= room:
+            lines[-1] += f"  {text}"
+        else:
+            lines.append(f"      {text}")
+    return lines
+
+
+def _room() -> int:
+    """Columns of the screen that standard output is; a file and a pipe have no end."""
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if known else sys.maxsize
 
 
 def examples(*lines: str) -> str:

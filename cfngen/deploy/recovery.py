@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from cfngen.deploy import namesakes
 from cfngen.deploy.account import Account
 from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
@@ -44,6 +45,19 @@ class BlockedError(CfngenError):
         super().__init__(
             f"the stack {stack.name} is in {stack.status}: {why}",
             hint=f"`cfngen {command} --stack-name {stack.name}` is the way out.",
+        )
+        self.stack = stack
+
+
+class LostError(CfngenError):
+    """The rollback of an import failed, out of which no command leads."""
+
+    def __init__(self, stack: StackView) -> None:
+        super().__init__(
+            f"the stack {stack.name} is in {stack.status}: an import into it failed, and so did taking it back; "
+            "CloudFormation continues only the rollback of an update",
+            hint=f"`cfngen events --failures --stack-name {stack.name}` shows what failed; AWS Support can put such a "
+            f"stack right, and `cfngen delete --stack-name {stack.name}` deletes the cluster.",
         )
         self.stack = stack
 
@@ -84,13 +98,14 @@ def ready(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> 
         ForeignStackError: the stack is not this cluster's.
         BusyError: another operation is under way.
         BlockedError: another command must be used first.
+        LostError: nothing leads out of its status.
+        NamesakeError: it would be created, and another stack has a cluster of this name.
         DeclinedError: the stack would have to be deleted first, and the user said no.
     """
     stack = find(account, stack_name)
-    if stack is None:
-        return None
-    if stack.status.standing is Standing.EMPTY:
+    if stack is None or stack.status.standing is Standing.EMPTY:
         # CloudFormation shows no tags before the first change set is executed; and there is nothing to lose.
+        namesakes.check(account, cluster, stack_name)
         return None
     check(stack, cluster)
     if stack.status.cleaning_up:
@@ -102,13 +117,16 @@ def ready(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> 
         raise BusyError(stack)
     if standing is Standing.STUCK:
         raise BlockedError(stack, "rollback", "the rollback of its last update failed")
+    if standing is Standing.LOST:
+        raise LostError(stack)
     if standing is Standing.UNDELETED:
         raise BlockedError(stack, "delete", "its deletion failed half-way")
     if standing is Standing.DEAD:
+        namesakes.check(account, cluster, stack_name)
         _bury(account, stack, waiting)
         return None
     if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
-        waiting.report(Notice(f"the last update of {stack.name} failed and was rolled back; this is the next one"))
+        waiting.report(Notice(f"the last update of {stack.name} was taken back; this is the next one"))
     if standing is Standing.PAUSED:
         text = f"{stack.name} is in {stack.status}: this goes on where the last operation failed, with rollback off"
         waiting.report(Notice(text, f"`cfngen rollback --stack-name {stack.name}` would take it back instead."))
@@ -137,6 +155,7 @@ def rollback(
     Raises:
         NoStackError: there is no such stack.
         NothingToRollBackError: there is nothing to take back.
+        LostError: CloudFormation cannot take it back.
         BusyError: another operation is under way.
         DeclinedError: the user said no.
     """
@@ -156,6 +175,8 @@ def rollback(
         began = last_event(account, stack.id)
         cloudformation.rollback_stack(StackName=stack.id, ClientRequestToken=_token(stack, began))
         return watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
+    if stack.status.standing is Standing.LOST:
+        raise LostError(stack)
     if stack.status.standing is not Standing.STUCK:
         raise NothingToRollBackError(
             f"the stack {stack.name} is in {stack.status}, from which nothing is rolled back",

@@ -18,7 +18,8 @@ class Standing(str, Enum):
     HEALTHY = "healthy"  # may be updated
     PAUSED = "paused"  # failed with rollback off, half done: update again, roll back, or delete
     DEAD = "dead"  # a failed creation: may only be deleted
-    STUCK = "stuck"  # a rollback failed: continue it, or delete
+    STUCK = "stuck"  # the rollback of an update failed: continue it, or delete
+    LOST = "lost"  # the rollback of an import failed: CloudFormation continues only those of updates
     UNDELETED = "undeleted"  # a deletion failed: delete again
     BUSY = "busy"  # an operation is under way
 
@@ -35,7 +36,7 @@ _STANDINGS = {
     "ROLLBACK_COMPLETE": Standing.DEAD,
     "ROLLBACK_FAILED": Standing.DEAD,
     "UPDATE_ROLLBACK_FAILED": Standing.STUCK,
-    "IMPORT_ROLLBACK_FAILED": Standing.STUCK,
+    "IMPORT_ROLLBACK_FAILED": Standing.LOST,
     "DELETE_FAILED": Standing.UNDELETED,
     "DELETE_COMPLETE": Standing.ABSENT,
     "": Standing.ABSENT,

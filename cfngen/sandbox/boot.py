@@ -26,6 +26,7 @@ Step = Callable[[], Generator[float, None, str]]
 FIRMWARE = 9.0  # seconds from launch to the kernel
 CLOUD_INIT = 11.0  # seconds from the kernel to the boot program
 RESTORE = "put the secret's previous value (AWSPREVIOUS) as a new version"
+DEVICE = "/dev/sdf"  # as which the boot program attaches the data volume
 POLL = 10.0  # seconds, the longest pause of the boot program
 SAY = 60.0  # seconds between two lines that say what is waited for
 
@@ -213,6 +214,9 @@ class Program:
     def _volume(self) -> Generator[float, None, str]:
         yield 7.5
         volume = self.references["volumeId"]
+        client("ec2", self.around.cloud.region).attach_volume(
+            VolumeId=volume, InstanceId=self.instance.id, Device=DEVICE
+        )
         formatted = "" if volume in self.around.disks else ", formatted"
         return f"{volume} is /dev/nvme1n1{formatted}, mounted at /mnt/master"
 
@@ -246,7 +250,7 @@ class Program:
                 self.configuration, self.references, self._bundle, lambda: self._clock.time, self._clock.later
             )
         cluster = disks[volume]
-        cluster.start(self.instance.id, self.references, self._bundle)
+        cluster.start(self.instance.id, self.configuration, self.references, self._bundle)
         self.around.clusters[self.references["joinSecretArn"]] = cluster
         start_control_plane(cluster.state, self.instance.id)
         self._register(cluster)
@@ -317,7 +321,10 @@ class Program:
             pod_cidr=cluster.next_pod_range(),
             master=told.master,
             os_image=instance.image,
-            versions={"containerd": told.version("containerd")},
+            versions={
+                "containerd": told.version("containerd"),
+                "kubelet": told.version("kubelet", cluster.state.version),
+            },
         )
         register(cluster.state, node)
         cluster.controllers.route(node.name, node.pod_cidr)

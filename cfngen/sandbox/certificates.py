@@ -21,8 +21,10 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 AUTHORITIES = {"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca": "etcd-ca"}  # file: common name
 INITIALISED = "initialised"
 ADMINISTRATORS = "system:masters"
-# kubeadm's are valid for ten years. TLS libraries go by the clock of this machine, which is ahead of the simulated one.
-VALIDITY = datetime.timedelta(days=20 * 365)
+# As kubeadm makes them, and as our configuration of it says. TLS libraries go by the clock of this machine: it may be
+# ahead of the simulated one, which begins in 2026, by almost as many years.
+AUTHORITY_VALIDITY = datetime.timedelta(days=10 * 365)
+VALIDITY = datetime.timedelta(days=5 * 365)
 BITS = 2048
 EXPONENT = 65537
 
@@ -79,7 +81,7 @@ def _authority(name: str, now: datetime.datetime) -> Issued:
         data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
     )  # fmt: skip
     certificate = (
-        _builder(subject, subject, key.public_key(), now)
+        _builder(subject, subject, key.public_key(), now, AUTHORITY_VALIDITY)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -105,7 +107,7 @@ def _issue(
         data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
     )  # fmt: skip
     builder = (
-        _builder(subject, authority.subject, key.public_key(), now)
+        _builder(subject, authority.subject, key.public_key(), now, VALIDITY)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
@@ -120,7 +122,7 @@ def _issue(
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: rsa.RSAPublicKey, now: datetime.datetime
+    subject: x509.Name, issuer: x509.Name, key: rsa.RSAPublicKey, now: datetime.datetime, validity: datetime.timedelta
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -129,7 +131,7 @@ def _builder(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + VALIDITY)
+        .not_valid_after(now + validity)
     )
 
 

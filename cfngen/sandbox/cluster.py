@@ -41,7 +41,7 @@ class KubernetesCluster:
         now: Callable[[], datetime.datetime],
         later: Callable[[float, Callable[[], None]], None],
     ) -> None:
-        settings = next(each for each in configuration["kubeadm"] if each["kind"] == "ClusterConfiguration")
+        settings = _settings(configuration)
         self.name = str(configuration["cluster"])
         self.region = str(configuration["region"])
         self.references = dict(references)
@@ -54,7 +54,7 @@ class KubernetesCluster:
         self._services = ipaddress.ip_network(settings["networking"]["serviceSubnet"])
         self._pods = ipaddress.ip_network(settings["networking"]["podSubnet"]).subnets(new_prefix=24)
         self._api: KubernetesApi | None = None
-        self.state = KubernetesState(now, str(settings["kubernetesVersion"]).lstrip("v"))
+        self.state = KubernetesState(now, _version(configuration))
         table = references["routeTableId"]
         self.controllers = Controllers(self.region, self.name, table, self.state, later)
         found_cluster(self.state, str(self._services[1]), str(self._services[10]))
@@ -66,15 +66,19 @@ class KubernetesCluster:
         port = self.endpoint.rpartition(":")[2]
         return f"https://{host}" if port == "443" else f"https://{host}:{port}"
 
-    def start(self, master: str, references: Mapping[str, str], bundle: Mapping[str, str]) -> None:
+    def start(
+        self, master: str, configuration: Mapping[str, Any], references: Mapping[str, str], bundle: Mapping[str, str]
+    ) -> None:
         """Let an instance's control plane answer from now on.
 
         Args:
             master: id of the instance.
+            configuration: of its role; the API server is of the version that it says.
             references: what it was told by CloudFormation.
             bundle: the certificate authorities that it found; others than before make a new serving certificate.
         """
         self.master, self.references = master, dict(references)
+        self.state.version = _version(configuration)
         if bundle["ca.crt"] != self.bundle["ca.crt"]:
             self.close()
         self.bundle = dict(bundle)
@@ -121,6 +125,15 @@ class KubernetesCluster:
         if self._api:
             self._api.close()
             self._api = None
+
+
+def _settings(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = next(each for each in configuration["kubeadm"] if each["kind"] == "ClusterConfiguration")
+    return found
+
+
+def _version(configuration: Mapping[str, Any]) -> str:
+    return str(_settings(configuration)["kubernetesVersion"]).lstrip("v")
 
 
 def _letters(count: int) -> str:

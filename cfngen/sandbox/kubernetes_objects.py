@@ -17,7 +17,7 @@ class NodeFacts:
     Attributes:
         name: the instance's id, under which our nodes register.
         pod_cidr: range of its pods.
-        versions: of `containerd`, and what else `nodeInfo` says.
+        versions: of `containerd` and `kubelet`; without that, the kubelet is as new as the API server.
     """
 
     name: str
@@ -50,13 +50,14 @@ def register(state: KubernetesState, node: NodeFacts) -> None:
     host = "ip-" + node.address.replace(".", "-")
     addresses = {"InternalIP": node.address, "ExternalIP": node.public_address, "Hostname": node.name}
     addresses["InternalDNS"] = f"{host}.{'ec2' if region == 'us-east-1' else region + '.compute'}.internal"
+    kubelet = node.versions.get("kubelet") or state.version
     info = {
         "architecture": node.architecture,
         "bootID": uid(f"boot {node.name}"),
         "containerRuntimeVersion": f"containerd://{node.versions.get('containerd', '')}",
         "kernelVersion": "6.8.0-1021-aws",
-        "kubeProxyVersion": f"v{state.version}",
-        "kubeletVersion": f"v{state.version}",
+        "kubeProxyVersion": f"v{kubelet}",
+        "kubeletVersion": f"v{kubelet}",
         "machineID": uid(node.name).replace("-", ""),
         "operatingSystem": "linux",
         "osImage": node.os_image,

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
-from cfngen.sandbox import user_data
+from cfngen.sandbox import interfaces, user_data
 from cfngen.sandbox.boot import Boot, Instance, Program, Script
 from cfngen.sandbox.cloudformation import CloudFormation, Launched, client
 from cfngen.sandbox.cluster import KubernetesCluster
@@ -54,6 +54,7 @@ class Machines:
         if launched.instance_id in self.instances or launched.instance_id in self._foreign:
             return
         self._see(self._running())
+        interfaces.attach(self.region, launched.instance_id)
         ec2 = client("ec2", self.region)
         answer = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
         told = user_data.read(answer.get("UserData", {}).get("Value", ""))
@@ -127,6 +128,8 @@ class Machines:
     def _see(self, running: Set[str]) -> None:
         for identifier in self.instances.keys() - running - self._gone.keys():
             self._gone[identifier] = self.cloud.clock.now
+            if identifier in self._terminated():
+                interfaces.release(self.region, identifier)
         for cluster in self.clusters.values():
             if self.answering(cluster):
                 self._notice(cluster)
@@ -149,8 +152,14 @@ class Machines:
 
     def _running(self) -> set[str]:
         """Instances that run; from moto itself, as each step of each boot asks and EC2's answer takes long to write."""
+        return self._in_state("pending", "running")
+
+    def _terminated(self) -> set[str]:
+        return self._in_state("terminated")
+
+    def _in_state(self, *states: str) -> set[str]:
         instances = ec2_backends[DEFAULT_ACCOUNT_ID][self.region].all_instances()
-        return {each.id for each in instances if each.state in ("pending", "running")}
+        return {each.id for each in instances if each.state in states}
 
     def _image(self, identifier: str) -> str:
         try:

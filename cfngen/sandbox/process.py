@@ -86,7 +86,7 @@ class Running:
 
         return session(self.endpoint, region)
 
-    def fail(self, region: str, resource: str, step: str, message: str, hint: str = "", times: int = 0) -> None:
+    def fail(self, region: str, resource: str, step: str, message: str, hint: str = "", times: int = 0) -> bool:
         """Let instances that are launched from now on fail to boot.
 
         Args:
@@ -96,8 +96,12 @@ class Running:
             message: why; if empty they hang.
             hint: what to do about it.
             times: how many instances; 0 means every one.
+
+        Returns:
+            Whether a stack of the region has such a group now; if none has, it may come later, or be misspelt.
         """
-        ask(self.state, region=region, resource=resource, step=step, message=message, hint=hint, times=times)
+        order: dict[str, Any] = {"region": region, "resource": resource, "step": step, "message": message, "hint": hint}
+        return bool(ask(self.state, **order, times=times).get("known", True))
 
     def heal(self, region: str) -> None:
         """Let instances that are launched from now on boot without trouble."""
@@ -163,7 +167,7 @@ def _check_packages() -> None:
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise SandboxMissingError(
             f"the sandbox needs packages that are not installed: {', '.join(missing)}",
-            hint="install them with: pip install 'cfngen[sandbox]'",
+            hint="in a checkout of cfngen: make sandbox, or pip install '.[sandbox]'",
         )
 
 

@@ -39,6 +39,7 @@ TICK = 0.05  # seconds of real time between two looks at the clock
 LONGEST = 1.0  # seconds of real time that may pass at once: a machine that was suspended must not skip hours
 GLANCE = 1.0  # seconds between two looks at the state file
 IDLE = 3600.0
+GROUP = "AWS::AutoScaling::AutoScalingGroup"
 # Policies that AWS manages may be named in a cluster file. moto reads them at the first call of IAM, in two seconds.
 CONFIG: DefaultConfig = {"iam": {"load_aws_managed_policies": True}}
 
@@ -109,14 +110,15 @@ class Sandbox:
         return {"token": self.token, "clusters": clusters, "time": now, "speed": self.speed, "fault": self.fault}
 
     def _contact(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        status = "200 OK"
+        status, told = "200 OK", {}
         if environ["REQUEST_METHOD"] == "POST":
             asked = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
             if asked.get("token") == self.token:
                 self._arrange(asked)
+                told = {"known": self._known(asked["region"], asked.get("resource", ""))}
             else:
                 status = "403 Forbidden"
-        body = json.dumps(self.report()).encode()
+        body = json.dumps({**self.report(), **told}).encode()
         start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
         return [body]
 
@@ -130,6 +132,12 @@ class Sandbox:
             machines.fail(asked["resource"], asked["step"], asked["message"], hint=asked.get("hint", ""), times=times)
         else:
             machines.hang(asked["resource"], asked["step"], times=times)
+
+    def _known(self, region: str, logical_id: str) -> bool:
+        """Return whether a stack has an Auto Scaling group of a logical id now."""
+        stacks = self.worlds[region].cloud.stacks()
+        found = (each.resources.get(logical_id) for each in stacks)
+        return any(each.exists and each.type == GROUP for each in found if each)
 
     def _pass_time(self) -> None:
         last = time.monotonic()

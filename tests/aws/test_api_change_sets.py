@@ -12,6 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 from moto.core.utils import get_service_model
+from small_stacks import group
 
 from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.cloudformation import CloudFormation
@@ -237,3 +238,29 @@ def test_what_early_validation_found_is_told_by_describe_events(cfn: Any, cloud:
     assert event["EventType"] == "VALIDATION_ERROR"
     assert event["LogicalResourceId"] == "Vpc"
     assert "Colour" in event["ValidationStatusReason"] + event["ValidationPath"]
+
+
+def test_express_mode_waits_for_no_signals_and_keeps_what_failed_unless_told(cfn: Any, cloud: CloudFormation) -> None:
+    body = json.dumps({"Resources": group(1)})
+    for name, failing, wanted in (
+        ("ready", False, "CREATE_COMPLETE"),
+        ("kept", True, "CREATE_FAILED"),
+    ):
+        if failing:
+            cloud.fail("Group", "no room")
+        cfn.create_change_set(
+            StackName=name, ChangeSetName="first", ChangeSetType="CREATE", TemplateBody=body,
+            DeploymentConfig={"Mode": "EXPRESS", "DisableRollback": failing},
+        )  # fmt: skip
+        cloud.advance(10)
+        cfn.execute_change_set(StackName=name, ChangeSetName="first")
+        cloud.advance(1)
+        assert cfn.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == wanted
+
+
+def test_a_templates_address_may_be_quoted(cfn: Any) -> None:
+    s3 = session().client("s3")
+    s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    s3.put_object(Bucket=BUCKET, Key="my cluster/a+b.json", Body=BODY.encode())
+    url = f"https://{BUCKET}.s3.us-west-2.amazonaws.com/my%20cluster/a%2Bb.json"
+    assert cfn.get_template_summary(TemplateURL=url)["Parameters"][0]["ParameterKey"] == "Cidr"

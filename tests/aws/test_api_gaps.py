@@ -136,3 +136,27 @@ def test_public_parameters_are_there_for_clients_too(served: Served) -> None:
     }
     assert answer["InvalidParameters"] == ["/none"]
     assert refusal(ssm.get_parameter, Name="/none")[0] == "ParameterNotFound"
+
+
+def test_balancers_go_with_their_interfaces_and_interfaces_keep_what_they_use(served: Served) -> None:
+    ec2, elb, elbv2 = client("ec2"), client("elb"), client("elbv2")
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
+    group = ec2.create_security_group(GroupName="web", Description="web", VpcId=vpc)["GroupId"]
+    listener = {"Protocol": "TCP", "LoadBalancerPort": 80, "InstancePort": 80}
+    elb.create_load_balancer(LoadBalancerName="web", Listeners=[listener], Subnets=[subnet], SecurityGroups=[group])
+    [tcp] = elbv2.create_load_balancer(Name="tcp", Subnets=[subnet], Type="network")["LoadBalancers"]
+    for name in ("web", "net/tcp"):
+        ec2.create_network_interface(SubnetId=subnet, Description=f"ELB {name}", Groups=[group])
+    for call, given in (
+        (ec2.delete_security_group, {"GroupId": group}),
+        (ec2.delete_subnet, {"SubnetId": subnet}),
+        (ec2.delete_vpc, {"VpcId": vpc}),
+    ):
+        assert refusal(call, **given)[0] == "DependencyViolation"
+    elb.delete_load_balancer(LoadBalancerName="web")
+    elbv2.delete_load_balancer(LoadBalancerArn=tcp["LoadBalancerArn"])
+    ec2.delete_subnet(SubnetId=subnet)
+    assert refusal(ec2.delete_vpc, VpcId=vpc)[0] == "DependencyViolation"
+    ec2.delete_security_group(GroupId=group)
+    ec2.delete_vpc(VpcId=vpc)

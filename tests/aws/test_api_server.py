@@ -12,7 +12,9 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError
+from moto.ec2.models import EC2Backend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from moto.secretsmanager.models import SecretsManagerBackend
 from werkzeug.serving import make_server
 
 from cfngen.sandbox.api import Served, serving
@@ -85,3 +87,32 @@ def test_stacks_faults_and_policies_in_a_server(served: tuple[Served, str], clou
     with api.permissions.enforcing(NOTHING) as credentials:
         assert code(client("ec2", url, credentials.access_key).describe_vpcs) == "UnauthorizedOperation"
     assert cfn.describe_stacks()["Stacks"]
+
+
+def test_what_the_sandbox_does_not_do_is_an_error_of_the_service(served: tuple[Served, str]) -> None:
+    _, url = served
+    unknown = json.dumps({"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}})
+    with pytest.raises(ClientError, match=r"the sandbox does not do this: .*AWS::SQS::Queue") as caught:
+        client("cloudformation", url).create_stack(StackName="queue", TemplateBody=unknown)
+    assert caught.value.response["Error"]["Code"] == "NotModelled"
+    assert code(client("cloudformation", url).describe_account_limits) == "NotModelled"
+    ec2 = client("ec2", url)
+    assert code(ec2.describe_capacity_reservations) == "NotModelled"
+    assert code(client("ssm", url).describe_sessions, State="Active") == "NotModelled"
+
+
+def test_a_fault_of_moto_is_an_error_of_the_service(
+    served: tuple[Served, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise KeyError("device")
+
+    monkeypatch.setattr(EC2Backend, "detach_volume", broken)
+    monkeypatch.setattr(SecretsManagerBackend, "list_secrets", broken)
+    _, url = served
+    with pytest.raises(ClientError, match="the sandbox has failed at ec2:DetachVolume: KeyError") as caught:
+        client("ec2", url).detach_volume(VolumeId="vol-0")
+    answer = caught.value.response
+    assert (answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]) == ("InternalError", 500)
+    assert code(client("secretsmanager", url).list_secrets) == "InternalFailure"
+    assert "ec2:DetachVolume failed" in caplog.text

@@ -26,7 +26,14 @@ def where() -> Iterator[Place]:
 
 @pytest.fixture
 def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command:
-    return commanding(where, cfngen, monkeypatch)
+    """Runs a command on a stack whose cluster has the stack's name: no two of one name are let into a region."""
+    command = commanding(where, cfngen, monkeypatch)
+
+    def named(name: str, *arguments: str, stack: str, **environ: str) -> Ran:
+        own = () if any(each.startswith("name=") for each in arguments) else ("--set", f"name={stack}")
+        return command(name, *arguments, *own, stack=stack, **environ)
+
+    return named
 
 
 @pytest.fixture(autouse=True)
@@ -105,6 +112,10 @@ def test_an_api_that_cannot_be_reached_from_here_is_only_told(run: Command, monk
     ran = deployed(run, "hidden")
     assert ran.code == 0
     assert "whether the cluster works is not known" in ran.err
+    assert "not valid" not in ran.out
+    larger = ("--set", "nodeGroups[0].maxSize=9", "--yes", "--output", "json")
+    told = lines(run("deploy", *larger, stack="hidden").out)
+    assert (told[-1]["type"], told[-1]["valid"]) == ("validation", False)
 
 
 def test_nobody_to_ask_is_said_before_anything_is_created(run: Command, where: Place) -> None:
@@ -168,12 +179,23 @@ def test_a_stack_of_another_cluster_is_not_touched(run: Command) -> None:
     assert deployed(run, "mine").code == 0
     ran = run("deploy", "--yes", "--set", "name=other", stack="mine")
     assert ran.code == 1
-    assert "the stack mine belongs to the cluster kubernetes, not to other" in ran.err
+    assert "the stack mine belongs to the cluster mine, not to other" in ran.err
+
+
+def test_a_second_cluster_of_one_name_is_refused_before_anything_is_uploaded(run: Command, where: Place) -> None:
+    assert deployed(run, "first").code == 0
+    before = len(where.served.faults.calls)
+    for command in ("plan", "deploy"):
+        ran = run(command, *ALLOWED, "--set", "name=first", stack="second")
+        assert ran.code == 1
+        assert "the cluster first lives in the stack first already" in ran.err
+        assert "choose another `name`" in ran.err
+    assert not [each for each in where.served.faults.calls[before:] if each.operation.startswith(("Put", "Create"))]
 
 
 @pytest.mark.parametrize("name", ["1st", "a_b", "x" * 91, "ü"])
 def test_names_that_cloudformation_or_instances_cannot_use_are_refused(run: Command, name: str) -> None:
-    ran = run("plan", *ALLOWED, stack=name)
+    ran = run("plan", *ALLOWED, "--set", "name=sound", stack=name)
     assert ran.code == 1
     assert "is no name for the stack" in ran.err
 

@@ -191,7 +191,7 @@ def test_a_cluster_that_is_not_initialised_says_so(run: Command, where: Place) -
     secrets.put_secret_value(SecretId=arn, SecretString=text)
     assert ran.code == 1
     assert "has not been initialised" in ran.err
-    assert "`cfngen status`" in ran.err
+    assert "`cfngen status --defaults --stack-name k8s` shows how far it is" in ran.err
 
 
 @pytest.mark.parametrize(

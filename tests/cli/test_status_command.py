@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from deployed import STACK
 from deployed_cluster import Command, Place, Shell, commanding, created
 
 from cfngen.cli.render.status import screen
@@ -70,7 +71,7 @@ def test_no_stack_says_what_to_do(run: Command) -> None:
     ran = run("status", stack="nothing")
     assert ran.code == 0
     assert "Stack       nothing does not exist" in ran.out
-    assert ran.out.endswith("Next: cfngen deploy\n")
+    assert ran.out.endswith("Next: cfngen deploy --defaults --stack-name nothing\n")
 
 
 def test_a_missing_permission_is_said_where_it_matters(run: Command, where: Place) -> None:
@@ -82,7 +83,7 @@ def test_a_missing_permission_is_said_where_it_matters(run: Command, where: Plac
     assert "hint: you need secretsmanager:GetSecretValue" in ran.out
     assert "unknown" in under(ran.out, "Masters")[1]
     assert under(ran.out, "Node groups")[1].split()[:4] == ["nodes", "4", "4", "unknown"]
-    assert ran.out.endswith("Next: cfngen validate cluster\n")
+    assert ran.out.endswith(f"Next: cfngen validate cluster --defaults --stack-name {STACK}\n")
 
 
 def test_drift_is_asked_for(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,3 +142,14 @@ def test_what_is_not_well_is_named(where: Place) -> None:
     assert "none" in text
     assert "not allowed" in text
     assert "no nodes" in text
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_narrow_screen_tears_nothing_apart(run: Command, where: Place, width: int) -> None:
+    told = run("status", COLUMNS=str(width)).out
+    [instance] = where.instances("MasterAAutoScalingGroup")
+    masters = under(told, "Masters")
+    assert max(map(len, masters)) <= width
+    assert masters[1].split()[:2] == ["a", instance]
+    assert "image: ami-" in "\n".join(masters)
+    assert len(under(run("status").out, "Masters")) == 2

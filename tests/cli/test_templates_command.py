@@ -160,6 +160,7 @@ def test_a_cluster_too_large_for_one_template_is_said_to_be(cfngen, directory, l
     assert not (directory / "output" / "standalone.json").exists()
     assert "standalone" not in ran.out
     following = ran.out.partition("Next: ")[2]
+    assert following.index("cfngen plan") < following.index("cfngen deploy") < following.index("cluster.json")
     assert "cluster.json" in following
     assert "docs/console.md" in following
     text = (directory / "output" / "README.md").read_text()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import made_by_kubernetes as made
 import pytest
+from botocore.exceptions import ClientError
 from cloud import Cloud, cloud_of
 from clusters import golden, inventory, landlord, resources
 from deleting import NAME, OURS, REGION, Operator, created, place_of
@@ -15,8 +17,9 @@ from made_by_kubernetes import Place
 from cfngen.deploy.account import connect
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.ownership import ForeignStackError
+from cfngen.deploy.publishing.template_objects import TemplatesInUseError
 from cfngen.deploy.recovery import BusyError, DeclinedError
-from cfngen.deploy.removal.deletion import survey
+from cfngen.deploy.removal.deletion import rehearse, survey
 from cfngen.deploy.removal.leftover import Removed
 from cfngen.deploy.removal.leftovers import LivingNamesakeError
 from cfngen.deploy.removal.obstacles import OccupiedError
@@ -235,9 +238,83 @@ def test_a_mistyped_stack_name_costs_a_living_cluster_nothing(cloud: Cloud, oper
     elif remains == "what failed to be created":
         cloud.engine.fail("Vpc", "no")
         cloud.account.create("cluster", name="kubernets").tags.update(OURS)
-    with pytest.raises(LivingNamesakeError, match="instances of a cluster named"):
+    with pytest.raises(LivingNamesakeError, match="the cluster kubernetes lives in the stack kubernetes"):
         operator.deletes("kubernets")
     assert made.balancer_names(operator.account) == {balancer.name}
+
+
+@pytest.mark.parametrize("machines", [True, False], ids=["", "without machines"])
+def test_no_advice_is_given_that_would_take_things_from_a_living_cluster(
+    cloud: Cloud, operator: Operator, machines: bool
+) -> None:
+    made.classic(place_of(created(cloud), operator.account), NAME)
+    volume = made.volume(operator.account, made.claimed(NAME))
+    s3 = operator.account.client("s3")
+    s3.create_bucket(Bucket="mine", CreateBucketConfiguration={"LocationConstraint": REGION})
+    s3.put_object(Bucket="mine", Key=f"{NAME}/a/vpc.json", Body=b"{}")
+    logs = f"/aws/containerinsights/{NAME}/application"
+    operator.account.client("logs").create_log_group(logGroupName=logs)
+    if not machines:
+        ec2 = operator.account.client("ec2")
+        running = [each for page in ec2.describe_instances()["Reservations"] for each in page["Instances"]]
+        ec2.terminate_instances(InstanceIds=[each["InstanceId"] for each in running])
+    before = inventory(REGION)
+    found, refusal = rehearse(operator.account, DeletionRequest("fresh", NAME, bucket="mine", pod_cidr="10.244.0.0/16"))
+    assert isinstance(refusal, LivingNamesakeError)
+    assert (found.removed, found.volumes, found.stays) == ((), (), ())
+    assert {volume, f"s3://mine/{NAME}/", logs} <= {each.id for each in found.theirs}
+    assert not any(each.command for each in found.theirs)
+    assert found.namesake == f"the cluster {NAME} lives in the stack {NAME}"
+    for wish in ({"delete_volumes": True}, {"empty_bucket": True, "bucket": "mine"}):
+        with pytest.raises((LivingNamesakeError, TemplatesInUseError), match=f"stack {NAME}"):
+            operator.deletes("fresh", **wish)
+    assert inventory(REGION) == before
+
+
+def living(cloud: Cloud, operator: Operator) -> None:
+    """A cluster whose tag has reached its security groups, as CloudFormation passes on those of stacks."""
+    stack = created(cloud)
+    groups = [resources(stack)[each].physical_id for each in ("MasterSecurityGroup", "NodeSecurityGroup")]
+    operator.account.client("ec2").create_tags(Resources=groups, Tags=made.pairs(OURS))
+
+
+def test_nothing_of_a_misnamed_stack_is_to_be_deleted(cloud: Cloud, operator: Operator) -> None:
+    living(cloud, operator)
+    made.volume(operator.account, made.claimed(NAME))
+    deleted = operator.deletes("fresh")
+    assert (deleted.succeeded, deleted.retained, operator.questions) == (True, (), [])
+    assert deleted.namesake == f"the cluster {NAME} lives in the stack {NAME}"
+
+
+def test_who_may_not_see_other_stacks_still_learns_of_running_namesakes(cloud: Cloud, operator: Operator) -> None:
+    living(cloud, operator)
+    volume = made.volume(operator.account, made.claimed(NAME))
+    listing = operator.account.client("cloudformation")
+    listing.meta.events.register("before-call.cloudformation.DescribeStacks", _only_by_name)
+    found, _ = rehearse(operator.account, DeletionRequest("fresh", NAME))
+    assert "instances of a cluster named kubernetes run outside of this stack" in found.namesake
+    assert ([each.id for each in found.theirs], found.stays) == ([volume], ())
+
+
+def _only_by_name(params: dict[str, Any], **_: Any) -> None:
+    if "StackName" not in params["body"]:
+        answer = {"Error": {"Code": "AccessDenied", "Message": "not on all stacks"}}
+        raise ClientError(answer, "DescribeStacks")
+
+
+@pytest.mark.parametrize("wish", ["", "empty_bucket"])
+def test_a_rehearsal_refuses_what_the_deletion_would(cloud: Cloud, operator: Operator, wish: str) -> None:
+    stack = created(cloud)
+    if wish:
+        body = '{"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.7.0.0/16"}}}}'
+        other = cloud.engine.wait(cloud.engine.create_stack("staging", body=body))
+        other.tags.update(OURS)
+    else:
+        stack.status = "UPDATE_IN_PROGRESS"
+    wishes = {wish: True} if wish else {}
+    _, refusal = rehearse(operator.account, DeletionRequest(NAME, NAME, bucket="mine" if wish else "", **wishes))
+    assert type(refusal) is (TemplatesInUseError if wish else BusyError)
+    assert ("also those of the stack staging" if wish else "another operation is under way") in str(refusal)
 
 
 def test_a_part_of_a_cluster_is_refused(cloud: Cloud, operator: Operator) -> None:

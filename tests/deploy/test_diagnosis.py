@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from botocore.stub import Stubber
+from click import unstyle
 from cloud import default_cloud
 from clusters import ALLOWED, BUCKET, PREFIX
 from small_stacks import GATEWAY, nested, running, text, vpc
 from watched import NAME, Operator, operating
 
+from cfngen.cli.render.diagnosis import lines
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.failures import UnreachableError
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
@@ -175,6 +177,27 @@ def test_a_cancelled_update_has_no_cause(operator: Operator):
     operator.cloudformation.cancel_update_stack(StackName=NAME)
     found = ended(operator)
     assert (found.cause, found.cancelled) == (None, True)
+    [step] = found.next_steps
+    assert step.command == "cfngen deploy --stack-name k8s"
+    assert "cause" not in step.purpose
+
+
+def test_a_creation_that_somebody_ended_by_deleting_the_stack_has_no_cause(operator: Operator):
+    root_id = operator.create()
+    operator.engine.advance(20)
+    operator.cloudformation.delete_stack(StackName=NAME)
+    found = ended(operator, root_id)
+    assert found.status == "DELETE_COMPLETE"
+    assert (found.cause, found.action, found.cancelled) == (None, "create", True)
+    assert [step.purpose for step in found.next_steps] == ["creates the cluster anew"]
+    assert "was ended by deleting the stack (DELETE_COMPLETE)" in unstyle("\n".join(lines(found, 120)))
+
+
+def test_a_rollback_of_an_import_cannot_be_continued(operator: Operator):
+    operator.created()
+    operator.root.status = "IMPORT_ROLLBACK_FAILED"
+    found = diagnose(operator.account, NAME)
+    assert [step.command for step in found.next_steps] == ["cfngen delete --stack-name k8s"]
 
 
 def test_no_such_stack(operator: Operator):

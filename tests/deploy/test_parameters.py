@@ -113,7 +113,9 @@ def test_what_the_user_gives_now_is_no_surprise(given):
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
-        ("ApiAllowedCidr", "everywhere", "'everywhere' must be an IPv4 CIDR such as 203.0.113.7/32 (does not match"),
+        ("ApiAllowedCidr", "everywhere", "'everywhere' must be an IPv4 CIDR such as 203.0.113.7/32"),
+        ("ApiAllowedCidr", "999.1.1.1/77", "'999.1.1.1/77' must be an IPv4 CIDR such as 203.0.113.7/32 (octet 999"),
+        ("ApiAllowedCidr", "10.1.1.1/77", "'10.1.1.1/77' must be an IPv4 CIDR such as 203.0.113.7/32 ('77' is not"),
         ("MasterVolumeType", "io2", "'io2' is not one of gp3, gp2"),
         ("MaxSize", "many", "'many' is not a number"),
         ("MaxSize", "-1", "'-1' must be at least 0"),
@@ -190,3 +192,15 @@ def test_a_secret_of_the_stack_is_kept_rather_than_reset_to_its_default():
     assert entries(found) == {"Token": "kept"}
     assert found.values == {}
     assert found.notices == ()
+
+
+def test_a_pattern_that_is_described_is_not_shown():
+    with pytest.raises(ParameterError) as refused:
+        chosen(ROOT, flags={"ApiAllowedCidr": "everywhere"})
+    assert str(refused.value).endswith("must be an IPv4 CIDR such as 203.0.113.7/32")
+
+
+@pytest.mark.parametrize(("value", "count"), [("0.0.0.0/0", 1), ("203.0.113.0/24", 0), ("203.0.113.7/24", 0)])
+def test_an_api_that_is_open_to_everybody_is_told(value, count):
+    notices = chosen(ROOT, flags={"ApiAllowedCidr": value}).notices
+    assert ["everybody may try the Kubernetes API" in each.text for each in notices] == [True] * count

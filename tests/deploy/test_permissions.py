@@ -206,8 +206,8 @@ def test_a_change_set_may_be_named_by_its_arn_alone(action):
     assert not on_what(operator_policy(*NARROW), f"cloudformation:{action}", others)
 
 
-def test_all_stacks_may_be_described_to_find_those_on_the_same_templates():
-    assert on_what(operator_policy(*NARROW, only=["delete"]), "cloudformation:DescribeStacks", "*")
+def test_all_stacks_may_be_described_to_find_another_of_the_clusters_name():
+    assert on_what(operator_policy(*NARROW, only=["read"]), "cloudformation:DescribeStacks", "*")
 
 
 def test_a_stack_may_be_named_unlike_its_cluster():

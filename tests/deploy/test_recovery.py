@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from botocore.exceptions import ClientError
 from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.deploy.messages import Notice, Step
-from cfngen.deploy.recovery import BlockedError, BusyError, DeclinedError, NothingToRollBackError, blockers, rollback
+from cfngen.deploy.namesakes import NamesakeError
+from cfngen.deploy.recovery import (
+    BlockedError,
+    BusyError,
+    DeclinedError,
+    LostError,
+    NothingToRollBackError,
+    blockers,
+    ready,
+    rollback,
+)
 from cfngen.deploy.stacks import find
 
 ONE = {"name": "one", "nodeGroups": groups("general")}
@@ -172,6 +185,60 @@ def test_a_rollback_of_a_busy_stack_is_refused(operator: Operator):
     with pytest.raises(BusyError) as raised:
         back(operator)
     assert raised.value.exit_code == 6
+
+
+def test_the_rollback_of_an_import_is_not_tried(operator: Operator):
+    operator.deploy(ONE)
+    [root] = [each for each in operator.cloud.engine.stacks() if each.name == "one"]
+    root.status = "IMPORT_ROLLBACK_FAILED"
+    before = len(operator.cloud.faults.calls)
+    for attempt in (back, lambda them: them.deploy(LARGER)):
+        with pytest.raises(LostError, match="CloudFormation continues only the rollback of an update"):
+            attempt(operator)
+    assert "ContinueUpdateRollback" not in {each.operation for each in operator.cloud.faults.calls[before:]}
+
+
+def test_a_cancelled_update_is_not_called_a_failure(operator: Operator):
+    operator.deploy(ONE)
+    [root] = [each for each in operator.cloud.engine.stacks() if each.name == "one"]
+    root.status = "UPDATE_ROLLBACK_COMPLETE"
+    operator.deploy(ONE)
+    notice = operator.reported(Notice)[0]
+    assert notice.text == "the last update of one was taken back; this is the next one"
+
+
+@pytest.mark.parametrize("status", ["CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "DELETE_FAILED", "CREATE_FAILED"])
+def test_no_second_cluster_of_a_name_is_created(operator: Operator, status: str):
+    operator.deploy(ONE)
+    [root] = [each for each in operator.cloud.engine.stacks() if each.name == "one"]
+    root.status = status
+    before = len(operator.cloud.faults.calls)
+    for attempt in (operator.plan, operator.deploy):
+        with pytest.raises(NamesakeError, match="the cluster one lives in the stack one already") as raised:
+            attempt(ONE, stack_name="two")
+    assert "choose another `name`" in raised.value.hint
+    assert {each.operation for each in operator.cloud.faults.calls[before:]} <= {"DescribeStacks", "GetCallerIdentity"}
+
+
+def test_a_creation_that_was_taken_back_whole_is_in_nobodys_way(operator: Operator):
+    operator.cloud.engine.fail("MasterAVolume", "broken")
+    assert operator.deploy(ONE).status == "ROLLBACK_COMPLETE"
+    assert operator.deploy(ONE, stack_name="two").status == "CREATE_COMPLETE"
+    with pytest.raises(NamesakeError, match="in the stack two"):
+        operator.deploy(ONE)
+
+
+def test_who_may_not_describe_other_stacks_creates_all_the_same(operator: Operator):
+    operator.deploy(ONE)
+    account = operator.account
+
+    def only_by_name(params: dict[str, Any], **_: Any) -> None:
+        if "StackName" not in params["body"]:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not on all"}}, "DescribeStacks")
+
+    events = account.client("cloudformation").meta.events
+    events.register("before-call.cloudformation.DescribeStacks", only_by_name)
+    assert ready(account, "two", "one", operator.waiting) is None
 
 
 def interrupt() -> None:

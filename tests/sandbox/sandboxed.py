@@ -21,6 +21,10 @@ from cfngen.templates import generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
 BUCKET = "templates-of-a-newcomer"
+GIVEN: dict[str, Any] = {
+    "parameters": {"ApiAllowedCidr": "203.0.113.7/32"},
+    "capabilities": ["CAPABILITY_IAM"],
+}
 MASTERS = "MasterAAutoScalingGroup"
 NODES = "NodeGroupNodesAutoScalingGroup"
 
@@ -41,18 +45,26 @@ class Place:
 
     def create(self, name: str = "k8s") -> Stack:
         """Create the cluster as one stack and wait for the end."""
-        standalone = {each.name: each for each in generate(self.cluster)}["standalone"].body
+        stack = self.world.cloud.create_stack(name, url=self._published(self.cluster), **GIVEN)
+        return self.world.cloud.wait(stack)
+
+    def update(self, cluster: Cluster, name: str = "k8s") -> Stack:
+        """Make the stack that of another cluster, and wait for the end."""
+        stack = self.world.cloud.update_stack(name, url=self._published(cluster), **GIVEN)
+        return self.world.cloud.wait(stack)
+
+    def with_kubernetes(self, version: str) -> Cluster:
+        """Return the cluster with another version of Kubernetes."""
+        file = CASES / "default" / "cluster.yaml"
+        return load(file, environ={}, overrides=(f"kubernetesVersion={version}",)).cluster
+
+    def _published(self, cluster: Cluster) -> str:
+        standalone = {each.name: each for each in generate(cluster)}["standalone"].body
         s3 = client("s3", self.world.region)
         with contextlib.suppress(s3.exceptions.BucketAlreadyOwnedByYou):
             s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": self.world.region})
         s3.put_object(Bucket=BUCKET, Key="standalone.json", Body=json.dumps(standalone).encode())
-        stack = self.world.cloud.create_stack(
-            name,
-            url=f"https://{BUCKET}.s3.{self.world.region}.amazonaws.com/standalone.json",
-            parameters={"ApiAllowedCidr": "203.0.113.7/32"},
-            capabilities=["CAPABILITY_IAM"],
-        )
-        return self.world.cloud.wait(stack)
+        return f"https://{BUCKET}.s3.{self.world.region}.amazonaws.com/standalone.json"
 
     def instances(self, resource: str) -> list[Instance]:
         """Instances of a group, in the order of their launch; its logical id names it."""

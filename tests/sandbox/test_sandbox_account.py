@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from botocore.exceptions import ClientError
@@ -40,6 +40,17 @@ def test_a_cluster_is_created_while_its_creator_sleeps() -> None:
         assert cloudformation.describe_stacks()["Stacks"][0]["StackStatus"] == "CREATE_COMPLETE"
         assert where.clock.now() - begin == timedelta(minutes=5)
         assert len(where.world.cluster("kubernetes").state.list("nodes")) == 5
+        ec2 = session.client("ec2")
+        launched = [
+            each["LaunchTime"] for group in ec2.describe_instances()["Reservations"] for each in group["Instances"]
+        ]
+        assert len(launched) == 5
+        assert all(begin <= each < where.clock.now() for each in launched)
+        [made] = {each["CreationDate"] for each in ec2.describe_images()["Images"]}
+        assert begin <= datetime.fromisoformat(made.replace("Z", "+00:00")) < where.clock.now()
+        [disk] = [each for each in ec2.describe_volumes()["Volumes"] if each["Attachments"][0]["Device"] == "/dev/sdf"]
+        assert begin <= disk["CreateTime"] < where.clock.now()
+        assert [each["InstanceId"] for each in disk["Attachments"]] == [master.id]
 
 
 def test_faults_are_for_operators_and_not_for_the_world_itself() -> None:

@@ -177,3 +177,44 @@ def test_a_volume_goes_with_its_claim_unless_it_is_to_be_kept(keep: bool) -> Non
         assert cluster.state.list("persistentvolumeclaims") == []
         assert bool(ec2.describe_volumes(Filters=wanted)["Volumes"]) is keep
         assert [each["status"]["phase"] for each in cluster.state.list("persistentvolumes")] == ["Released"] * keep
+
+
+def test_masters_and_nodes_take_the_version_that_they_are_told() -> None:
+    with place() as where:
+        where.create()
+        cluster = where.world.cluster("kubernetes")
+        where.update(where.with_kubernetes("1.35"))
+        assert cluster is where.world.cluster("kubernetes")
+        told = where.instances(MASTERS)[-1].told.version("kubelet")
+        assert told.startswith("1.35.")
+        assert cluster.state.version == told
+        nodes = {each["status"]["nodeInfo"]["kubeletVersion"] for each in cluster.state.list("nodes")}
+        assert nodes == {f"v{told}"}
+
+
+def test_a_masters_volume_and_interface_are_attached_while_it_runs() -> None:
+    with place() as where:
+        stack = where.create()
+        ec2, world = client("ec2", where.world.region), where.world
+        volume, interface = (stack.resources[f"MasterA{each}"].physical_id for each in ("Volume", "NetworkInterface"))
+
+        def attached() -> list[str]:
+            [disk] = ec2.describe_volumes(VolumeIds=[volume])["Volumes"]
+            [card] = ec2.describe_network_interfaces(NetworkInterfaceIds=[interface])["NetworkInterfaces"]
+            cards = [card["Attachment"]["InstanceId"]] if "Attachment" in card else []
+            return [each["InstanceId"] for each in disk["Attachments"]] + cards
+
+        [old] = where.instances(MASTERS)
+        assert attached() == [old.id, old.id]
+        [master] = ec2.describe_instances(InstanceIds=[old.id])["Reservations"][0]["Instances"]
+        assert (master["PrivateIpAddress"], master["PublicIpAddress"]) == ("172.20.0.9", old.public_address)
+        assert old.address == "172.20.0.9"
+        assert all(each.address.startswith("172.20.") for each in where.instances(NODES))
+        ec2.terminate_instances(InstanceIds=[old.id])
+        world.advance(1)
+        world.advance(200)
+        new = where.instances(MASTERS)[-1]
+        assert new.id != old.id
+        assert attached() == [new.id, new.id]
+        world.cloud.delete_stack(stack.name)
+        assert world.cloud.wait(stack).status == "DELETE_COMPLETE"

@@ -72,6 +72,8 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.Running) -> N
     assert list(running.kubernetes) == [outputs["ApiEndpoint"]]
     assert running.kubernetes[outputs["ApiEndpoint"]].startswith("https://127.0.0.1:")
     assert begin <= stack["CreationTime"] <= clock.now()
+    assert running.fail("us-west-2", NODES, "services", "such a group is there")
+    running.heal("us-west-2")
     ec2 = session.client("ec2")
     groups = ec2.describe_instances()["Reservations"]
     consoles = [
@@ -85,6 +87,7 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.Running) -> N
 
 def test_instances_fail_as_they_are_told_to(running: process.Running) -> None:
     session = running.session("us-west-2")
+    assert not running.fail("us-west-2", "Nope", "downloads", "nobody hears of it")
     running.fail("us-west-2", NODES, "downloads", "no way to the mirror", hint="look at the route table")
     create(session, "second")
     running.heal("eu-central-1")
@@ -204,7 +207,7 @@ def test_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(process, "find_spec", lambda name: None if name == "flask" else object())
     with pytest.raises(process.SandboxMissingError, match="flask") as caught:
         process.start(environ(tmp_path))
-    assert "pip install 'cfngen[sandbox]'" in caught.value.hint
+    assert "pip install '.[sandbox]'" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from cryptography import x509
 from sandboxed import MASTERS, NODES, Place, place, said
 
 from cfngen.boot import authorities, join_information, master, node
+from cfngen.sandbox import certificates
 from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.cloudformation.clock import START
 
@@ -95,6 +96,16 @@ def test_the_authorities_are_in_their_secret_as_a_real_master_leaves_them(defaul
         assert certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
         assert certificate.not_valid_before_utc <= START + timedelta(minutes=5)
     assert bundle["sa.pub"].startswith("-----BEGIN PUBLIC KEY-----")
+
+
+def test_certificates_end_when_those_of_a_real_master_do(default: tuple[Place, Stack]) -> None:
+    where, _ = default
+    bundle, now = where.secret("caSecretArn"), where.world.cloud.clock.time
+    authority = x509.load_pem_x509_certificate(bundle["ca.crt"].encode())
+    serving = x509.load_pem_x509_certificate(certificates.server(bundle, ["localhost"], now).certificate.encode())
+    ends = {each: each.not_valid_after_utc - now for each in (authority, serving)}
+    assert timedelta(days=9.9 * 365) < ends[authority] <= timedelta(days=10 * 365)
+    assert timedelta(days=4.9 * 365) < ends[serving] <= timedelta(days=5 * 365)
 
 
 def test_join_information_is_what_the_boot_program_publishes(default: tuple[Place, Stack]) -> None:

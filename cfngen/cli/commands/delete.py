@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     ),
 )
 @target_options
-@click.option("--dry-run", is_flag=True, help="Only show what would be deleted and what would stay.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be deleted, and why it could not be.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask for the cluster's name.")
 @click.option("--delete-volumes", is_flag=True, help="Delete the EBS volumes of claims too, with all data in them.")
 @click.option("--delete-snapshots", is_flag=True, help="Delete the EBS snapshots of claims too.")
@@ -68,7 +68,7 @@ def command(
         raise click.UsageError("--detach leaves before volumes and templates can be deleted: leave one of them out.")
     from cfngen.deploy.failures import aws_errors
     from cfngen.deploy.publishing.bucket import default_name
-    from cfngen.deploy.removal.deletion import delete, survey
+    from cfngen.deploy.removal.deletion import delete, rehearse
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
@@ -78,8 +78,10 @@ def command(
         report = _reporter(target, shown)
         if dry_run:
             with progress("looking …"):
-                found = survey(account, request)
+                found, refusal = rehearse(account, request)
             report(found)
+            if refusal:
+                raise refusal
             context.exit(DONE)
         waiting = replace(shown.waiting(_consent(target, yes=yes)), report=report)
         drain = None if no_drain else _drain(target, account)
@@ -143,7 +145,8 @@ def _reporter(target: Target, shown: Screen) -> Callable[[Message], None]:
             shown.report(message)
             return
         shown.close()
-        click.echo("\n".join(lines), err=passing)
+        shown_lines = (target.again(line) if line.startswith("Next:") else line for line in lines)
+        click.echo("\n".join(shown_lines), err=passing)
 
     return report
 

@@ -39,7 +39,7 @@ def command(target: Target, failures: bool, everything: bool, verbose: bool) -> 
     with aws_errors():
         stack = existing(account, target.stack_name)
         if failures:
-            found = diagnose(account, stack.id)
+            found = target.again(diagnose(account, stack.id))
             if target.json:
                 emit(found)
             else:

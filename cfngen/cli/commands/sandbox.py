@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import os
+import shlex
+from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples, warning
+from cfngen.errors import CfngenError
 from cfngen.words import counted
+
+if TYPE_CHECKING:
+    from cfngen.sandbox.process import Running
+
+
+class NoSandboxError(CfngenError):
+    """A command is about a sandbox that runs, and none does."""
+
+    def __init__(self) -> None:
+        super().__init__("no sandbox is running", hint="`cfngen sandbox start` starts one.")
 
 
 @click.group(
@@ -23,7 +36,8 @@ def command() -> None:
     """An AWS account on this machine, to try cfngen without one: stacks are created, instances boot, nothing costs.
 
     `--sandbox` starts it by itself. It listens on the loopback address only, forgets everything when it is stopped, and
-    stops by itself after an hour without work. It needs `pip install 'cfngen[sandbox]'`.
+    stops by itself after an hour without work. It needs more packages: `make sandbox`, or `pip install
+    '.[sandbox]'` in a checkout.
     """
 
 
@@ -83,9 +97,8 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
 
     GROUP is the logical id of the Auto Scaling group.
     """
-    from cfngen.sandbox import process
-
-    process.start(os.environ).fail(region, group, step, message, times=times)
+    if not _running().fail(region, group, step, message, times=times):
+        warning(f"no stack in {region} has an Auto Scaling group {group} now; it is noted for one that comes.")
     what = f"The next {counted(times, 'instance')}" if times else "From now on the instances"
     fails = "fails" if times == 1 else "fail"
     click.echo(f"{what} of {group} {fails} at the step {step!r}; `cfngen sandbox heal` ends it.")
@@ -95,9 +108,7 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
 @click.option("--region", metavar="REGION", default="us-west-2", show_default=True, help="Region of the cluster.")
 def heal(region: str) -> None:
     """Let instances boot again that are launched from now on."""
-    from cfngen.sandbox import process
-
-    process.start(os.environ).heal(region)
+    _running().heal(region)
     click.echo("From now on instances boot.")
 
 
@@ -106,8 +117,9 @@ def heal(region: str) -> None:
     short_help="Print the environment for the AWS CLI and other programs.",
     epilog=examples("eval $(cfngen sandbox env)", "aws cloudformation list-stacks"),
 )
-def env() -> None:
-    """Print the environment that points the AWS CLI and other programs at the account."""
+@click.option("--region", metavar="REGION", default="us-west-2", show_default=True, help="Region of the cluster.")
+def env(region: str) -> None:
+    """Print the environment that points the AWS CLI and other programs at the account; start it, unless it runs."""
     from cfngen.sandbox import process
 
     running = process.start(os.environ)
@@ -115,6 +127,21 @@ def env() -> None:
         "AWS_ENDPOINT_URL": running.endpoint,
         "AWS_ACCESS_KEY_ID": "sandbox",
         "AWS_SECRET_ACCESS_KEY": "sandbox",
+        "AWS_DEFAULT_REGION": region,
         "AWS_EC2_METADATA_DISABLED": "true",
     }.items():
-        click.echo(f"export {name}={value}")
+        click.echo(f"export {name}={shlex.quote(value)}")
+
+
+def _running() -> Running:
+    """Return the sandbox that runs.
+
+    Raises:
+        NoSandboxError: there is none.
+    """
+    from cfngen.sandbox import process
+
+    running = process.running(os.environ)
+    if running is None:
+        raise NoSandboxError
+    return running

@@ -42,6 +42,7 @@ def command(target: Target, drift: bool) -> None:
             detect_drift=drift,
             report=target.report,
         )
+    found = target.again(found)
     if target.json:
         emit(found)
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from cfngen.cli import suggestions
+from cfngen.cli.again import again
 from cfngen.cli.commands.userdata import sizes
 from cfngen.cli.failures import DONE, STALE
 from cfngen.cli.paths import PathArgument
@@ -150,14 +151,16 @@ def _report(
     click.echo(f"{counted(len(made.documents), 'template')} linted, nothing found.")
     changes = f"{counted(len(report.written), 'file')} written, {len(report.unchanged)} unchanged"
     click.echo(f"{directory}: {changes}, {len(report.removed)} removed.")
-    following = "Next: `cfngen deploy` creates the cluster, or updates it; without it,"
+    following = again(
+        "Next: `cfngen plan` shows what would change in your account, `cfngen deploy` does it.", source.options
+    )
     if f"{STANDALONE}.{style}" in files:
         click.echo(f"\n{following}")
-        click.echo(f"upload {directory / f'{STANDALONE}.{style}'} in the CloudFormation console.")
+        click.echo(f"Or upload {directory / f'{STANDALONE}.{style}'} in the CloudFormation console.")
     elif "README.md" in files:
         click.echo(f"\n{following}")
         click.echo(
-            f"copy the templates of {directory} into an S3 bucket, and create a stack from cluster.{style} there:"
+            f"Or copy the templates of {directory} into an S3 bucket, and create a stack from cluster.{style} there:"
         )
         click.echo("docs/console.md has the steps.")
     if "README.md" in files:

@@ -47,6 +47,7 @@ def command(context: click.Context, what: str, target: Target, patience: timedel
     from cfngen.deploy.messages import Message
 
     def report(message: Message) -> None:
+        message = target.again(message)
         if target.json:
             emit(message)
         elif isinstance(message, ValidationChange):
@@ -54,7 +55,7 @@ def command(context: click.Context, what: str, target: Target, patience: timedel
 
     account = target.connect()
     look = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
-    found = wait_until_valid(look, account.clock, patience, report)
+    found = target.again(wait_until_valid(look, account.clock, patience, report))
     if target.json:
         emit(found)
     else:

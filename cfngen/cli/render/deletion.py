@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
 from cfngen.cli.render.durations import duration
-from cfngen.cli.terminal import columns
 from cfngen.deploy.removal.accounting import Counted
 from cfngen.deploy.removal.deletion import Deleted
 from cfngen.deploy.removal.leftover import Leftover, Removed
@@ -17,31 +19,51 @@ from cfngen.deploy.removal.survey import Part, Survey
 from cfngen.words import counted
 
 SHOWN = 5  # ids of one kind; more are counted
+_NARROWEST = 40
+_WIDEST = 120  # text in longer lines is hard to read
+_LEGIBLE = 30  # columns that text needs beside others; with fewer it goes below them
+_COMMAND = re.compile(r"`[^`]+`")
+_AUTHORITIES = (
+    "A master's snapshot holds etcd's data. A master starts on it only with this cluster's certificate authorities, "
+    "whose secret goes with the stack. If you may want the data again, copy them first:"
+)
 
 
-def survey(found: Survey) -> list[str]:
-    """Return what deleting a cluster would do."""
-    where = f"{found.region}, account {found.account}"
-    lines = [click.style(found.cluster, bold=True) + f"  {where}"]
+def survey(found: Survey, width: int | None = None) -> list[str]:
+    """Return what deleting a cluster would do.
+
+    Args:
+        found: what was found.
+        width: of the terminal; None asks for it.
+    """
+    columns = _columns(width)
+    first, *more = _wrapped(f"{found.cluster}  {found.region}, account {found.account}", columns, "  ", first="")
+    lines = [click.style(found.cluster, bold=True) + first.removeprefix(found.cluster), *more]
     if found.status:
         protected = "; its termination protection is lifted" if found.protected else ""
-        lines.append(f"stack {found.stack} ({found.status}){protected}")
+        lines += _wrapped(f"stack {found.stack} ({found.status}){protected}", columns, "  ", first="")
         if found.by_console:
-            lines.append("It was made from cfngen's templates, but not by `cfngen deploy`.")
+            lines += _wrapped("It was made from cfngen's templates, but not by `cfngen deploy`.", columns)
     else:
         lines.append(f"there is no stack {found.stack}")
-    lines += _section("Goes with the stack", _parts(found.goes), "red")
     removed = [*found.removed, *(found.volumes if found.delete_volumes else ())]
     removed += found.snapshots if found.delete_snapshots else ()
-    lines += _section("Made by Kubernetes, and deleted", _leftovers(removed), "red")
-    lines += _section("Stays", _retained(found.stays), "yellow")
-    lines += _section("In the way, and not the cluster's", [(each.id, each.what) for each in found.obstacles], "red")
-    lines += _section("Of a cluster that nobody knows, and not touched", _leftovers(found.unclear), "yellow")
+    obstacles = [(each.id, each.what) for each in found.obstacles]
+    for title, rows, colour in (
+        ("Goes with the stack", _parts(found.goes), "red"),
+        ("Made by Kubernetes, and deleted", _leftovers(removed), "red"),
+        ("Stays", _retained(found.stays), "yellow"),
+        ("In the way, and not the cluster's", obstacles, "red"),
+        ("Of a cluster that nobody knows, and not touched", _leftovers(found.unclear), "yellow"),
+    ):
+        lines += _section(title, rows, colour, columns)
+    if found.namesake:
+        theirs = " What follows may be theirs, and is not touched:" if found.theirs else ""
+        lines += ["", *_wrapped(_sentence(found.namesake) + theirs, columns), *_table(_retained(found.theirs), columns)]
     if found.authorities:
         lines += [
             "",
-            "A master's snapshot holds etcd's data. A master starts on it only with this cluster's certificate",
-            "authorities, whose secret goes with the stack. If you may want the data again, copy them first:",
+            *_wrapped(_AUTHORITIES, columns),
             *(
                 f"  aws secretsmanager get-secret-value --region {found.region} --secret-id {each} "
                 "--query SecretString --output text > authorities.json"
@@ -57,27 +79,44 @@ def removed(message: Removed) -> list[str]:
     return [click.style("  - ", fg="red") + _described(each)]
 
 
-def failed(message: DeletionFailed) -> list[str]:
-    """Return what CloudFormation could not delete this time."""
+def failed(message: DeletionFailed, width: int | None = None) -> list[str]:
+    """Return what CloudFormation could not delete this time.
+
+    Args:
+        message: what it could not delete.
+        width: of the terminal; None asks for it.
+    """
     head = f"{message.stack}: CloudFormation could not delete {counted(len(message.undeleted), 'resource')}"
     rows = [(each.name, each.id, each.reason) for each in message.undeleted]
-    return [click.style(f"{head} (try {message.round} of {message.rounds})", fg="yellow", bold=True), *columns(rows)]
+    styled = click.style(f"{head} (try {message.round} of {message.rounds})", fg="yellow", bold=True)
+    return [styled, *_table(rows, _columns(width))]
 
 
-def result(deleted: Deleted) -> list[str]:
-    """Return how a deletion ended: its first line says it all, the rest is what is left to do."""
+def result(deleted: Deleted, width: int | None = None) -> list[str]:
+    """Return how a deletion ended: its first line says it all, the rest is what is left to do.
+
+    Args:
+        deleted: how it ended.
+        width: of the terminal; None asks for it.
+    """
+    columns = _columns(width)
     lines = [_verdict(deleted)]
-    lines += _section("Checked afterwards", _counts(deleted.counted), None)
+    if deleted.namesake:
+        lines += _wrapped(_sentence(deleted.namesake) + " It is not touched, nor what bears its name.", columns)
+    lines += _section("Checked afterwards", _counts(deleted.counted), None, columns)
     if deleted.objects:
         lines.append(f"  {counted(deleted.objects, 'object version')} of templates deleted")
     if deleted.bucket_deleted:
         lines.append("  the bucket of the templates is deleted")
     for title, colour, blocks in (
         ("Not removed, though Kubernetes made it", "red", _not_removed(deleted)),
-        ("Stays in your account", "yellow", _staying(deleted.retained)),
+        ("Stays in your account", "yellow", _staying(deleted.retained, columns)),
     ):
         shown = list(blocks)
         lines += ["", click.style(title, fg=colour, bold=True), *shown] if shown else []
+    if deleted.namesake and deleted.succeeded:
+        # kubectl's configuration may lead to that cluster.
+        return lines
     if deleted.succeeded:
         lines += ["", "Next: cfngen kubeconfig --remove   takes the cluster out of kubectl's configuration."]
     elif deleted.goes_on:
@@ -94,21 +133,64 @@ def _verdict(deleted: Deleted) -> str:
     took = duration(deleted.seconds)
     if deleted.goes_on:
         return f"{deleted.stack}: {deleted.status or 'deletion'}; it goes on without cfngen."
-    if (
-        not deleted.stack_id
-        and deleted.succeeded
-        and not (deleted.removed or deleted.objects or deleted.bucket_deleted)
-    ):
-        return click.style(f"There is nothing of the cluster {deleted.cluster} to delete.", fg="green")
+    if _nothing(deleted):
+        what = f"the stack {deleted.stack}" if deleted.namesake else f"the cluster {deleted.cluster}"
+        return click.style(f"There is nothing of {what} to delete.", fg="green")
     if deleted.succeeded:
         return click.style(f"{deleted.cluster} is deleted, after {took}.", fg="green", bold=True)
     what = f"{deleted.stack}: {deleted.status}" if deleted.status else f"{deleted.cluster} is deleted but for leftovers"
     return click.style(f"{what}, after {took}.", fg="red", bold=True)
 
 
-def _section(title: str, rows: Iterable[Sequence[str]], colour: str | None) -> list[str]:
-    shown = list(rows)
-    return ["", click.style(title, fg=colour, bold=True), *columns(shown)] if shown else []
+def _nothing(deleted: Deleted) -> bool:
+    did = deleted.removed or deleted.objects or deleted.bucket_deleted
+    return not deleted.stack_id and deleted.succeeded and not did
+
+
+def _section(title: str, rows: Iterable[Sequence[str]], colour: str | None, columns: int) -> list[str]:
+    shown = _table(rows, columns)
+    return ["", click.style(title, fg=colour, bold=True), *shown] if shown else []
+
+
+def _table(rows: Iterable[Sequence[str]], columns: int) -> list[str]:
+    """Lines of aligned columns; the last is wrapped beside the others, or below them where its words have no room."""
+    shown = [(row[:-1], row[-1]) for row in rows]
+    if not shown:
+        return []
+    widths = [max(map(len, cells)) for cells in zip(*(heads for heads, _ in shown), strict=True)]
+    hanging = 2 + sum(width + 2 for width in widths)
+    lines: list[str] = []
+    for heads, text in shown:
+        if max(_LEGIBLE, *map(len, text.split()), 0) <= columns - hanging:
+            first = "  " + "  ".join(cell.ljust(width) for cell, width in zip(heads, widths, strict=True)) + "  "
+            wrapped = _wrapped(text, columns, " " * hanging)
+            lines += [(first + wrapped[0].lstrip()).rstrip(), *wrapped[1:]]
+        else:
+            lines += [*_wrapped("  ".join(filter(None, heads)), columns, "    ", first="  ")]
+            lines += _wrapped(text, columns, "      ") if text else []
+    return lines
+
+
+def _wrapped(text: str, columns: int, indent: str = "", *, first: str | None = None) -> list[str]:
+    """Return a text in lines of whole words; what stands between backticks can still be copied from one line."""
+    kept = _COMMAND.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    lines = textwrap.wrap(
+        kept,
+        columns,
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] or [indent.rstrip()]
+
+
+def _columns(width: int | None) -> int:
+    return min(_WIDEST, max(_NARROWEST, (width or shutil.get_terminal_size().columns) - 1))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _parts(parts: Sequence[Part]) -> Iterator[tuple[str, str, str]]:
@@ -141,11 +223,14 @@ def _retained(found: Iterable[Retained]) -> Iterator[tuple[str, str, str]]:
         yield each.kind, each.id, "; ".join(filter(None, (each.why, each.cost)))
 
 
-def _staying(found: Iterable[Retained]) -> Iterator[str]:
+def _staying(found: Iterable[Retained], columns: int) -> Iterator[str]:
     """What stays, each with why, what that costs, and the command that ends it."""
     for each in found:
-        yield f"  {each.kind} {each.id}"
-        yield from (f"      {text}" for text in (each.why, each.cost, each.command) if text)
+        yield from _wrapped(f"{each.kind} {each.id}", columns, "    ", first="  ")
+        for text in filter(None, (each.why, each.cost)):
+            yield from _wrapped(text, columns, "      ")
+        # Left to the terminal: whoever copies it gets one line.
+        yield from (f"      {text}" for text in (each.command,) if text)
 
 
 def _not_removed(deleted: Deleted) -> Iterator[str]:

@@ -36,7 +36,8 @@ def _told(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
         yield ""
         yield from _cause(diagnosis.cause, columns)
     elif diagnosis.cancelled:
-        yield click.style(f"{head} was cancelled", bold=True) + f" ({diagnosis.status}); nothing failed by itself"
+        how = "was ended by deleting the stack" if diagnosis.action == "create" else "was cancelled"
+        yield click.style(f"{head} {how}", bold=True) + f" ({diagnosis.status}); nothing failed by itself"
     else:
         yield f"No failure is known of {doing} ({diagnosis.status or 'there is no such stack'})"
     if diagnosis.others:

@@ -214,8 +214,7 @@ def _state(each: ResourceProgress) -> str:
     doing = each.status.partition("_")[0].lower().removesuffix("e") + "ing"
     if each.type == GROUP and not each.status.startswith("DELETE"):
         if each.signals_wanted:
-            missing = max(0, each.signals_wanted - each.signals)
-            return f"waiting for {missing} of {each.signals_wanted} signals, {took}"
+            return f"{each.signals} of {each.signals_wanted} signals, {took}"
         return f"waiting for signals, {each.signals} so far, {took}"
     return f"{doing}, {took}"
 

@@ -84,7 +84,7 @@ def _api(status: ClusterStatus) -> Iterator[str]:
         yield f"Kubernetes  {status.wanted_version} in the cluster file"
     else:
         yield f"API         {url}  {_unknown(api) if api else ''}"
-        if isinstance(api, Unknown) and api.hint and "`cfngen status`" not in api.hint:  # this is it
+        if isinstance(api, Unknown) and api.hint and "`cfngen status" not in api.hint:  # this is it
             yield f"            {click.style('hint:', bold=True)} {api.hint}"
         yield f"Kubernetes  {status.wanted_version} in the cluster file"
     if isinstance(status.persistent_volumes, int):

@@ -242,6 +242,7 @@ def next_command(standing: Standing, *, healthy: bool = True) -> str:
         Standing.PAUSED: "cfngen deploy",
         Standing.DEAD: "cfngen delete",
         Standing.STUCK: "cfngen rollback",
+        Standing.LOST: "cfngen events --failures",
         Standing.UNDELETED: "cfngen delete",
         Standing.HEALTHY: "" if healthy else "cfngen validate cluster",
     }

@@ -254,6 +254,7 @@ def _of_stack(stack: StackView) -> Iterator[Problem]:
         Standing.PAUSED: "`cfngen deploy` goes on, `cfngen rollback` returns to the last good state.",
         Standing.DEAD: "a stack whose creation has failed can only be deleted: `cfngen delete`.",
         Standing.STUCK: "`cfngen rollback` continues the rollback.",
+        Standing.LOST: "`cfngen events --failures` shows what failed; AWS Support can put such a stack right.",
         Standing.UNDELETED: "`cfngen delete` tries again.",
     }
     # What is left while a stack cleans up are replaced resources: the new ones are in service.

@@ -103,16 +103,18 @@ def _read(place: Place) -> list[dict[str, Any]]:
             "ReadStacks",
             """cloudformation:DescribeChangeSet cloudformation:DescribeEvents cloudformation:DescribeStackEvents
             cloudformation:DescribeStackResourceDrifts cloudformation:DescribeStackResources
-            cloudformation:DescribeStacks cloudformation:DetectStackDrift cloudformation:DetectStackResourceDrift
+            cloudformation:DetectStackDrift cloudformation:DetectStackResourceDrift
             cloudformation:GetStackPolicy cloudformation:GetTemplate cloudformation:ListChangeSets
             cloudformation:ListStackResources""",
             [*place.stacks, *place.change_sets],
         ),
-        # None of these knows a resource, or a resource that is there when they are called.
+        # None of these knows a resource, or a resource that is there when they are called. DescribeStacks without a
+        # name finds another stack of the same cluster's name, and is on no stack.
         allow(
             "ReadAccount",
             """autoscaling:DescribeAutoScalingGroups autoscaling:DescribeScalingActivities
-            cloudformation:DescribeStackDriftDetectionStatus cloudformation:GetTemplateSummary cloudformation:ListStacks
+            cloudformation:DescribeStackDriftDetectionStatus cloudformation:DescribeStacks
+            cloudformation:GetTemplateSummary cloudformation:ListStacks
             ec2:Describe* elasticloadbalancing:Describe* iam:GetAccountSummary logs:DescribeLogGroups
             servicequotas:GetAWSDefaultServiceQuota servicequotas:GetServiceQuota""",
         ),
@@ -177,8 +179,6 @@ def _delete(place: Place) -> list[dict[str, Any]]:
     )
     return [
         allow("DeleteStacks", "cloudformation:DeleteStack cloudformation:UpdateTerminationProtection", place.stacks),
-        # Whether another stack lives on the same templates: without a name the call is on no stack.
-        allow("FindOtherStacks", "cloudformation:DescribeStacks"),
         *named,
         allow("RemoveMarked", marked, condition=tagged(place)),
         # What makes these things names the cluster each in its own way, or not at all.

@@ -75,8 +75,8 @@ def check_unused(account: Account, cluster: str, root_id: str) -> None:
     others = sorted(each.name for each in roots if each.cluster == cluster and each.id != root_id)
     if others:
         raise TemplatesInUseError(
-            f"the templates of {cluster} in the bucket are also those of {', '.join(others)}",
-            hint="leave --empty-bucket out, or delete those stacks first.",
+            f"the templates of the cluster {cluster} in the bucket are also those of the stack {', '.join(others)}",
+            hint="leave --empty-bucket out, or delete that stack first.",
         )
 
 

@@ -55,6 +55,7 @@ class Deleted(Message):
         leftovers: what Kubernetes had made, and could not be removed.
         objects: how many versions of templates were deleted.
         bucket_deleted: whether the bucket of the templates was deleted.
+        namesake: which other cluster of this name lives in the region, in a sentence; empty if there is none.
     """
 
     kind: ClassVar[str] = "deleted"
@@ -72,6 +73,7 @@ class Deleted(Message):
     leftovers: tuple[Leftover, ...] = ()
     objects: int = 0
     bucket_deleted: bool = False
+    namesake: str = ""
 
 
 def survey(account: Account, request: DeletionRequest) -> Survey:
@@ -83,6 +85,22 @@ def survey(account: Account, request: DeletionRequest) -> Survey:
     """
     with aws_errors():
         return look(account, request).survey
+
+
+def rehearse(account: Account, request: DeletionRequest) -> tuple[Survey, CfngenError | None]:
+    """Find out what deleting a cluster would do, and why `delete` would refuse to; nothing is changed.
+
+    Raises:
+        ForeignStackError: the stack is not this cluster's.
+        AwsError: a call failed.
+    """
+    with aws_errors():
+        found = look(account, request)
+        try:
+            _refuse(account, request, found)
+        except (BusyError, OccupiedError, template_objects.TemplatesInUseError, LivingNamesakeError) as refusal:
+            return found.survey, refusal
+    return found.survey, None
 
 
 def delete(account: Account, request: DeletionRequest, waiting: Waiting, *, drain: Drain | None = None) -> Deleted:
@@ -122,7 +140,7 @@ class _Deletion:
         """Delete the cluster."""
         found = look(self.account, self.request)
         self.waiting.report(found.survey)
-        self._refuse(found)
+        _refuse(self.account, self.request, found)
         if not self._agreed(found):
             raise DeclinedError
         stack = found.stack
@@ -150,23 +168,6 @@ class _Deletion:
         if isinstance(message, Removed):
             self.removed[message.leftover.kind, message.leftover.id] = message.leftover
         self.waiting.report(message)
-
-    def _refuse(self, found: Surveyed) -> None:
-        stack = found.stack
-        if stack and stack.status.in_progress and stack.status.name not in DELETABLE_AT_WORK:
-            raise BusyError(stack)
-        if found.survey.obstacles and not self.request.even_if_occupied:
-            raise OccupiedError(self.request.cluster, found.survey.obstacles)
-        if self.request.empty_bucket:
-            template_objects.check_unused(self.account, self.request.cluster, found.survey.stack_id)
-        leftovers.check_namesake(self.account, found.scope, (*found.survey.removed, *self._data(found)))
-
-    def _data(self, found: Surveyed) -> tuple[Leftover, ...]:
-        """What holds data and goes all the same."""
-        return (
-            *(found.survey.volumes if self.request.delete_volumes else ()),
-            *(found.survey.snapshots if self.request.delete_snapshots else ()),
-        )
 
     def _agreed(self, found: Surveyed) -> bool:
         stack, name = found.stack, self.request.cluster
@@ -203,7 +204,7 @@ class _Deletion:
                 told.append("the network stays for what others have in it, and may lose its way to the internet")
         if shown.removed:
             told.append(f"{_counted(shown.removed)} that Kubernetes made go too")
-        if data := self._data(found):
+        if data := _data(self.request, found):
             told.append(f"{_counted(data)} of claims go too, with all data in them")
         if self.request.empty_bucket and shown.objects:
             told.append(f"{shown.objects} object versions in s3://{self.request.bucket}/{self.request.cluster}/ go")
@@ -241,7 +242,8 @@ class _Deletion:
                 # What was there at first is told from Kubernetes' things by the stack's resources of then; after a
                 # failure there is time to look at all of them again.
                 stack = find(self.account, found.survey.stack_id) if patiently else None
-                self._sweep(self._scope(stack) if stack else found.scope, patiently=patiently)
+                now = replace(self._scope(stack), namesakes=found.scope.namesakes) if stack else found.scope
+                self._sweep(now, patiently=patiently)
         except (AwsError, LivingNamesakeError) as error:
             self.report(Notice(f"leftovers could not be removed: {error}", error.hint))
 
@@ -260,7 +262,7 @@ class _Deletion:
         if after is None:
             try:
                 self._sweep(found.scope, patiently=True)
-                self.remaining += volumes.remove(self.account, self._data(found), self.report)
+                self.remaining += volumes.remove(self.account, _data(self.request, found), self.report)
             except LivingNamesakeError as error:
                 self.report(Notice(str(error), error.hint))
             self.remaining += leftovers.sweep_routes(self.account, found.scope, self.report).remaining
@@ -305,6 +307,7 @@ class _Deletion:
             leftovers=self.remaining,
             objects=objects,
             bucket_deleted=bucket_deleted,
+            namesake=found.survey.namesake,
         )
 
     def _retained(self, found: Surveyed, members: Sequence[StackResource]) -> tuple[Retained, ...]:
@@ -312,7 +315,9 @@ class _Deletion:
         told = self.removed.keys() | {(each.kind, each.id) for each in self.remaining}
         claimed = [each for each in found.survey.volumes if (each.kind, each.id) not in told]
         copies = [each for each in found.survey.snapshots if (each.kind, each.id) not in told]
-        bucket = template_objects.find(account, request.bucket, request.cluster) if request.bucket else None
+        # What only the cluster's name says is not listed with a command while another cluster of that name lives.
+        named = not found.survey.namesake
+        bucket = template_objects.find(account, request.bucket, request.cluster) if request.bucket and named else None
         return (
             *retained.left_by_stacks(account, members),
             *retained.snapshots(account, scope),
@@ -320,9 +325,30 @@ class _Deletion:
             *retained.of_leftovers(account, claimed, "data of a claim, kept unless --delete-volumes is given"),
             *retained.of_leftovers(account, copies, "snapshot of a claim, kept unless --delete-snapshots is given"),
             *(retained.templates(bucket) if bucket else ()),
-            *retained.log_groups(account, request.cluster),
+            *(retained.log_groups(account, request.cluster) if named else ()),
             *(retained.given(scope, tuple(found.stack.parameters.items())) if found.stack else ()),
         )
+
+
+def _refuse(account: Account, request: DeletionRequest, found: Surveyed) -> None:
+    stack = found.stack
+    if stack and stack.status.in_progress and stack.status.name not in DELETABLE_AT_WORK:
+        raise BusyError(stack)
+    if found.survey.obstacles and not request.even_if_occupied:
+        raise OccupiedError(request.cluster, found.survey.obstacles)
+    if found.contested:
+        raise LivingNamesakeError(request.cluster, found.survey.namesake)
+    if request.empty_bucket:
+        template_objects.check_unused(account, request.cluster, found.survey.stack_id)
+    leftovers.check_namesake(account, found.scope, (*found.survey.removed, *_data(request, found)))
+
+
+def _data(request: DeletionRequest, found: Surveyed) -> tuple[Leftover, ...]:
+    """What holds data and goes all the same."""
+    return (
+        *(found.survey.volumes if request.delete_volumes else ()),
+        *(found.survey.snapshots if request.delete_snapshots else ()),
+    )
 
 
 def _refreshed(account: Account, found: Surveyed) -> tuple[StackResource, ...]:

@@ -7,7 +7,7 @@ of, and the next round looks again. That makes it safe to interrupt, and to repe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
@@ -25,6 +25,13 @@ LONGEST_PAUSE = 20.0
 
 class LivingNamesakeError(CfngenError):
     """Another cluster of the same name lives, and tags do not say whose things are whose."""
+
+    def __init__(self, cluster: str, whose: str) -> None:
+        super().__init__(
+            f"{whose}; what bears the name {cluster} in its tags may be theirs, so none of it is removed",
+            hint="name that stack with --stack-name if you mean it; else delete that cluster first, or remove what is "
+            "yours by hand.",
+        )
 
 
 @dataclass(frozen=True)
@@ -108,13 +115,23 @@ def check_namesake(account: Account, scope: Scope, found: Sequence[Leftover]) ->
     if not found:
         return
     strangers = namesakes(account, scope)
-    beside = not scope.standing and scope.vpc_id in strangers.values()
-    if strangers and (beside or not scope.vpc_id or any(not each.vpc_id for each in found)):
-        raise LivingNamesakeError(
-            f"instances of a cluster named {scope.cluster} run outside of this stack: {', '.join(strangers)}; what "
-            "bears that name in its tags may be theirs, so none of it is removed",
-            hint="delete that cluster first, or remove by hand what is listed.",
-        )
+    beside = not scope.standing and (bool(scope.namesakes) or scope.vpc_id in strangers.values())
+    uncertain = beside or not scope.vpc_id or any(not each.vpc_id for each in found)
+    if uncertain and (whose := _whose(scope, strangers)):
+        raise LivingNamesakeError(scope.cluster, whose)
+
+
+def namesake(account: Account, scope: Scope) -> str:
+    """Return in a sentence which other cluster of this name lives in the region; empty if there is none."""
+    return _whose(scope, {} if scope.namesakes else namesakes(account, scope))
+
+
+def _whose(scope: Scope, strangers: Mapping[str, str]) -> str:
+    if scope.namesakes:
+        return f"the cluster {scope.cluster} lives in the stack {', '.join(scope.namesakes)}"
+    if strangers:
+        return f"instances of a cluster named {scope.cluster} run outside of this stack: {', '.join(strangers)}"
+    return ""
 
 
 def namesakes(account: Account, scope: Scope) -> dict[str, str]:

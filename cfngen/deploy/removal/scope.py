@@ -29,6 +29,7 @@ class Scope:
         instances: ids of its instances, and the states they are in.
         outsiders: those of its instances that no group of its stacks has launched.
         security_groups: security groups of its stacks.
+        namesakes: other roots of the region that have a cluster of this name.
     """
 
     cluster: str
@@ -40,6 +41,7 @@ class Scope:
     instances: Mapping[str, str] = field(default_factory=dict)
     outsiders: frozenset[str] = frozenset()
     security_groups: tuple[str, ...] = ()
+    namesakes: tuple[str, ...] = ()
 
     @property
     def standing(self) -> bool:

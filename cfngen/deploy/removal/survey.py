@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import code_of
 from cfngen.deploy.messages import Message
+from cfngen.deploy.namesakes import living
 from cfngen.deploy.ownership import ForeignStackError, check
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.publishing.template_objects import Objects
@@ -90,6 +91,8 @@ class Survey(Message):
         stays: what is known to stay.
         obstacles: what others have in the way.
         unclear: volumes of which nobody knows the cluster.
+        namesake: which other cluster of this name lives in the region, in a sentence; empty if there is none.
+        theirs: what bears the name in tags or in the bucket and cannot be told from that cluster's; not touched.
         authorities: secrets that hold the certificate authorities, and go.
         objects: how many versions of templates lie in the bucket.
     """
@@ -112,6 +115,8 @@ class Survey(Message):
     stays: tuple[Retained, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
     unclear: tuple[Leftover, ...] = ()
+    namesake: str = ""
+    theirs: tuple[Retained, ...] = ()
     authorities: tuple[str, ...] = ()
     objects: int = 0
 
@@ -124,11 +129,13 @@ class Surveyed:
         stack: the root; None if there is none.
         scope: the cluster.
         survey: what deleting it would do.
+        contested: what the request is to remove, if it were not another cluster's, as far as anybody can tell.
     """
 
     stack: StackView | None
     scope: Scope
     survey: Survey
+    contested: tuple[Leftover, ...] = ()
 
 
 def look(account: Account, request: DeletionRequest) -> Surveyed:
@@ -142,8 +149,13 @@ def look(account: Account, request: DeletionRequest) -> Surveyed:
     existing = stack if stack and stack.status.exists else None
     last = stack or last_deleted(account, request)
     scope = of_stack(account, last, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr)
-    removed = leftovers.find(account, scope)
-    claimed, copies = volumes.find(account, scope), volumes.find_snapshots(account, scope)
+    others = living(account, request.cluster, besides=stack.id if stack else "")
+    scope = replace(scope, namesakes=others)
+    namesake = leftovers.namesake(account, scope)
+    told = _Told(leftovers.find(account, scope), volumes.find(account, scope), volumes.find_snapshots(account, scope))
+    mine, theirs = _parted(account, scope, told) if namesake else (told, _Told())
+    removed, claimed, copies = mine.removed, mine.claimed, mine.copies
+    logs = retained.log_groups(account, request.cluster)
     needed = request.empty_bucket or request.delete_bucket
     templates = (
         template_objects.find(account, request.bucket, request.cluster, needed=needed) if request.bucket else Objects()
@@ -163,9 +175,14 @@ def look(account: Account, request: DeletionRequest) -> Surveyed:
         snapshots=copies,
         delete_volumes=request.delete_volumes,
         delete_snapshots=request.delete_snapshots,
-        stays=_stays(account, request, existing, scope, claimed, copies, templates),
+        stays=(
+            *_stays(account, request, existing, scope, claimed, copies, Objects() if namesake else templates),
+            *(() if namesake else logs),
+        ),
         obstacles=obstacles.find(account, scope, removed) if existing else (),
         unclear=volumes.unclear(account, scope),
+        namesake=namesake,
+        theirs=_not_ours(theirs, templates, logs) if namesake else (),
         authorities=tuple(
             each.view.physical_id
             for each in scope.resources
@@ -173,7 +190,57 @@ def look(account: Account, request: DeletionRequest) -> Surveyed:
         ),
         objects=templates.versions,
     )
-    return Surveyed(existing, scope, survey)
+    contested = (
+        *theirs.removed,
+        *(theirs.claimed if request.delete_volumes else ()),
+        *(theirs.copies if request.delete_snapshots else ()),
+    )
+    return Surveyed(existing, scope, survey, contested)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What is known by its tags.
+
+    Attributes:
+        removed: what Kubernetes made and goes with the cluster.
+        claimed: volumes of claims.
+        copies: snapshots of claims.
+    """
+
+    removed: tuple[Leftover, ...] = ()
+    claimed: tuple[Leftover, ...] = ()
+    copies: tuple[Leftover, ...] = ()
+
+
+def _parted(account: Account, scope: Scope, told: _Told) -> tuple[_Told, _Told]:
+    """Part what is this cluster's for another reason than its tags from what may be a living namesake's."""
+    at_home = frozenset(
+        each.id for each in told.removed if scope.standing and scope.vpc_id and each.vpc_id == scope.vpc_id
+    )
+    attached = volumes.attached(account, scope)
+    return (
+        _Told(
+            tuple(each for each in told.removed if each.id in at_home),
+            tuple(each for each in told.claimed if each.id in attached),
+        ),
+        _Told(
+            tuple(each for each in told.removed if each.id not in at_home),
+            tuple(each for each in told.claimed if each.id not in attached),
+            told.copies,
+        ),
+    )
+
+
+def _not_ours(theirs: _Told, templates: Objects, logs: Sequence[Retained]) -> tuple[Retained, ...]:
+    """What is told without a command, since that would take it from a living cluster."""
+    tagged = (*theirs.removed, *theirs.claimed, *theirs.copies)
+    where, versions = f"s3://{templates.bucket}/{templates.prefix}", templates.versions
+    return (
+        *(Retained(each.kind, each.id, each.purpose or "bears the cluster's name in its tags") for each in tagged),
+        *([Retained("templates", where, f"{versions} object versions under the cluster's name")] if versions else []),
+        *(Retained(each.kind, each.id, each.why) for each in logs),
+    )
 
 
 def last_deleted(account: Account, request: DeletionRequest) -> StackView | None:
@@ -282,7 +349,6 @@ def _stays(
         found += retained.of_leftovers(account, copies, "snapshot of a claim; --delete-snapshots deletes it")
     if not request.empty_bucket:
         found += retained.templates(templates)
-    found += retained.log_groups(account, request.cluster)
     return tuple(found)
 
 

@@ -27,16 +27,20 @@ ANY_CLUSTER = "ebs.csi.aws.com/cluster"
 """Tag of every volume and snapshot of the EBS CSI driver. Its value is `true`, not the cluster's name."""
 
 
+def attached(account: Account, scope: Scope) -> frozenset[str]:
+    """Return the volumes that the cluster's instances have attached."""
+    return frozenset(_attached(account, scope))
+
+
 def find(account: Account, scope: Scope) -> tuple[Leftover, ...]:
     """Return the volumes of the cluster's claims: those that bear its tags, and those its instances have attached."""
     volumes = {each["VolumeId"]: each for filters in _marked(scope.cluster) for each in _volumes(account, filters)}
-    attached = {
-        each["VolumeId"]: each
-        for some in _batches(sorted(scope.instances))
-        for each in _volumes(account, [{"Name": "attachment.instance-id", "Values": some}])
-    }
     mine = [each for each in volumes.values() if owned(_tags(each), scope.cluster)]
-    mine += [each for key, each in attached.items() if key not in volumes and not _another(_tags(each), scope.cluster)]
+    mine += [
+        each
+        for key, each in _attached(account, scope).items()
+        if key not in volumes and not _another(_tags(each), scope.cluster)
+    ]
     found = (
         _leftover("volume", each["VolumeId"], each["Size"], each) for each in mine if _made_for_a_claim(each, scope)
     )
@@ -93,6 +97,14 @@ def remove(account: Account, found: Sequence[Leftover], report: Report) -> tuple
         if remaining:
             clock.sleep(PAUSE)
     return tuple(remaining)
+
+
+def _attached(account: Account, scope: Scope) -> dict[str, Mapping[str, Any]]:
+    return {
+        each["VolumeId"]: each
+        for some in _batches(sorted(scope.instances))
+        for each in _volumes(account, [{"Name": "attachment.instance-id", "Values": some}])
+    }
 
 
 def _marked(cluster: str) -> Iterator[list[dict[str, Any]]]:

@@ -29,13 +29,14 @@ class ParameterFileError(CfngenError):
 
     Attributes:
         file: the file as it was named.
-        problems: everything that is wrong with it.
+        problems: everything that is wrong with it, each with the file's name and the line where there is one.
     """
 
     def __init__(self, file: str, problems: Sequence[str], *, hint: str = SHAPES) -> None:
-        super().__init__("\n".join(f"{file}{each}" for each in problems), hint=hint)
+        # The problems as they follow the file's name: `:3: stands twice`.
         self.file = file
-        self.problems = tuple(problems)
+        self.problems = tuple(f"{file}{each}" for each in problems)
+        super().__init__("\n".join(self.problems), hint=hint)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from cfngen.deploy.values.parameter_rules import broken_rule
 from cfngen.errors import CfngenError
 
 MASK = "****"
+API_CIDR = "ApiAllowedCidr"
+"""The parameter that says from where the Kubernetes API can be reached."""
 
 
 class ParameterError(CfngenError):
@@ -115,7 +117,7 @@ def chosen(
         else:
             missing.append(name)
             continue
-        if not (hidden and name in kept) and (rule := broken_rule(definition, values[name])):
+        if not (hidden and name in kept) and (rule := broken_rule(name, definition, values[name])):
             problems.append(f"{source}: {MASK if hidden else repr(values[name])} {rule}")
     if problems:
         problems += [_asked(name, definitions[name]) for name in missing]
@@ -127,7 +129,10 @@ def chosen(
     return Chosen(
         entries=tuple(_entry(name, value, kept=name in kept) for name, value in values.items()),
         values={name: value for name, value in values.items() if not (name in kept and _hidden(definitions[name]))},
-        notices=tuple(_reverted(definitions, values, {*flags, *file.values, *kept}, stack, previous_root)),
+        notices=(
+            *_open(values, {*flags, *file.values, *kept}),
+            *_reverted(definitions, values, {*flags, *file.values, *kept}, stack, previous_root),
+        ),
     )
 
 
@@ -161,6 +166,18 @@ def _unknown(definitions: Mapping[str, Any], names: Iterable[str], source: str) 
 
 def _spelled(name: str, definitions: Iterable[str]) -> list[str]:
     return [each for each in definitions if each.lower() == name.lower()]
+
+
+def _open(values: Mapping[str, str], given: Collection[str]) -> list[Notice]:
+    """Name what lets everybody in; of what the cluster file says, its own check has told."""
+    if API_CIDR not in given or not values.get(API_CIDR, "").endswith("/0"):
+        return []
+    return [
+        Notice(
+            f"everybody may try the Kubernetes API: {API_CIDR} is {values[API_CIDR]}",
+            f"name your own address range with --parameter {API_CIDR}=…, e.g. 203.0.113.7/32.",
+        )
+    ]
 
 
 def _reverted(

@@ -86,7 +86,7 @@ class Diagnosis(Message):
         cause: the failure that the others follow from; None if nothing failed by itself.
         others: further failures that have nothing to do with it, as far as can be known, in the order of time.
         undoing: what failed afterwards, while the operation was taken back.
-        cancelled: whether somebody cancelled the operation, so that nothing failed.
+        cancelled: whether somebody cancelled the operation, a creation by deleting its stack, so that nothing failed.
         next_steps: ways on, the usual one first.
     """
 
@@ -124,6 +124,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
     if not causes and not undoing:
         causes = _last_resort(merged)
     own = [event for event in history if event.of_stack]
+    cancelled = not causes and any(_was_cancelled(*pair) for pair in pairwise(own))
     return Diagnosis(
         stack=stack.name,
         stack_id=stack.id,
@@ -132,8 +133,8 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
         cause=_explained(account, causes[0]) if causes else None,
         others=tuple(_briefly(account, event) for event in causes[1:]),
         undoing=tuple(_explained(account, event) for event in undoing),
-        cancelled=not causes and any(_was_cancelled(*pair) for pair in pairwise(own)),
-        next_steps=_next_steps(stack),
+        cancelled=cancelled,
+        next_steps=_next_steps(stack, failed=bool(causes or undoing), cancelled=cancelled),
     )
 
 
@@ -227,6 +228,10 @@ def _last_resort(events: Iterable[Event]) -> list[Event]:
 
 
 def _was_cancelled(before: Event, event: Event) -> bool:
+    if before.status == "CREATE_IN_PROGRESS":
+        # There is no other way to end a creation than to delete its stack. What CloudFormation itself deletes or rolls
+        # back after a failure bears a reason.
+        return event.status == "DELETE_IN_PROGRESS" and event.reason in ("", "User Initiated")
     working = before.status in ("UPDATE_IN_PROGRESS", "IMPORT_IN_PROGRESS")
     return working and event.status.endswith("ROLLBACK_IN_PROGRESS") and event.reason in ("", "User Initiated")
 
@@ -299,7 +304,7 @@ class _noting:  # noqa: N801 (a context manager)
         return False
 
 
-def _next_steps(stack: StackView) -> tuple[NextStep, ...]:
+def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = False) -> tuple[NextStep, ...]:
     def step(verb: str, purpose: str) -> NextStep:
         return NextStep(f"cfngen {verb} --stack-name {stack.name}", purpose)
 
@@ -326,7 +331,11 @@ def _next_steps(stack: StackView) -> tuple[NextStep, ...]:
     if standing is Standing.UNDELETED:
         return (step("delete", "removes what Kubernetes has made and goes on with the deletion"),)
     if standing is Standing.ABSENT:
-        return (step("deploy", "creates the cluster, once the cause is removed"),)
+        return (step("deploy", f"creates the cluster{', once the cause is removed' if failed else ' anew'}"),)
+    if standing is Standing.LOST:
+        return (step("delete", "deletes the cluster; CloudFormation has no way to continue the rollback of an import"),)
     if standing is Standing.HEALTHY and not stack.status.succeeded:
+        if cancelled:
+            return (step("deploy", "makes the change after all; until then the cluster is as it was before"),)
         return (step("deploy", "tries again, once the cause is removed; until then the cluster is as it was before"),)
     return ()

@@ -6,6 +6,8 @@
   and buckets that belong to somebody else.
 - S3: moto takes a statement that denies calls without TLS as one that denies all calls. Here every call has TLS.
 - Auto Scaling: moto's DescribeScalingActivities tells of nothing. Here: what a test has said.
+- EC2 and Auto Scaling: moto's instances, images and volumes are of the time of this machine. Here: of simulated time.
+- EC2 and Elastic Load Balancing: what depends on what; see `dependencies`.
 - Systems Manager: public parameters cannot be put into moto. Here: what the engine's templates find, clients find too.
 """
 
@@ -20,15 +22,19 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
+from moto.autoscaling import models as autoscaling
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult, BaseResponse
+from moto.ec2.models import amis, elastic_block_store, instances
 from moto.ec2.responses.general import General
 from moto.iam.access_control import IAMPolicyStatement, PermissionResult
 from moto.servicequotas.responses import ServiceQuotasResponse
 from moto.ssm.responses import SimpleSystemManagerResponse
 
+from cfngen.sandbox.api import dependencies
 from cfngen.sandbox.api.refusals import Refusal
 from cfngen.sandbox.api.requests import Call
+from cfngen.sandbox.cloudformation.clock import START
 
 ACCOUNT = "123456789012"  # moto's
 OTHER = "999999999999"
@@ -70,6 +76,7 @@ class Gaps:
         foreign: names of buckets that belong to another account.
         activities: what Auto Scaling groups have tried in vain, the newest first, by name of the group.
         stored: public parameters of Parameter Store, for each region.
+        time: what the simulated clock shows; `serving` sets it.
     """
 
     consoles: dict[str, str] = field(default_factory=dict)
@@ -79,6 +86,7 @@ class Gaps:
     foreign: set[str] = field(default_factory=set)
     activities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     stored: Callable[[str], Mapping[str, str]] = lambda region: {}
+    time: Callable[[], datetime.datetime] = lambda: START
 
     def console(self, instance_id: str, text: str) -> None:
         """Say what an instance has written to its console so far."""
@@ -139,7 +147,13 @@ class Gaps:
                 (SimpleSystemManagerResponse, "get_parameters", self._parameters()),
             ):
                 stack.enter_context(mock.patch.object(owner, name, method, create=not hasattr(owner, name)))
+            stack.enter_context(dependencies.kept())
+            for module in (instances, amis, elastic_block_store, autoscaling):
+                stack.enter_context(mock.patch.object(module, "utcnow", self._utcnow))
             yield
+
+    def _utcnow(self) -> datetime.datetime:
+        return self.time().replace(tzinfo=None)
 
     def _console_output(self) -> Callable[[Any], ActionResult]:
         def get_console_output(response: Any) -> ActionResult:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import http
 import io
+import logging
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -20,9 +21,11 @@ from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.request import Request, normalize_request
 
 from cfngen.sandbox.api.faults import Disconnected, Faults
-from cfngen.sandbox.api.refusals import Answer, Refusal, rendered
+from cfngen.sandbox.api.refusals import Answer, Refusal, broken, rendered, unmodelled
 from cfngen.sandbox.api.requests import Call, read
+from cfngen.sandbox.cloudformation import NotModelledError
 
+LOG = logging.getLogger(__name__)
 Check = Callable[[Call], None]
 Application = Callable[..., Iterable[bytes]]
 DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
@@ -44,13 +47,16 @@ class Gate:
         self.checks = tuple(checks)
         self.services = dict(services)
 
-    def pass_through(self, request: Request, moto: Callable[[], Any], answer: Callable[[Answer], Any]) -> Any:
+    def pass_through(
+        self, request: Request, moto: Callable[[], Any], answer: Callable[[Answer], Any], *, sheltered: bool = False
+    ) -> Any:
         """Execute a request, or answer a refusal.
 
         Args:
             request: the request.
             moto: lets moto do it.
             answer: makes an answer what the caller of moto expects.
+            sheltered: whether exceptions are answered too, as errors of the service; without, a test sees them.
 
         Raises:
             Disconnected: nothing is to be answered
@@ -58,7 +64,12 @@ class Gate:
 
         def execute() -> Any:
             own = self.services.get(call.service)
-            return answer(own(request)) if own else moto()
+            try:
+                return answer(own(request)) if own else moto()
+            except Exception as error:
+                if not sheltered:
+                    raise
+                return answer(rendered(call, _failure(call, error)))
 
         call = read(request, self.faults.time)
         if call.ours:
@@ -121,7 +132,7 @@ class Gate:
 
             try:
                 passed: list[bytes] = self.pass_through(
-                    request, lambda: list(application(environ, start_response)), answer
+                    request, lambda: list(application(environ, start_response)), answer, sheltered=True
                 )
             except Disconnected as lost:
                 # werkzeug's server keeps the connection of a request that it could not answer.
@@ -131,3 +142,10 @@ class Gate:
             return passed
 
         return passing
+
+
+def _failure(call: Call, error: Exception) -> Refusal:
+    if isinstance(error, (NotModelledError, NotImplementedError)):
+        return unmodelled(error)
+    LOG.error("%s failed", call.action, exc_info=error)
+    return broken(call, error)

@@ -85,6 +85,17 @@ def failing(call: Call) -> Refusal:
     }.get(call.protocol, Refusal("InternalFailure", "Internal Failure", 500))
 
 
+def unmodelled(error: Exception) -> Refusal:
+    """Something that AWS does and the sandbox does not; to ask again is of no use, hence no status of 500 and more."""
+    return Refusal("NotModelled", f"the sandbox does not do this: {error}")
+
+
+def broken(call: Call, error: Exception) -> Refusal:
+    """A fault of the sandbox itself, or of moto in it."""
+    what = f"the sandbox has failed at {call.action}: {type(error).__name__}: {error}"
+    return Refusal("InternalError" if call.protocol in ("ec2", "rest-xml") else "InternalFailure", what, 500)
+
+
 def rendered(call: Call, refusal: Refusal) -> Answer:
     """Return the answer as HTTP carries it."""
     code, message = escape(refusal.code), escape(refusal.message)

@@ -73,13 +73,14 @@ def read(request: Request, time: datetime.datetime | None = None) -> Call:
     key, region, service = match.groups() if match else ("", "", request.host.split(".")[0])
     if key == ENGINE_KEY:  # the engine makes many calls, and nothing of them but the key matters
         return Call(service, "", key=key, region=region)
+    protocol = "query"
     try:
         model = get_service_model(MODEL_NAMES.get(service, service))
-        operation, uri = get_service_router(MODEL_NAMES.get(service, service)).match(request)
         protocol = determine_request_protocol(model, request.content_type)
+        operation, uri = get_service_router(MODEL_NAMES.get(service, service)).match(request)
         parameters = _parameters(request, protocol, operation, uri)
     except (BotoCoreError, NotFound, NotImplementedError):
-        return Call(service, "", {}, region, key, "query", request.method, headers, time)
+        return Call(service, "", {}, region, key, protocol, request.method, headers, time)
     return Call(service, str(operation.name), parameters, region, key, protocol, request.method, headers, time)
 
 

@@ -52,6 +52,7 @@ def serving(clouds: Mapping[str, CloudFormation] | CloudFormation, *, faults: Fa
     [first, *_] = engines.values()
     faults.now = lambda: first.clock.now
     service, permissions, gaps = Service(engines, faults), Permissions(), Gaps()
+    gaps.time = lambda: first.clock.time
     gaps.stored = lambda region: service.cloud(region).stored
     permissions.owner = service.owner
     gate = Gate(faults, (permissions.check, gaps.check), {"cloudformation": service.respond})

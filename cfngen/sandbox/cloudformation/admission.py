@@ -71,7 +71,8 @@ def fetch(service: Region, url: str) -> str:
     if parts.scheme != "https" or host not in (f"{service.region}.amazonaws.com", "amazonaws.com"):
         raise ValidationError(f"TemplateURL must be a supported URL. ({url})")
     try:
-        data: bytes = client("s3", service.region).get_object(Bucket=bucket, Key=parts.path.lstrip("/"))["Body"].read()
+        key = urllib.parse.unquote(parts.path.lstrip("/"))
+        data: bytes = client("s3", service.region).get_object(Bucket=bucket, Key=key)["Body"].read()
     except ClientError as error:
         raise ValidationError(f"S3 error: {error} ({url})") from error
     if len(data) > OBJECT_LIMIT:

@@ -86,6 +86,7 @@ class ChangeSet:
         parameters: as shown, NoEcho ones masked.
         revision: what the stack is to become; nothing if a nested one could not even be read.
         findings: of early validation.
+        express: whether its execution does not wait until resources are ready.
     """
 
     name: str
@@ -103,6 +104,7 @@ class ChangeSet:
     nested: bool = False
     parent: ChangeSet | None = None
     on_failure: str = ""
+    express: bool = False
     description: str = ""
     notification_arns: tuple[str, ...] = ()
     role_arn: str = ""

@@ -38,10 +38,10 @@ def create_stack(
     return stack
 
 
-def start_creation(service: Region, stack: Stack, on_failure: str, token: str) -> None:
+def start_creation(service: Region, stack: Stack, on_failure: str, token: str, *, express: bool = False) -> None:
     """Begin to create a stack that has been accepted."""
     service.begin(stack, "CREATE_STACK", token)
-    stack.disable_rollback = on_failure == "DO_NOTHING"
+    stack.disable_rollback, stack.express = on_failure == "DO_NOTHING", express
     service.simulation.start(creation.create(service, stack, on_failure or "ROLLBACK"))
 
 
@@ -52,9 +52,10 @@ def start_update(
     token: str,
     *,
     disable_rollback: bool,
+    express: bool = False,
 ) -> None:
     """Begin to update a stack to a revision that has been accepted."""
-    stack.disable_rollback, stack.forced = disable_rollback, False
+    stack.disable_rollback, stack.express, stack.forced = disable_rollback, express, False
     updating.begin(service, stack, revision, token)
 
 

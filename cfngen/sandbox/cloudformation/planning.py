@@ -40,6 +40,7 @@ def create(
     on_failure: str,
     nested: bool,
     description: str,
+    express: bool,
     token: str,
 ) -> ChangeSet:
     """Begin to make a change set.
@@ -72,6 +73,7 @@ def create(
         service.forget(each)
     change_set = _new(service, stack, name, kind, revision, token)
     change_set.nested, change_set.on_failure, change_set.description = nested, on_failure, description
+    change_set.express = express
     stack.operations.append((change_set.operation_id, "CREATE_CHANGESET"))
     began, ends = SECONDS
     service.clock.later(began, lambda: _progress(change_set))
@@ -286,12 +288,13 @@ def execute(
         drop(service, each)
     stack.change_set_id = change_set.id
     _executing(change_set)
-    on_failure = "DO_NOTHING" if disable_rollback else change_set.on_failure
+    on_failure, express = "DO_NOTHING" if disable_rollback else change_set.on_failure, change_set.express
     if change_set.kind == "CREATE":
         stack.revision, stack.updated = revision, service.clock.time
-        lifecycle.start_creation(service, stack, on_failure, token)
+        lifecycle.start_creation(service, stack, on_failure, token, express=express)
     else:
-        lifecycle.start_update(service, stack, revision, token, disable_rollback=on_failure == "DO_NOTHING")
+        keep = on_failure == "DO_NOTHING"
+        lifecycle.start_update(service, stack, revision, token, disable_rollback=keep, express=express)
     return stack
 
 

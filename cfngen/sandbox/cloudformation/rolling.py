@@ -74,13 +74,14 @@ def _policy(service: Region, stack: Stack, resource: Resource) -> _Policy | None
     told = declared["AutoScalingRollingUpdate"]
     if unknown := sorted(set(told) - KEYS):
         raise NotModelledError(f"AutoScalingRollingUpdate {unknown}")
-    waits = str(told.get("WaitOnResourceSignals", False)).lower() == "true"
+    express = stack.root.express
+    waits = not express and str(told.get("WaitOnResourceSignals", False)).lower() == "true"
     pause = signals.seconds_of(told.get("PauseTime", "PT5M" if waits else "PT0S"), "PauseTime")
     return _Policy(
         int(told.get("MaxBatchSize", 1)),
         int(told.get("MinInstancesInService", 0)),
         int(told.get("MinSuccessfulInstancesPercent", 100)),
-        min(pause, LONGEST_PAUSE),
+        0 if express else min(pause, LONGEST_PAUSE),
         tuple(told.get("SuspendProcesses", ())),
         waits,
     )

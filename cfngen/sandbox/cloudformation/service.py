@@ -8,7 +8,7 @@ from cfngen.sandbox.cloudformation import lifecycle, planning, refusals
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.drift import Detection, ResourceDrift, detect, found
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
+from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Stack
 
@@ -184,13 +184,13 @@ class CloudFormation(Region):
         Raises:
             ApiError: refused
         """
-        if express:
-            raise NotModelledError("express mode")
         submission = Submission(
             body, url, previous_template, parameters, previous_parameters, tags, capabilities,
             notification_arns, role_arn,
         )  # fmt: skip
-        return planning.create(self, stack_name, name, submission, kind, on_failure, nested, description, token)
+        return planning.create(
+            self, stack_name, name, submission, kind, on_failure, nested, description, express, token
+        )
 
     def change_set(self, name: str, stack_name: str = "") -> ChangeSet:
         """A change set by its ARN, or by its name and its stack's.

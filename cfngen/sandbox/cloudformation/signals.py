@@ -33,7 +33,7 @@ def seconds_of(duration: str, subject: str) -> int:
 
 
 def creation_policy(service: Region, stack: Stack, resource: Resource) -> tuple[int, int]:
-    """Signals to wait for, and for how many seconds."""
+    """Signals to wait for, and for how many seconds; none in express mode."""
     policy = service.scope(stack).resolve(resource.definition.body.get("CreationPolicy", {}))
     if not policy:
         return 0, 0
@@ -41,6 +41,8 @@ def creation_policy(service: Region, stack: Stack, resource: Resource) -> tuple[
     if resource.type != GROUP or set(policy) != {"ResourceSignal"} or set(signal) - {"Count", "Timeout"}:
         raise NotModelledError(f"CreationPolicy {policy} of {resource.type}")
     seconds = seconds_of(signal.get("Timeout", "PT5M"), "CreationPolicy Timeout")
+    if stack.root.express:
+        return 0, 0
     return int(signal.get("Count", 1)), min(seconds, LONGEST_WAIT)
 
 

@@ -129,6 +129,7 @@ class Stack:
     Attributes:
         memory: the state to which a failed update returns; nothing while the stack is in a stable state.
         obsolete: what is removed when the present update, or its undoing, is complete, with the policy for it.
+        express: whether the present operation does not wait for the signals of instances.
         forced: whether the present rollback skips what fails.
         prepared: nested stacks that a change set has made for the present operation.
         turn: counts operations: one that finds another number has been superseded.
@@ -157,6 +158,7 @@ class Stack:
     operations: list[tuple[str, str]] = field(default_factory=list)  # id, type as in the API
     token: str = ""
     memory: Memory | None = None
+    express: bool = False
     forced: bool = False
     obsolete: list[tuple[Resource, str]] = field(default_factory=list)
     prepared: dict[str, Stack] = field(default_factory=dict)

@@ -19,6 +19,9 @@ def create_change_set(asked: Asked) -> Result:
     if kind == "IMPORT" or asked.text("DeploymentMode"):
         raise ValidationError(f"Change sets of type {kind} {asked.text('DeploymentMode')} are not part of this double")
     deployment = asked.given.get("DeploymentConfig") or {}
+    express = deployment.get("Mode") == "EXPRESS"
+    # API reference, DeploymentConfig: in this mode rollback is off unless it is asked for.
+    keep = express and str(deployment.get("DisableRollback", True)).lower() == "true"
     change_set = asked.cloud.create_change_set(
         asked.text("StackName"),
         asked.text("ChangeSetName"),
@@ -30,12 +33,12 @@ def create_change_set(asked: Asked) -> Result:
         tags=asked.tags(),
         capabilities=asked.values("Capabilities"),
         kind=kind,
-        on_failure=asked.text("OnStackFailure"),
+        on_failure="DO_NOTHING" if keep else asked.text("OnStackFailure"),
         nested=asked.flag("IncludeNestedStacks"),
         role_arn=asked.text("RoleARN"),
         notification_arns=asked.topics(),
         description=asked.text("Description"),
-        express=deployment.get("Mode") == "EXPRESS",
+        express=express,
         token=asked.token(),
     )
     return {"Id": change_set.id, "StackId": change_set.stack.id}
@@ -56,7 +59,7 @@ def describe_change_set(asked: Asked) -> Result:
         "RollbackConfiguration": {},
         "Capabilities": list(change_set.capabilities),
         "Tags": tags(change_set.tags) or None,
-        "OnStackFailure": change_set.on_failure or None,
+        "OnStackFailure": None if change_set.express else change_set.on_failure or None,
     }
 
 

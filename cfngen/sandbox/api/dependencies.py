@@ -1,0 +1,78 @@
+"""What EC2 refuses to delete because something else needs it, and what goes with a balancer; moto 5.2 knows neither.
+
+Amazon VPC user guide, "Delete your VPC" and "Delete a security group": a subnet goes when no interface is in it, a
+security group when no interface uses it and no rule of another group names it, a VPC when nothing of its own is left.
+The interfaces of a balancer go with it (Elastic Load Balancing user guide, "Delete a load balancer"); the sandbox's
+bear the description `ELB <name>`, with `net/` before the name of a network load balancer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+from moto.ec2.exceptions import DependencyViolationError
+from moto.ec2.models import EC2Backend, ec2_backends
+from moto.elb.models import ELBBackend
+from moto.elbv2.models import ELBv2Backend
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """Let moto of this process refuse what EC2 refuses, and remove the interfaces of balancers with them."""
+    classic, balancer = ELBBackend.delete_load_balancer, ELBv2Backend.delete_load_balancer
+    group, subnet, vpc = EC2Backend.delete_security_group, EC2Backend.delete_subnet, EC2Backend.delete_vpc
+
+    def delete_security_group(self: Any, name: str | None = None, group_id: str | None = None) -> None:
+        users = [each for each in _interfaces(self) if group_id in [used.id for used in each.group_set]]
+        if users or _named_by_others(self, group_id):
+            raise DependencyViolationError(f"resource {group_id} has a dependent object")
+        group(self, name, group_id)
+
+    def delete_subnet(self: Any, subnet_id: str) -> Any:
+        if any(each.subnet.id == subnet_id for each in _interfaces(self)):
+            raise DependencyViolationError(f"The subnet '{subnet_id}' has dependencies and cannot be deleted.")
+        return subnet(self, subnet_id)
+
+    def delete_vpc(self: Any, vpc_id: str) -> Any:
+        if [each for each in self.groups[vpc_id].values() if each.name != "default"]:
+            raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
+        return vpc(self, vpc_id)
+
+    def delete_classic(self: Any, load_balancer_name: str) -> None:
+        classic(self, load_balancer_name)
+        _release(self, f"ELB {load_balancer_name}")
+
+    def delete_balancer(self: Any, arn: str) -> None:
+        found = self.load_balancers.get(arn)
+        balancer(self, arn)
+        if found:
+            _release(self, f"ELB net/{found.name}")
+
+    with (
+        mock.patch.object(EC2Backend, "delete_security_group", delete_security_group),
+        mock.patch.object(EC2Backend, "delete_subnet", delete_subnet),
+        mock.patch.object(EC2Backend, "delete_vpc", delete_vpc),
+        mock.patch.object(ELBBackend, "delete_load_balancer", delete_classic),
+        mock.patch.object(ELBv2Backend, "delete_load_balancer", delete_balancer),
+    ):
+        yield
+
+
+def _interfaces(backend: Any) -> list[Any]:
+    """Interfaces but those of terminated instances, which moto keeps."""
+    return [each for each in backend.enis.values() if not (each.instance and each.instance.state == "terminated")]
+
+
+def _named_by_others(backend: Any, group_id: str | None) -> bool:
+    others = (each for groups in backend.groups.values() for each in groups.values() if each.id != group_id)
+    rules = (rule for each in others for rule in (*each.ingress_rules, *each.egress_rules))
+    return any(group_id == (rule.source_group or {}).get("GroupId") for rule in rules)
+
+
+def _release(backend: Any, description: str) -> None:
+    interfaces = ec2_backends[backend.account_id][backend.region_name].enis
+    for each in [each for each in interfaces.values() if each.description == description]:
+        del interfaces[each.id]

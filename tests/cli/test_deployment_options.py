@@ -1,0 +1,74 @@
+"""Options of `cfngen plan` and `deploy` that are refused before anything is asked of AWS, and how programs are told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from json_lines import lines
+from shell import Shell
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--tag", "cfngen:cluster=x", "is set by cfngen"),
+        ("--tag", "aws:owner=x", "AWS keeps tags that begin with aws: to itself"),
+        ("--tag", "AWS:owner=x", "AWS keeps tags that begin with aws: to itself"),
+        ("--role-arn", "admin", "'admin' is no role's ARN"),
+        ("--role-arn", "arn:aws:iam::123456789012:user/admin", "is no role's ARN"),
+        ("--notify", "topic", "'topic' is no topic's ARN"),
+        ("--notify", "arn:aws:sqs:us-west-2:123456789012:queue", "is no topic's ARN"),
+    ],
+)
+@pytest.mark.parametrize("command", ["plan", "deploy"])
+def test_what_cannot_be_meant_is_refused(cfngen: Shell, command: str, option: str, value: str, message: str) -> None:
+    ran = cfngen(command, "--sandbox", "--defaults", option, value)
+    assert ran.code == 64
+    assert message in ran.err
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", ": is empty"),
+        ('{"Key": "1",\n "Other": ]}', ":2: is not JSON: expecting value"),
+        ("- Key\n", ":1: an item"),
+    ],
+)
+def test_errors_of_a_parameter_file_name_it(cfngen: Shell, directory, monkeypatch, content: str, problem: str) -> None:
+    monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
+    (directory / "values.json").write_text(content)
+    ran = cfngen("plan", "--defaults", "--parameter-file", "values.json")
+    assert ran.code == 1
+    assert f"error: values.json{problem}" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--parameter-file", "absent.json"), 1, "absent.json: cannot be read"),
+        (("--role-arn", "admin"), 64, "'admin' is no role's ARN"),
+        (("--set", "nodeGroups[0].maxSize=x"), 1, "nodeGroups[0].maxSize"),
+    ],
+)
+def test_a_program_is_told_of_a_failure(cfngen: Shell, monkeypatch, arguments, code: int, message: str) -> None:
+    monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
+    ran = cfngen("plan", "--defaults", *arguments, "--output", "json")
+    [told] = lines(ran.out)
+    assert (ran.code, told["type"], told["exitCode"]) == (code, "error", code)
+    assert message in told["message"]
+    assert message in ran.err
+
+
+def test_a_person_is_told_once(cfngen: Shell) -> None:
+    ran = cfngen("plan", "--defaults", "--role-arn", "admin")
+    assert (ran.code, ran.out) == (64, "")
+
+
+def test_a_program_gets_the_hint_as_a_person_does(cfngen: Shell, monkeypatch) -> None:
+    monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
+    ran = cfngen("plan", "--defaults", "--stack-name", "1st", "--output", "json")
+    told = json.loads(ran.out)
+    assert told["hint"] == "name the stack with --stack-name."
+    assert f"hint: {told['hint']}" in ran.err

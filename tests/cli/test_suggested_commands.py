@@ -1,0 +1,110 @@
+"""Commands that are suggested reach the cluster, the stack and the account of the command that suggests them."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+from deployed_cluster import Command, Place, Shell, commanding, place
+
+from cfngen.cli.again import again
+from cfngen.cli.screen import _summary
+from cfngen.cli.source import Source
+from cfngen.cli.target import Target
+from cfngen.deploy.inspection.cluster_status import Unknown
+from cfngen.deploy.messages import Finished, Notice, Step
+from cfngen.deploy.watching.diagnosis import Diagnosis, NextStep
+
+SANDBOX = (("--sandbox",),)
+ALL = (
+    ("--sandbox",),
+    ("-f", "my file.yaml"),
+    ("--set", "nodeGroups[0].maxSize=6"),
+    ("--set", "name=a"),
+    ("--profile", "prod"),
+    ("--stack-name", "k8s"),
+)
+SAID = "--sandbox -f 'my file.yaml' --set 'nodeGroups[0].maxSize=6' --set name=a --profile prod"
+
+
+@pytest.mark.parametrize(
+    ("text", "completed"),
+    [
+        ("`cfngen deploy` creates it.", f"`cfngen deploy {SAID} --stack-name k8s` creates it."),
+        ("Next: cfngen watch --stack-name one   attaches.", f"Next: cfngen watch --stack-name one {SAID}   attaches."),
+        ("end it: `cfngen delete`.", f"end it: `cfngen delete {SAID} --stack-name k8s`."),
+        ("cfngen kubeconfig && kubectl get nodes", f"cfngen kubeconfig {SAID} --stack-name k8s && kubectl get nodes"),
+        ("cfngen validate cluster --wait 10m", f"cfngen validate cluster --wait 10m {SAID} --stack-name k8s"),
+        ("cfngen rollback --force --yes", f"cfngen rollback --force --yes {SAID} --stack-name k8s"),
+        ("cfngen delete --empty-bucket   (or, …)", f"cfngen delete --empty-bucket {SAID} --stack-name k8s   (or, …)"),
+        ("`cfngen sandbox start` and `cfngen templates`", "`cfngen sandbox start` and `cfngen templates`"),
+        ("run it with `cfngen --debug …`", "run it with `cfngen --debug …`"),
+    ],
+)
+def test_commands_get_what_they_lack(text: str, completed: str) -> None:
+    assert again(text, ALL) == completed
+    assert again(completed, ALL) == completed
+
+
+def test_several_commands_in_one_text() -> None:
+    text = "`cfngen deploy` goes on, `cfngen rollback` returns."
+    assert again(text, SANDBOX) == "`cfngen deploy --sandbox` goes on, `cfngen rollback --sandbox` returns."
+
+
+def test_other_names_of_an_option_count() -> None:
+    assert again("cfngen plan --cluster x.yaml", (("-f", "y.yaml"),)) == "cfngen plan --cluster x.yaml"
+
+
+def test_messages_are_completed_inside() -> None:
+    found = Diagnosis("k8s", "arn", "UPDATE_FAILED", next_steps=(NextStep("cfngen rollback --stack-name k8s", "ends"),))
+    assert again(found, SANDBOX).next_steps[0].command == "cfngen rollback --stack-name k8s --sandbox"
+    assert again(Notice("`cfngen deploy` made it", "`cfngen deploy`"), SANDBOX) == Notice(
+        "`cfngen deploy` made it", "`cfngen deploy --sandbox`"
+    )
+    assert again(Unknown("nobody answers", "`cfngen status`"), SANDBOX).hint == "`cfngen status --sandbox`"
+    said = Step("nothing to type")
+    assert again(said, SANDBOX) is said
+
+
+@pytest.fixture
+def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command:
+    return commanding(where, cfngen, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def where() -> Iterator[Place]:
+    with place() as made:
+        yield made
+
+
+def test_an_error_repeats_what_the_caller_chose(run: Command) -> None:
+    ran = run("watch", "--set", "kubernetesVersion=1.35", "--account", "123456789012", stack="missing")
+    assert ran.code == 1
+    options = "--defaults --set kubernetesVersion=1.35 --stack-name missing --account 123456789012"
+    assert f"hint: `cfngen deploy {options}` creates it" in ran.err
+
+
+def test_the_next_command_of_a_status_does(run: Command) -> None:
+    ran = run("status", stack="missing")
+    assert ran.out.endswith("Next: cfngen deploy --defaults --stack-name missing\n")
+
+
+def test_what_follows_a_deployment_stays_in_the_sandbox() -> None:
+    target = Target(Source(None, {}, (), asked=False), sandbox=True)
+    ended = Finished("create", "k8s", "arn", "CREATE_COMPLETE", True, 60, {"ApiEndpoint": "https://192.0.2.1"})
+    assert "Next: cfngen kubeconfig --sandbox && kubectl get nodes" in [target.again(each) for each in _summary(ended)]
+
+
+def test_a_cluster_file_on_standard_input_is_read_once(
+    run: Command, cfngen: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cfngen.lint.lint", lambda documents, **options: ())
+    text = io.BytesIO(b"name: piped\napi: {allowedCidrs: [0.0.0.0/0]}\n")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=text, isatty=lambda: False))
+    ran = cfngen("plan", "-f", "-")  # in the account of `run`
+    assert (ran.code, "the file is empty" in ran.err) == (4, False)
+    assert "New cluster in the stack piped" in ran.out
+    assert ran.err.count("lets the whole internet reach the Kubernetes API") == 1

@@ -8,11 +8,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from shell import Ran, Shell
 
 from cfngen.cli.application import application
+
+if TYPE_CHECKING:
+    from deployed_cluster import Command, Place
 
 ROOT = Path(__file__).parents[2]
 # A shell starts its background jobs with SIGINT ignored, and their children inherit that: a process that is to be
@@ -101,3 +105,20 @@ def tree(directory: Path) -> Callable[[], dict[str, bytes]]:
         return {str(path.relative_to(directory)): path.read_bytes() for path in files}
 
     return read
+
+
+@pytest.fixture(scope="module")
+def where() -> Iterator[Place]:
+    """The default cluster, deployed; a module's tests share it."""
+    from deployed_cluster import created
+
+    with created() as made:
+        yield made
+
+
+@pytest.fixture
+def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs `cfngen COMMAND …` on the deployed cluster."""
+    from deployed_cluster import commanding
+
+    return commanding(where, cfngen, monkeypatch)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from deployed_cluster import Command, Place, Shell, commanding, created
+from deployed_cluster import Command
 from json_lines import lines
 
 from cfngen.cli import json_reference
@@ -15,17 +14,6 @@ from cfngen.cli.json_output import camel, plain
 from cfngen.deploy.messages import Step
 
 DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture(scope="module")
-def where() -> Iterator[Place]:
-    with created() as made:
-        yield made
-
-
-@pytest.fixture
-def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command:
-    return commanding(where, cfngen, monkeypatch)
 
 
 def test_the_schema_and_its_page_are_those_of_the_code() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import stat
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,17 +12,11 @@ import pytest
 import yaml
 from cryptography import x509
 from cryptography.x509.oid import NameOID
-from deployed_cluster import Command, Place, Shell, commanding, created
+from deployed_cluster import Command, Place, Shell, commanding
 
 from cfngen.deploy.access.certificates import KeyPair
 from cfngen.deploy.access.kubernetes import Endpoint, Kubernetes
 from cfngen.sandbox.cloudformation import client
-
-
-@pytest.fixture(scope="module")
-def where() -> Iterator[Place]:
-    with created() as made:
-        yield made
 
 
 @pytest.fixture

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
 from deployed import STACK
-from deployed_cluster import Command, Place, Shell, commanding, created
+from deployed_cluster import Command, Place
 
 from cfngen.cli.render.status import screen
 from cfngen.deploy.inspection.cluster_inquiry import read_status
@@ -18,17 +17,6 @@ from cfngen.deploy.inspection.cluster_status import ApiState, Expiry, Unknown
 from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
 
 NODES = "NodeGroupNodesAutoScalingGroup"
-
-
-@pytest.fixture(scope="module")
-def where() -> Iterator[Place]:
-    with created() as made:
-        yield made
-
-
-@pytest.fixture
-def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command:
-    return commanding(where, cfngen, monkeypatch)
 
 
 def under(text: str, heading: str) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
-from deployed_cluster import Command, Place, Shell, commanding, place
+from deployed_cluster import Command, Place, Shell, place
 
 from cfngen.cli.again import again
 from cfngen.cli.screen import _summary
@@ -67,11 +67,6 @@ def test_messages_are_completed_inside() -> None:
     assert again(Unknown("nobody answers", "`cfngen status`"), SANDBOX).hint == "`cfngen status --sandbox`"
     said = Step("nothing to type")
     assert again(said, SANDBOX) is said
-
-
-@pytest.fixture
-def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command:
-    return commanding(where, cfngen, monkeypatch)
 
 
 @pytest.fixture(scope="module")

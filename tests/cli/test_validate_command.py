@@ -6,20 +6,9 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from deployed_cluster import Command, Place, Shell, commanding, created
+from deployed_cluster import Command, Place
 
 NODES = "NodeGroupNodesAutoScalingGroup"
-
-
-@pytest.fixture(scope="module")
-def where() -> Iterator[Place]:
-    with created() as made:
-        yield made
-
-
-@pytest.fixture
-def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command:
-    return commanding(where, cfngen, monkeypatch)
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from botocore.exceptions import ClientError
 from cloud import Cloud, cloud_of
 from clusters import golden, inventory, landlord, resources
 from deleting import NAME, OURS, REGION, Operator, created, place_of
-from ec2_dependencies import dependencies
 from made_by_kubernetes import Place
 
 from cfngen.deploy.account import connect
@@ -27,6 +26,7 @@ from cfngen.deploy.removal.stack_removal import DeletionFailed
 from cfngen.deploy.removal.survey import DeletionRequest
 from cfngen.deploy.stacks import find
 from cfngen.errors import CfngenError
+from cfngen.sandbox.api.dependencies import refused as dependencies
 
 
 @pytest.fixture(autouse=True)

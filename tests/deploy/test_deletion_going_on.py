@@ -10,7 +10,6 @@ from cloud import Cloud, cloud_of
 from clusters import golden, inventory, landlord, resources
 from deleting import NAME, REGION, Operator, created, place_of
 from deployed import place
-from ec2_dependencies import dependencies
 
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.account import connect
@@ -20,6 +19,7 @@ from cfngen.deploy.removal.deletion import survey
 from cfngen.deploy.removal.drain import drain
 from cfngen.deploy.removal.leftovers import LivingNamesakeError
 from cfngen.deploy.removal.survey import DeletionRequest
+from cfngen.sandbox.api.dependencies import refused as dependencies
 
 LEFT_BEHIND = "Delete kubernetes without what cannot be deleted, and leave that behind?"
 

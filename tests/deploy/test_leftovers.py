@@ -8,7 +8,6 @@ from datetime import datetime
 
 import made_by_kubernetes as made
 import pytest
-from ec2_dependencies import dependencies
 from in_moto import Calls, in_moto
 from made_by_kubernetes import Place
 
@@ -19,6 +18,7 @@ from cfngen.deploy.removal.leftover import Removed
 from cfngen.deploy.removal.leftovers import LivingNamesakeError
 from cfngen.deploy.removal.scope import Scope, of_stack
 from cfngen.deploy.stacks import ResourceView, StackResource
+from cfngen.sandbox.api.dependencies import refused as dependencies
 
 Where = tuple[Account, Calls]
 

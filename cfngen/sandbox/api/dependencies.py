@@ -22,7 +22,13 @@ from moto.elbv2.models import ELBv2Backend
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
     """Let moto of this process refuse what EC2 refuses, and remove the interfaces of balancers with them."""
-    classic, balancer = ELBBackend.delete_load_balancer, ELBv2Backend.delete_load_balancer
+    with refused(), released():
+        yield
+
+
+@contextlib.contextmanager
+def refused() -> Iterator[None]:
+    """Let moto of this process refuse what EC2 refuses."""
     group, subnet, vpc = EC2Backend.delete_security_group, EC2Backend.delete_subnet, EC2Backend.delete_vpc
 
     def delete_security_group(self: Any, name: str | None = None, group_id: str | None = None) -> None:
@@ -41,6 +47,19 @@ def kept() -> Iterator[None]:
             raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
         return vpc(self, vpc_id)
 
+    with (
+        mock.patch.object(EC2Backend, "delete_security_group", delete_security_group),
+        mock.patch.object(EC2Backend, "delete_subnet", delete_subnet),
+        mock.patch.object(EC2Backend, "delete_vpc", delete_vpc),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def released() -> Iterator[None]:
+    """Let moto of this process remove the interfaces of balancers with them."""
+    classic, balancer = ELBBackend.delete_load_balancer, ELBv2Backend.delete_load_balancer
+
     def delete_classic(self: Any, load_balancer_name: str) -> None:
         classic(self, load_balancer_name)
         _release(self, f"ELB {load_balancer_name}")
@@ -52,9 +71,6 @@ def kept() -> Iterator[None]:
             _release(self, f"ELB net/{found.name}")
 
     with (
-        mock.patch.object(EC2Backend, "delete_security_group", delete_security_group),
-        mock.patch.object(EC2Backend, "delete_subnet", delete_subnet),
-        mock.patch.object(EC2Backend, "delete_vpc", delete_vpc),
         mock.patch.object(ELBBackend, "delete_load_balancer", delete_classic),
         mock.patch.object(ELBv2Backend, "delete_load_balancer", delete_balancer),
     ):

@@ -36,6 +36,7 @@ _OCCUPIED_BY = {
     "AWS::EC2::VPC": "vpc-id",
 }
 _MOST_OCCUPANTS = 10
+_MOST_EVENTS = 500  # among which a signal is looked for
 
 
 @dataclass(frozen=True)
@@ -255,14 +256,16 @@ def _explained(account: Account, event: Event) -> Cause:
 
 def _with_instances(account: Account, cause: Cause) -> Cause:
     event = cause.event
-    named = _NAMED_INSTANCE.search(event.reason)
+    failed = ""
+    with _noting():
+        failed = _failed_instance(account, event)
     group = event.physical_id
     launches: tuple[str, ...] = ()
     instances: tuple[InstanceWords, ...] = ()
     with _noting() as of_launches:
-        launches = console_output.launch_failures(account, group) if group and not named else ()
+        launches = console_output.launch_failures(account, group) if group and not failed else ()
     with _noting() as of_consoles:
-        instances = console_output.of_group(account, group, named[1] if named else "") if group else ()
+        instances = console_output.of_group(account, group, failed) if group else ()
     known = next(filter(lambda each: each.hint, (explain(each, account.region) for each in launches)), Explanation())
     notes = (*of_launches.notes, *of_consoles.notes)
     if launches:
@@ -271,6 +274,32 @@ def _with_instances(account: Account, cause: Cause) -> Cause:
     elif group and not instances and not notes:
         notes = ("the group has launched no instance that EC2 still knows",)
     return replace(cause, launches=launches, instances=instances, notes=notes)
+
+
+def _failed_instance(account: Account, event: Event) -> str:
+    """Return the instance whose signal made a group fail; an empty text where no signal came.
+
+    A group that is updated says only how many signals it got; the signal itself is an event shortly before.
+    """
+    if named := _NAMED_INSTANCE.search(event.reason):
+        return named[1]
+    pages = (
+        account.client("cloudformation")
+        .get_paginator("describe_stack_events")
+        .paginate(StackName=event.stack_id, PaginationConfig={"MaxItems": _MOST_EVENTS})
+    )
+    reached = False
+    for each in (each for page in pages for each in page["StackEvents"]):
+        # Events come newest first, and those of the rollback that follows may bear the same time.
+        reached = reached or each["EventId"] == event.id or each["Timestamp"] < event.time
+        if not reached or each["LogicalResourceId"] != event.logical_id:
+            continue
+        reason = each.get("ResourceStatusReason", "")
+        if named := _NAMED_INSTANCE.search(reason):
+            return named[1]
+        if not reason and each["ResourceStatus"].endswith("_IN_PROGRESS"):
+            break  # where the group's own update began
+    return ""
 
 
 def _occupants(account: Account, event: Event) -> Iterator[str]:

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import click
 
@@ -87,6 +87,25 @@ class Failure:
     message: str
     hint: str
     exit_code: int
+
+
+class Ended(Protocol):
+    """How an operation of CloudFormation ended."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has not ended, because the user left it."""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it ended as it was meant to."""
+
+
+def ending(result: Ended) -> int:
+    """Return the exit code of a command that began or watched an operation."""
+    if result.goes_on:
+        return GOES_ON
+    return DONE if result.succeeded else FAILED
 
 
 def exit_code(run: Callable[[], Any], settings: Settings) -> int:

@@ -75,24 +75,42 @@ class Screen:
             self._show(message)
 
     def _show(self, message: Message) -> None:
-        from cfngen.cli.render import diagnosis, plan, validation
+        from cfngen.cli.render import deletion, diagnosis, plan, validation
         from cfngen.deploy.inspection.validation import Validation, ValidationChange
         from cfngen.deploy.messages import Finished
         from cfngen.deploy.preview.plan import Plan
+        from cfngen.deploy.removal.deletion import Deleted
+        from cfngen.deploy.removal.leftover import Removed
+        from cfngen.deploy.removal.stack_removal import DeletionFailed
+        from cfngen.deploy.removal.survey import Survey
         from cfngen.deploy.watching.diagnosis import Diagnosis
 
+        lines: list[str]
         if isinstance(message, Plan):
-            click.echo("\n".join(plan.lines(message)))
+            lines = plan.lines(message)
         elif isinstance(message, Diagnosis):
-            click.echo("\n".join(diagnosis.lines(message)))
+            lines = diagnosis.lines(message)
         elif isinstance(message, Finished):
-            click.echo("\n".join(map(self._target.again, _summary(message))))
+            lines = _summary(message)
         elif isinstance(message, Validation):
-            click.echo("\n".join(validation.result(message)))
+            lines = validation.result(message)
         elif isinstance(message, ValidationChange):
-            click.echo("\n".join(validation.change(message)), err=True)
+            lines = validation.change(message)
+        elif isinstance(message, Survey):
+            lines = deletion.survey(message)
+        elif isinstance(message, Deleted):
+            lines = ["", *deletion.result(message)]
+        elif isinstance(message, Removed):
+            lines = deletion.removed(message)
+        elif isinstance(message, DeletionFailed):
+            lines = deletion.failed(message)
         else:
             self._target.report(message)
+            return
+        # What only passes goes to standard error.
+        passing = isinstance(message, (ValidationChange, Removed, DeletionFailed))
+        suggested = (self._target.again(line) if line.startswith("Next:") else line for line in lines)
+        click.echo("\n".join(suggested), err=passing)
 
     def waiting(self, consent: Consent) -> Waiting:
         """Return what a wait needs: this screen, the questions to the user, and the one after Ctrl-C."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Literal
 
 from cfngen.cluster.model import Cluster
@@ -24,7 +25,6 @@ from cfngen.deploy.preview.foreseen import foreseen
 from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.preview.planning import CompareUserData
 from cfngen.deploy.publishing import capabilities
-from cfngen.deploy.publishing.bucket import default_name
 from cfngen.deploy.publishing.publish import addressed, child_of, publish
 from cfngen.deploy.recovery import BlockedError, DeclinedError, Waiting, ready
 from cfngen.deploy.stacks import StackView, find, template
@@ -134,7 +134,7 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
                 raise BlockedError(existing, "rollback", "its last operation failed, and nothing is left to be changed")
             if existing is not None:
                 _protect(account, existing, wanted, waiting)
-            return _finished(account, wanted, "none", began, existing)
+            return _unchanged(account, wanted, began, existing)
         if found.refusal:
             raise ImpossiblePlanError(found.refusal)
         _agreed(waiting, wanted, found)
@@ -168,7 +168,7 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
         before = template(account, existing.id) if existing else {}
         beyond = foreseen(before, wanted.cluster)
         # Whatever is wrong with the parameters is said before anything is sent.
-        *_, root = addressed(account, wanted.documents, cluster=name, bucket=wanted.bucket or default_name(account))
+        *_, root = addressed(account, wanted.documents, cluster=name, bucket=wanted.bucket)
         chosen = parameters.chosen(
             root.document.body,
             flags=wanted.flags,
@@ -250,7 +250,9 @@ def _agreed(waiting: Waiting, wanted: Wanted, found: Plan) -> None:
         raise DeclinedError
 
 
-def _ended(account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome, began: Any, action: str) -> Finished:
+def _ended(
+    account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome, began: datetime, action: str
+) -> Finished:
     with aws_errors():
         stack = find(account, outcome.stack_id)
     if not outcome.detached and stack is not None:
@@ -258,7 +260,7 @@ def _ended(account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome,
             _protect(account, stack, wanted, waiting)
         else:
             waiting.report(diagnose(account, stack.id))
-    return _finished(account, wanted, action, began, stack, outcome)
+    return outcome.finished(action, stack, (account.clock.now() - began).total_seconds())
 
 
 def _is_protected(change: Change) -> bool:
@@ -276,21 +278,13 @@ def _protect(account: Account, stack: StackView, wanted: Wanted, waiting: Waitin
         waiting.report(Notice(text, error.hint or "the next deployment tries again."))
 
 
-def _finished(
-    account: Account,
-    wanted: Wanted,
-    action: str,
-    began: Any,
-    stack: StackView | None,
-    outcome: Outcome | None = None,
-) -> Finished:
+def _unchanged(account: Account, wanted: Wanted, began: datetime, stack: StackView | None) -> Finished:
     return Finished(
-        action=action,
+        action="none",
         stack=wanted.stack_name,
         stack_id=stack.id if stack else "",
         status=stack.status.name if stack else "",
-        succeeded=outcome.succeeded if outcome else True,
+        succeeded=True,
         seconds=(account.clock.now() - began).total_seconds(),
         outputs=stack.outputs if stack else {},
-        goes_on=outcome.detached if outcome else False,
     )

@@ -43,6 +43,10 @@ _STANDINGS = {
 }
 _SUCCESSES = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE", "DELETE_COMPLETE"})
 
+_TAKEN_BACK = frozenset(
+    {"ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE", "DELETE_COMPLETE"}
+)
+
 
 @dataclass(frozen=True)
 class StackStatus:
@@ -77,6 +81,11 @@ class StackStatus:
     def succeeded(self) -> bool:
         """Whether the last operation ended as it was meant to."""
         return self.name in _SUCCESSES
+
+    @property
+    def taken_back(self) -> bool:
+        """Whether a rollback ended as it was meant to; one of a creation that never succeeded deletes the stack."""
+        return self.name in _TAKEN_BACK
 
     @property
     def rolling_back(self) -> bool:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from botocore.validate import ParamValidator
-from moto.core.utils import get_service_model
+from checked_api import checked_api, session
 from small_stacks import group
 
-from cfngen.sandbox.api import Served, serving
+from cfngen.sandbox.api import Served
 from cfngen.sandbox.cloudformation import CloudFormation
 
 VPC = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": {"Ref": "Cidr"}}}
@@ -23,43 +20,17 @@ BODY = json.dumps(TEMPLATE)
 GATEWAY = {"Type": "AWS::EC2::InternetGateway"}
 OTHER_CIDR = [{"ParameterKey": "Cidr", "ParameterValue": "10.1.0.0/16"}]
 BUCKET = "bodies"
-VALIDATOR = ParamValidator()
 
 
 @pytest.fixture
-def served(cloud: CloudFormation, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """The API; every answer about change sets is checked against botocore's model."""
-    model = get_service_model("cloudformation")
-    with serving(cloud) as served:
-        answer = served.service.answer
-
-        def checked(action: str, region: str, given: Any) -> Any:
-            result = answer(action, region, given)
-            shape = model.operation_model(action).output_shape
-            if shape is not None:
-                report = VALIDATOR.validate(without_none(result), shape)
-                assert not report.has_errors(), f"{action}: {report.generate_report()}"
-            return result
-
-        monkeypatch.setattr(served.service, "answer", checked)
+def served(cloud: CloudFormation) -> Iterator[Served]:
+    with checked_api(cloud) as served:
         yield served
-
-
-@functools.cache
-def session() -> boto3.Session:
-    """One for all tests, as it keeps the models of the services."""
-    return boto3.Session("AKIAOPERATOROPERATOR", "secret", region_name="us-west-2")
 
 
 @pytest.fixture
 def cfn(served: Served) -> Any:
     return session().client("cloudformation")
-
-
-def without_none(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: without_none(each) for key, each in value.items() if each is not None}
-    return [without_none(each) for each in value] if isinstance(value, list) else value
 
 
 def code(call: Any, **parameters: Any) -> str:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfngen.cli.failures import DONE, FAILED, GOES_ON
-from cfngen.cli.screen import Screen, screen
+from cfngen.cli.failures import DONE, ending
+from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples, progress
 
 if TYPE_CHECKING:
     from cfngen.deploy.account import Account
-    from cfngen.deploy.messages import Consent, Message, Question, Report
+    from cfngen.deploy.messages import Consent, Question, Report
     from cfngen.deploy.removal.drain import Drain
     from cfngen.deploy.removal.survey import DeletionRequest
 
@@ -75,24 +73,21 @@ def command(
     wishes["bucket"] = wishes["bucket"] or default_name(account)
     request = _request(target, **wishes)
     with screen(target, account) as shown:
-        report = _reporter(target, shown)
         if dry_run:
             with progress("looking …"):
                 found, refusal = rehearse(account, request)
-            report(found)
+            shown.report(found)
             if refusal:
                 raise refusal
             context.exit(DONE)
-        waiting = replace(shown.waiting(_consent(target, yes=yes)), report=report)
+        waiting = shown.waiting(_consent(target, yes=yes))
         drain = None if no_drain else _drain(target, account)
         deleted = delete(account, request, waiting, drain=drain)
         if deleted.status and not deleted.goes_on:
             with aws_errors():
-                report(diagnose(account, deleted.stack_id))
-        report(deleted)
-    if deleted.goes_on:
-        context.exit(GOES_ON)
-    context.exit(DONE if deleted.succeeded else FAILED)
+                shown.report(diagnose(account, deleted.stack_id))
+        shown.report(deleted)
+    context.exit(ending(deleted))
 
 
 def _request(target: Target, **wishes: Any) -> DeletionRequest:
@@ -134,37 +129,3 @@ def _drain(target: Target, account: Account) -> Drain:
             return drain(kubernetes, account.clock, report)
 
     return ask_kubernetes
-
-
-def _reporter(target: Target, shown: Screen) -> Callable[[Message], None]:
-    """Return what shows messages, those of deletions among them."""
-
-    def report(message: Message) -> None:
-        lines, passing = (None, False) if target.json else _lines(message)
-        if lines is None:
-            shown.report(message)
-            return
-        shown.close()
-        shown_lines = (target.again(line) if line.startswith("Next:") else line for line in lines)
-        click.echo("\n".join(shown_lines), err=passing)
-
-    return report
-
-
-def _lines(message: Message) -> tuple[Sequence[str] | None, bool]:
-    """Text of a message of deletions, None for others, and whether it is only of the moment."""
-    from cfngen.cli.render import deletion
-    from cfngen.deploy.removal.deletion import Deleted
-    from cfngen.deploy.removal.leftover import Removed
-    from cfngen.deploy.removal.stack_removal import DeletionFailed
-    from cfngen.deploy.removal.survey import Survey
-
-    if isinstance(message, Survey):
-        return deletion.survey(message), False
-    if isinstance(message, Deleted):
-        return ["", *deletion.result(message)], False
-    if isinstance(message, Removed):
-        return deletion.removed(message), True
-    if isinstance(message, DeletionFailed):
-        return deletion.failed(message), True
-    return None, True

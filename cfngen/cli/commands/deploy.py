@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
 
 from cfngen.cli.deployment import Deployment, deployment_options
-from cfngen.cli.failures import DONE, FAILED, GOES_ON, PROBLEMS
+from cfngen.cli.failures import DONE, PROBLEMS, ending
 from cfngen.cli.screen import Screen, screen
 from cfngen.cli.target import Target
 from cfngen.cli.terminal import examples
@@ -71,7 +72,7 @@ def command(
         finished = deploy(account, wanted, shown.waiting(target.consent(yes=yes, allow_danger=allow_danger)))
         shown.report(finished)
         if not finished.succeeded:
-            context.exit(GOES_ON if finished.goes_on else FAILED)
+            context.exit(ending(finished))
         works = not verify or finished.action == "none" or _works(target, account, shown)
     context.exit(DONE if works else PROBLEMS)
 
@@ -88,7 +89,8 @@ def _works(target: Target, account: Account, shown: Screen) -> bool:
     try:
         found = look()
         if not _unseen(found):
-            found = wait_until_valid(look, account.clock, SETTLING, shown.report)
+            looks = chain((found,), iter(look, None))
+            found = wait_until_valid(looks.__next__, account.clock, SETTLING, shown.report)
     except CfngenError as error:
         shown.report(Notice(f"whether the cluster works is not known: {error}", again))
         return True

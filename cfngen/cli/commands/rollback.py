@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
-from cfngen.cli.failures import DONE, FAILED, GOES_ON
+from cfngen.cli.failures import ending
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
@@ -40,7 +42,6 @@ def command(
     hand.
     """
     from cfngen.deploy.failures import aws_errors
-    from cfngen.deploy.messages import Finished
     from cfngen.deploy.recovery import rollback
     from cfngen.deploy.stacks import find
     from cfngen.deploy.watching.diagnosis import diagnose
@@ -50,22 +51,11 @@ def command(
         began = account.clock.now()
         waiting = shown.waiting(target.consent(yes=yes, allow_danger=allow_danger))
         outcome = rollback(account, target.stack_name, target.cluster.name, waiting, skip=skip, force=force)
+        # What was asked for is the way back, whatever CloudFormation calls the operation that led there.
+        outcome = replace(outcome, succeeded=outcome.status.taken_back)
         stack = find(account, outcome.stack_id)
-        well = outcome.status.name in ("UPDATE_ROLLBACK_COMPLETE", "DELETE_COMPLETE", "ROLLBACK_COMPLETE")
-        if not well and not outcome.detached:
+        if not outcome.succeeded and not outcome.detached:
             shown.report(diagnose(account, outcome.stack_id))
-        shown.report(
-            Finished(
-                action="rollback",
-                stack=target.stack_name,
-                stack_id=outcome.stack_id,
-                status=outcome.status.name,
-                succeeded=well,
-                seconds=(account.clock.now() - began).total_seconds(),
-                outputs=stack.outputs if stack else {},
-                goes_on=outcome.detached,
-            )
-        )
-    if outcome.detached:
-        context.exit(GOES_ON)
-    context.exit(DONE if well else FAILED)
+        finished = outcome.finished("rollback", stack, (account.clock.now() - began).total_seconds())
+        shown.report(finished)
+    context.exit(ending(finished))

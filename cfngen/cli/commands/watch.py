@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.failures import DONE, FAILED, GOES_ON
+from cfngen.cli.failures import ending
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
@@ -23,7 +23,6 @@ def command(context: click.Context, target: Target) -> None:
     Exits as `cfngen deploy` would have: 0 if the operation succeeded, 1 if it failed, 6 if you leave before its end.
     """
     from cfngen.deploy.failures import aws_errors
-    from cfngen.deploy.messages import Finished
     from cfngen.deploy.stacks import existing, find
     from cfngen.deploy.watching.diagnosis import diagnose
     from cfngen.deploy.watching.watch import watch
@@ -36,18 +35,7 @@ def command(context: click.Context, target: Target) -> None:
         if not outcome.succeeded and not outcome.detached:
             shown.report(diagnose(account, stack.id))
         now = find(account, stack.id) or stack
-        shown.report(
-            Finished(
-                action=outcome.action,
-                stack=now.name,
-                stack_id=now.id,
-                status=now.status.name,
-                succeeded=outcome.succeeded,
-                seconds=(account.clock.now() - began).total_seconds(),
-                outputs=now.outputs,
-                goes_on=outcome.detached,
-            )
-        )
-    if outcome.detached:
-        context.exit(GOES_ON)
-    context.exit(DONE if outcome.succeeded else FAILED)
+        seconds = (account.clock.now() - began).total_seconds()
+        finished = outcome.finished(outcome.action, now, seconds)
+        shown.report(finished)
+    context.exit(ending(finished))

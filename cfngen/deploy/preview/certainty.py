@@ -10,13 +10,12 @@ The templates tell what the root hands to its nested stacks, and what their outp
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.preview.change_set_reading import Description, Detail, Entry
 from cfngen.deploy.preview.plan import Replacement
+from cfngen.deploy.references import references
 from cfngen.deploy.stacks import NESTED
 from cfngen.templates.document import Document
 
@@ -210,7 +209,7 @@ def _sources(documents: Iterable[Document]) -> Mapping[str, tuple[tuple[str, str
     Names of outputs are unique over the stacks of a cluster (`cfngen.templates.wiring`).
     """
     return {
-        name: tuple(_references(output.get("Value")))
+        name: tuple(references(output.get("Value")))
         for document in documents
         if not document.children and document.name != "standalone"
         for name, output in document.body.get("Outputs", {}).items()
@@ -220,7 +219,7 @@ def _sources(documents: Iterable[Document]) -> Mapping[str, tuple[tuple[str, str
 def _handed_parameters(documents: Iterable[Document]) -> Mapping[tuple[str, str], tuple[tuple[str, str], ...]]:
     """Return what each parameter that the root hands on is made of, by the nested stack's logical id and its name."""
     return {
-        (logical_id, name): tuple(_references(value))
+        (logical_id, name): tuple(references(value))
         for document in documents
         if document.children
         for logical_id, resource in document.body["Resources"].items()
@@ -237,24 +236,3 @@ def _rolling_groups(documents: Iterable[Document]) -> frozenset[str]:
         if "AutoScalingRollingUpdate" in resource.get("UpdatePolicy", {})
         and "AutoScalingReplacingUpdate" not in resource["UpdatePolicy"]
     )
-
-
-def _references(expression: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(expression, list):
-        for each in expression:
-            yield from _references(each)
-    elif isinstance(expression, Mapping):
-        for key, value in expression.items():
-            if key == "Ref":
-                yield str(value), ""
-            elif key == "Fn::GetAtt":
-                name, attribute = value if isinstance(value, list) else str(value).split(".", 1)
-                yield str(name), str(attribute)
-            elif key == "Fn::Sub":
-                text, more = (value[0], value[1]) if isinstance(value, list) else (value, {})
-                for name in re.findall(r"\$\{([^!][^}]*)\}", text):
-                    if name not in more:
-                        yield name.partition(".")[0], name.partition(".")[2]
-                yield from _references(list(more.values()))
-            else:
-                yield from _references(value)

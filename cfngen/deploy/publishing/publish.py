@@ -125,7 +125,7 @@ def publish(
         UploadError: the templates are not all there.
         AwsError: S3 refuses something about the bucket.
     """
-    templates = addressed(account, documents, cluster=cluster, bucket=bucket or buckets.default_name(account))
+    templates = addressed(account, documents, cluster=cluster, bucket=bucket)
     with aws_errors():
         name = buckets.ready(account, bucket=bucket, kms_key=kms_key, report=report)
     there = _at_once(lambda each: _is_there(account, name, each), templates)
@@ -144,13 +144,22 @@ def publish(
     )
 
 
-def addressed(account: Account, documents: Sequence[Document], *, cluster: str, bucket: str) -> tuple[Addressed, ...]:
+def addressed(
+    account: Account, documents: Sequence[Document], *, cluster: str, bucket: str = ""
+) -> tuple[Addressed, ...]:
     """Return the templates with their addresses, the root last; nothing is sent anywhere.
+
+    Args:
+        account: the account.
+        documents: the generated templates.
+        cluster: name of the cluster, the folder in the bucket.
+        bucket: the operator's bucket; cfngen's own if empty.
 
     Raises:
         TemplateTooLargeError: CloudFormation would not take a template.
         ValueError: there is no root among the documents, or a nested template is missing.
     """
+    bucket = bucket or buckets.default_name(account)
     root = next((each for each in documents if each.children), None)
     if root is None:
         raise ValueError("there is no root template to deploy")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cfngen.deploy.account import Account
@@ -55,12 +55,7 @@ def _delete(account: Account, each: Leftover) -> None:
 def _classic(account: Account, scope: Scope) -> Iterator[Leftover]:
     elb = account.client("elb")
     pages = elb.get_paginator("describe_load_balancers").paginate()
-    there = {
-        each["LoadBalancerName"]: each
-        for page in pages
-        for each in page["LoadBalancerDescriptions"]
-        if scope.vpc_id in ("", each.get("VPCId", ""))
-    }
+    there = _there(pages, "LoadBalancerDescriptions", "LoadBalancerName", "VPCId", scope)
     names = list(there)
     for start in range(0, len(names), AT_ONCE):
         some = names[start : start + AT_ONCE]
@@ -74,12 +69,7 @@ def _classic(account: Account, scope: Scope) -> Iterator[Leftover]:
 def _current(account: Account, scope: Scope) -> Iterator[Leftover]:
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_load_balancers").paginate()
-    there = {
-        each["LoadBalancerArn"]: each
-        for page in pages
-        for each in page["LoadBalancers"]
-        if scope.vpc_id in ("", each.get("VpcId", ""))
-    }
+    there = _there(pages, "LoadBalancers", "LoadBalancerArn", "VpcId", scope)
     for arn, tags in _tags(elbv2, list(there)):
         if not _made_by_kubernetes(arn, tags, scope):
             continue
@@ -94,16 +84,17 @@ def _current(account: Account, scope: Scope) -> Iterator[Leftover]:
 def _target_groups(account: Account, scope: Scope) -> Iterator[Leftover]:
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_target_groups").paginate()
-    there = {
-        each["TargetGroupArn"]: each
-        for page in pages
-        for each in page["TargetGroups"]
-        if scope.vpc_id in ("", each.get("VpcId", ""))
-    }
+    there = _there(pages, "TargetGroups", "TargetGroupArn", "VpcId", scope)
     for arn, tags in _tags(elbv2, list(there)):
         if _made_by_kubernetes(arn, tags, scope):
             each = there[arn]
             yield Leftover("target group", arn, each["TargetGroupName"], service(tags), vpc_id=each.get("VpcId", ""))
+
+
+def _there(pages: Iterable[Any], items: str, name: str, vpc: str, scope: Scope) -> dict[str, Mapping[str, Any]]:
+    """Return what some pages list in the VPC that is looked at, by name."""
+    listed = (each for page in pages for each in page[items])
+    return {each[name]: each for each in listed if scope.vpc_id in ("", each.get(vpc, ""))}
 
 
 def _tags(elbv2: Any, arns: list[str]) -> Iterator[tuple[str, dict[str, str]]]:

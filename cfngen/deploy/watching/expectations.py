@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cfngen.deploy.references import references
 from cfngen.deploy.stacks import GROUP, NESTED
 
 Action = Literal["create", "update", "replace", "delete"]
@@ -155,25 +156,11 @@ def _longest_chain(
     return max((end(each) for each in resources), default=0)
 
 
-def _needs(value: Any) -> Iterator[str]:
-    """Yield the logical ids that an expression or a resource refers to, among other texts."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if key == "Ref":
-                yield item
-            elif key == "Fn::GetAtt":
-                yield item[0] if isinstance(item, list) else item.partition(".")[0]
-            elif key == "DependsOn":
-                yield from [item] if isinstance(item, str) else item
-            elif key == "Fn::Sub":
-                text = item if isinstance(item, str) else item[0]
-                yield from (part.partition("}")[0].partition(".")[0] for part in text.split("${")[1:])
-                yield from _needs(item)
-            else:
-                yield from _needs(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _needs(item)
+def _needs(resource: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the logical ids that a resource waits for, among other names."""
+    explicit = resource.get("DependsOn", ())
+    yield from [explicit] if isinstance(explicit, str) else explicit
+    yield from (name for name, _ in references(resource))
 
 
 def _signals(resource: Mapping[str, Any], values: Mapping[str, str]) -> int:

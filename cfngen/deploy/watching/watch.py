@@ -16,7 +16,7 @@ from enum import Enum
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, ThrottledError, UnreachableError, explained, is_transient
-from cfngen.deploy.messages import Event, Notice, Report
+from cfngen.deploy.messages import Event, Finished, Notice, Report
 from cfngen.deploy.stacks import NoStackError, StackView, find, stack_name
 from cfngen.deploy.status import StackStatus, Standing
 from cfngen.deploy.watching.event_scope import LastOperation, Scope, since_event, since_time
@@ -34,16 +34,7 @@ LATE_LOOKS = 100
 """Reads after which an end is believed though the events still speak of work."""
 LAST_PAUSE = 2.0  # seconds between those reads
 TRIES = 2  # of one call, at once: patience is the watch's own
-_ENDS = {
-    "create": frozenset({"CREATE_COMPLETE"}),
-    "update": frozenset({"UPDATE_COMPLETE"}),
-    "import": frozenset({"IMPORT_COMPLETE"}),
-    "delete": frozenset({"DELETE_COMPLETE"}),
-    # RollbackStack deletes a stack that was never complete.
-    "rollback": frozenset(
-        {"ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE", "DELETE_COMPLETE"}
-    ),
-}
+_FORWARD = ("create", "update", "import", "delete")
 
 
 class Choice(str, Enum):
@@ -116,6 +107,25 @@ class Outcome:
     cancelled: bool
     seconds: float
     events: tuple[Event, ...] = ()
+
+    def finished(self, action: str, stack: StackView | None, seconds: float) -> Finished:
+        """Return the last message of a command.
+
+        Args:
+            action: what the command was about.
+            stack: the stack as it is now, if it can still be read.
+            seconds: how long the command has taken.
+        """
+        return Finished(
+            action=action,
+            stack=self.stack,
+            stack_id=self.stack_id,
+            status=stack.status.name if stack else self.status.name,
+            succeeded=self.succeeded,
+            seconds=seconds,
+            outputs=stack.outputs if stack else {},
+            goes_on=self.detached,
+        )
 
 
 def watch(
@@ -349,7 +359,7 @@ class _Watch:
             stack_id=self.root_id,
             status=status,
             action=action,
-            succeeded=ended and (status.name in _ENDS[action] if action in _ENDS else status.succeeded),
+            succeeded=ended and _succeeded(action, status),
             detached=detached,
             cancelled=self.cancelled,
             seconds=self.tree.seconds(self.account.clock.now()),
@@ -367,6 +377,12 @@ def _scope(since: datetime | Event | None) -> Scope:
     if since is None:
         return LastOperation
     return since_event(since) if isinstance(since, Event) else since_time(since)
+
+
+def _succeeded(action: str, status: StackStatus) -> bool:
+    if action == "rollback":
+        return status.taken_back
+    return status.name == f"{action.upper()}_COMPLETE" if action in _FORWARD else status.succeeded
 
 
 def _why_not(status: StackStatus) -> str:

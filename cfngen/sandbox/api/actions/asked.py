@@ -6,7 +6,7 @@ import base64
 import binascii
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
@@ -24,14 +24,12 @@ class Asked:
         given: parameters by the names of the API.
         page_size: items on a page.
         as_of: a read answers as of then; None for now.
-        told: results by client request token, with the operation that gave them.
     """
 
     cloud: CloudFormation
     given: Mapping[str, Any]
     page_size: int = 100
     as_of: datetime.datetime | None = None
-    told: dict[str, tuple[str, Result]] = field(default_factory=dict)
 
     def text(self, name: str) -> str:
         """Return a parameter that is a text; empty if it is not given."""

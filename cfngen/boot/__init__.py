@@ -1,6 +1,7 @@
 """The program that runs on an instance: it turns a plain machine image into a master or a node.
 
 It needs Python 3.9 and, after its first steps, the distribution's boto3; nothing else of cfngen is on the instance.
-`cfngen.userdata` packs the modules that a role needs. `python3 -m boot` boots; `python3 -m boot renew` renews the join
-information. Everything that touches the instance or AWS goes through `machine.Machine`.
+`cfngen.userdata` packs the modules that a role needs, the first ones into user data, the others into the stack, from
+where `program` fetches them. `python3 -m boot` boots; `python3 -m boot TASK` does a timer's work. Whatever touches the
+instance or AWS goes through `machine.Machine`.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from . import kubelet, system
+from . import kubelet
 from .machine import HOME, BootError, Machine, Pending
 from .sequence import remaining
 
@@ -61,13 +61,3 @@ def ready(machine: Machine, config: dict[str, Any]) -> str:
     hint = "journalctl -u kubelet -u containerd; without a pod CIDR look at the controller managers on the master"
     machine.wait(f"node {name} to be Ready", probe, hint, remaining(machine, config))
     return f"node {name} is Ready"
-
-
-STEPS = {
-    "packages": system.packages,
-    "settings": system.settings,
-    "downloads": system.downloads,
-    "services": system.services,
-    "join": join,
-    "ready": ready,
-}

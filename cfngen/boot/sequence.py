@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import traceback
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from typing import Any, Callable
 
 from .machine import HOME, LOG, BootError, Machine, fill
@@ -15,14 +15,26 @@ Step = Callable[[Machine, "dict[str, Any]"], str]
 
 
 def main(arguments: list[str]) -> int:
-    """Run the steps of the configured role: all of them, or with `renew` those that renew the join information."""
+    """Run the steps of the configured role, or those of one of its tasks."""
     machine = Machine()
     config = json.loads(machine.read(HOME + "/config.json"))
     config["references"] = json.loads(machine.read(HOME + "/references.json"))
-    role = import_module("." + config["role"], __package__)
-    if arguments == ["renew"]:
-        return run(machine, config, role.RENEW, final=False)
-    return run(machine, config, role.STEPS)
+    if not arguments:
+        return run(machine, config, {title: named(name) for title, name in config["steps"].items()})
+    config.update(json.loads(machine.read(HOME + "/role.json")))
+    steps = {title: named(name) for title, name in config["tasks"][arguments[0]].items()}
+    return run(machine, config, steps, final=False)
+
+
+def named(name: str) -> Step:
+    """Return the step `module.function` of this package; its module may come only with an earlier step."""
+
+    def step(machine: Machine, config: dict[str, Any]) -> str:
+        module, _, function = name.partition(".")
+        invalidate_caches()
+        return str(getattr(import_module("." + module, __package__), function)(machine, config))
+
+    return step
 
 
 def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final: bool = True) -> int:

@@ -40,7 +40,7 @@ _TAGS = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html"
 
 OF_CLUSTER = (
     DerivedName(
-        "load balancer of the API that a cluster of several masters will have",
+        "load balancer of the API that a cluster of several masters has",
         "{cluster}-api",
         32,
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateLoadBalancer.html",
@@ -79,6 +79,14 @@ def slot_id(letter: str) -> str:
 def auto_scaling_group(prefix: str) -> str:
     """Return the logical id of a slot's or group's Auto Scaling group; instances signal it by this name."""
     return f"{prefix}AutoScalingGroup"
+
+
+def api_host(cluster: Cluster) -> str:
+    """Return the name under which instances reach the Kubernetes API; each has it in its /etc/hosts.
+
+    No address in its place: masters may be added, and an instance tries all addresses of a name.
+    """
+    return f"api.{cluster.name}.internal"
 
 
 def too_long(cluster: str) -> tuple[DerivedName, str] | None:

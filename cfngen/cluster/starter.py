@@ -35,7 +35,7 @@ kubernetesVersion: "1.36"
 #api:
 #  port: 443
 #  allowedCidrs: []
-#  public: true
+#  public: true                        # false needs a NAT gateway of your own
 #  additionalNames: []                 # further names in the API server's certificate
 
 # Shells on instances. SSH is closed unless ranges are allowed; Session Manager needs no open port.
@@ -50,8 +50,11 @@ kubernetesVersion: "1.36"
 #  distribution: ubuntu-24.04
 #  # id: ami-0123456789abcdef0         # an image of your own
 
-# The master. Its data volume holds etcd and outlives the instance.
+# The masters: 1, 3 or 5, each with a fixed address in a subnet. A master's data volume holds etcd and outlives the
+# instance. Three in three zones keep the API up when one is lost; the number may grow later, never shrink.
 #controlPlane:
+#  count: 1
+#  # addresses: [172.20.0.9]           # left out: the ninth of each subnet
 #  instanceType: t3.medium
 #  volume:
 #    size: 20
@@ -71,6 +74,32 @@ nodeGroups:
     # zones: [us-west-2a]              # left out: the zones of all subnets
     # publicIp: true                   # false needs a NAT gateway of your own
     # rootVolume: {size: 32, type: gp3}
+
+# Snapshots of etcd in an S3 bucket, which outlives the cluster.
+#etcd:
+#  backups:
+#    enabled: true
+#    interval: 15                      # minutes
+#    hourlyDays: 7
+#    dailyDays: 90
+#    # bucket: my-etcd-backups         # a bucket of your own in the cluster's region
+
+# The cluster makes its own certificate authority unless a secret holds one.
+#certificateAuthority:
+#  # secret: arn:aws:secretsmanager:us-west-2:123456789012:secret:my-ca-AbCdEf
+
+# Add-ons: Helm releases of versions that go with the Kubernetes version. Each takes values for its chart.
+#addons:
+#  awsEbsCsiDriver: {enabled: true}
+#  metricsServer: {enabled: true}
+#  clusterAutoscaler: {enabled: false}
+#  nodeTerminationHandler: {enabled: false}
+#  awsLoadBalancerController: {enabled: false}
+#  externalDns: {enabled: false}
+#  certManager: {enabled: false}
+#  kubernetesDashboard: {enabled: false}
+#  fluentBit: {enabled: false}
+#  prometheus: {enabled: false}
 
 # Rules of your organisation for IAM roles.
 #iam:

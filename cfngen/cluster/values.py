@@ -153,3 +153,34 @@ KeyArn = Annotated[
         "the ARN of a KMS key such as arn:aws:kms:us-west-2:123456789012:key/1234abcd-…",
     ),
 ]
+SecretArn = Annotated[
+    str,
+    Text(
+        r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]+",
+        "the ARN of a secret such as arn:aws:secretsmanager:us-west-2:123456789012:secret:ca-AbCdEf",
+    ),
+]
+BucketName = Annotated[
+    str, Text(r"[a-z0-9]([a-z0-9.-]{1,61})[a-z0-9]", "the name of an S3 bucket such as example-etcd-backups")
+]
+HostedZoneId = Annotated[
+    str, Text(r"Z[A-Z0-9]{1,31}", "the id of a Route 53 hosted zone such as Z0123456789ABCDEFGHIJ")
+]
+Sha256 = Annotated[str, Text(r"[0-9a-f]{64}", "a SHA-256 digest of 64 hexadecimal digits")]
+_LABEL = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+ReleaseName = Annotated[
+    str, Text(r"[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?", "a name of up to 53 lower-case letters, digits and hyphens")
+]
+LabelKey = Annotated[
+    str, Text(rf"([a-z0-9]([a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_LABEL}", "a label's key such as example.com/team")
+]
+LabelValue = Annotated[
+    str, Text(rf"({_LABEL})?", "a label's value: up to 63 letters, digits, hyphens, underscores and dots")
+]
+AbsolutePath = Annotated[str, Text(r"(/[\w.@+,:-]+)+", "an absolute path such as /etc/motd")]
+FileMode = Annotated[str, Text(r"0?[0-7]{3}", 'permissions such as "0644", in quotation marks')]
+UnitName = Annotated[
+    str,
+    Text(r"[\w.@:-]+\.(service|timer|socket|mount|path|target|slice)", "a systemd unit's name such as agent.service"),
+]
+Command = Annotated[str, Text(r"[\s\S]*\S[\s\S]*", "a shell command")]

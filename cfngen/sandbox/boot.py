@@ -122,22 +122,22 @@ class Program:
     @property
     def steps(self) -> dict[str, Step]:
         """Every step of the instance's role by name, in order."""
-        common: dict[str, Step] = {
-            "identity": self._identity,
+        pretended: dict[str, Step] = {
             "packages": self._packages,
+            "program": self._program,
             "settings": self._settings,
             "downloads": self._downloads,
             "services": self._services,
-        }
-        master: dict[str, Step] = {
             "volume": self._volume,
             "authorities": self._authorities,
             "control plane": self._control_plane,
             "add-ons": self._addons,
             "join information": self._join_information,
+            "join": self._join,
+            "ready": self._ready,
         }
-        node: dict[str, Step] = {"join": self._join, "ready": self._ready}
-        return {**common, **(master if self.instance.told.master else node), "signal": self._succeed}
+        wanted = {name: pretended.get(name, self._other) for name in self.configuration["steps"]}
+        return {"identity": self._identity, **wanted, "signal": self._succeed}
 
     def boot(self) -> Boot:
         """Boot: firmware, kernel, cloud-init, and the steps of the boot program."""
@@ -196,6 +196,15 @@ class Program:
         yield 12.4 + self._variation
         names = ["iptables"] if "amazon" in self.instance.image else []
         return "installed " + ", ".join([*names, "python3-boto3"])
+
+    def _program(self) -> Generator[float, None, str]:
+        yield 0.4
+        return f"{self.configuration['program']['resource']} unpacked"
+
+    def _other(self) -> Generator[float, None, str]:
+        """A step that changes nothing a caller of the sandbox could see."""
+        yield 0.2
+        return "done"
 
     def _settings(self) -> Generator[float, None, str]:
         yield 0.6

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
+from typing import Any
 
 from botocore.exceptions import ClientError
 from moto.core.models import DEFAULT_ACCOUNT_ID
@@ -57,7 +58,7 @@ class Machines:
         interfaces.attach(self.region, launched.instance_id)
         ec2 = client("ec2", self.region)
         answer = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
-        told = user_data.read(answer.get("UserData", {}).get("Value", ""))
+        told = user_data.read(answer.get("UserData", {}).get("Value", ""), self._metadata)
         if told is None:
             self._foreign.add(launched.instance_id)
             return
@@ -76,6 +77,11 @@ class Machines:
         )
         self.instances[instance.id] = instance
         self._continue(instance, Program(self, instance).boot())
+
+    def _metadata(self, stack: str, resource: str) -> Mapping[str, Any]:
+        """Return the metadata of a stack's resource."""
+        found: Mapping[str, Any] = self.cloud.stack(stack).resources[resource].definition.body["Metadata"]
+        return found
 
     def fail(self, resource: str, step: str, message: str, *, hint: str = "", times: float = float("inf")) -> None:
         """Let instances of a group fail at a step.

@@ -7,13 +7,14 @@ import binascii
 import json
 import lzma
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 REFERENCES = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
 PROGRAM = re.compile(r'^PROGRAM = "(.*)"$', re.MULTILINE)
-CONFIGURATION = "config.json"
+# Returns the metadata of a stack's resource: the stack's name, the logical id.
+Metadata = Callable[[str, str], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,12 @@ class Told:
         return default
 
 
-def read(encoded: str) -> Told | None:
+def read(encoded: str, metadata: Metadata) -> Told | None:
     """Return what user data tells an instance; nothing if it is not ours.
 
     Args:
         encoded: user data in base64, as EC2 gives it.
+        metadata: what the stacks' resources say of themselves; one of them holds the second stage.
     """
     try:
         text = base64.b64decode(encoded).decode()
@@ -68,10 +70,16 @@ def read(encoded: str) -> Told | None:
     references, program = REFERENCES.search(text), PROGRAM.search(text)
     if not references or not program:
         return None
-    items = lzma.decompress(base64.b85decode(program[1])).decode().split("\0")
-    files = dict(zip(items[::2], items[1::2], strict=True))
-    placed = sum(each.startswith("files/") for each in files)
-    return Told(json.loads(references[1]), json.loads(files[CONFIGURATION]), placed)
+    known = json.loads(references[1])
+    configuration = json.loads(_files(program[1])["config.json"])
+    second = _files(metadata(known["stack"], configuration["program"]["resource"])["cfngen"]["program"])
+    placed = sum(each.startswith("files/") for each in second)
+    return Told(known, {**configuration, **json.loads(second["role.json"])}, placed)
+
+
+def _files(packed: str) -> dict[str, str]:
+    items = lzma.decompress(base64.b85decode(packed)).decode().split("\0")
+    return dict(zip(items[::2], items[1::2], strict=True))
 
 
 def filled(value: Any, facts: Mapping[str, str]) -> Any:

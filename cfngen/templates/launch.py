@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from troposphere import Base64, GetAtt, Ref, autoscaling, ec2, policies
+from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
@@ -12,6 +12,7 @@ from cfngen.templates.images import root_device
 from cfngen.templates.secrets import key_name
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
+from cfngen.userdata import UserData
 
 # An Auto Scaling group that heals or rebalances during a rolling update counts instances twice (AWS CloudFormation
 # User Guide, AutoScalingRollingUpdate, SuspendProcesses). Launch and Terminate stay: the update itself needs them.
@@ -53,7 +54,7 @@ def launch_template(
     image: Any,
     profile: Any,
     interface: ec2.NetworkInterfaces,
-    user_data: Base64,
+    user_data: UserData,
     **more: Any,
 ) -> ec2.LaunchTemplate:
     """Add a launch template and return it.
@@ -69,7 +70,7 @@ def launch_template(
         image: the AMI id.
         profile: ARN of the instance profile.
         interface: the primary network interface.
-        user_data: the UserData.
+        user_data: the first stage of the boot program, and the second one, which the stack holds.
         more: further properties of the launch template's data.
     """
     size = stack.ask(
@@ -91,6 +92,7 @@ def launch_template(
     return stack.add(
         ec2.LaunchTemplate(
             f"{prefix}LaunchTemplate",
+            DependsOn=[_program(stack, user_data)],
             TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name))],
             LaunchTemplateData=ec2.LaunchTemplateData(
                 ImageId=image,
@@ -105,12 +107,25 @@ def launch_template(
                 ),
                 NetworkInterfaces=[interface],
                 TagSpecifications=on_launch,
-                UserData=user_data,
+                UserData=user_data.value,
                 **key_name(stack, cluster),
                 **more,
             ),
         )
     )
+
+
+def _program(stack: Stack, user_data: UserData) -> str:
+    """Let the stack hold the second stage of the boot program, once for all that share it; return its logical id.
+
+    A wait condition handle makes nothing and costs nothing; nobody waits for this one. It is never changed, since its
+    name follows from its content: while a stack is updated, instances of the old and of the new launch template each
+    find what they were made with.
+    """
+    if user_data.resource not in stack.resources:
+        metadata = {"cfngen": {"role": user_data.role, "program": user_data.program}}
+        stack.add(cloudformation.WaitConditionHandle(user_data.resource, Metadata=metadata))
+    return user_data.resource
 
 
 def volume_properties(volume: Volume, **more: Any) -> dict[str, Any]:

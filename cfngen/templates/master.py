@@ -196,7 +196,7 @@ def _slot(
         ),
         profile=master_profile(stack),
         interface=ec2.NetworkInterfaces(DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)),
-        user_data=userdata.master(cluster, slot, references).value,
+        user_data=userdata.master(cluster, slot, references),
     )
     stack.add(
         autoscaling.AutoScalingGroup(

@@ -61,7 +61,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
                 *group.additional_security_groups,
             ],
         ),
-        user_data=userdata.node(cluster, group, references).value,
+        user_data=userdata.node(cluster, group, references),
         **_market(stack, group, heading),
     )
     least, greatest = (_size_parameter(stack, group, heading, bound) for bound in ("min", "max"))

@@ -7,7 +7,7 @@ asked of the person who deploys, and has the cluster file's value as its default
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -146,6 +146,11 @@ class Stack:
         if after:
             self.after[resource.title] = tuple(after)  # type: ignore[attr-defined]
         return resource
+
+    @property
+    def resources(self) -> Collection[str]:
+        """Logical ids of the resources that were added so far."""
+        return set(self._template.resources)
 
     def output(self, name: str, value: Any, description: str, *, shown: bool = False) -> None:
         """Add an output; `shown` ones are repeated by the root because a person needs them."""

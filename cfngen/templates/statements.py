@@ -223,15 +223,15 @@ def secrets_key(key: Any, *, write: bool) -> Statement:
 
 
 def signal(stack_name: Any) -> Statement:
-    """Return the right to signal the cluster's stack and the stacks nested in it.
+    """Return the right to signal the cluster's stack and the stacks nested in it, and to read the boot program there.
 
     Args:
         stack_name: name of the root stack; CloudFormation names nested stacks `<root>-<logical id>-<random>`.
     """
     arn = "arn:${AWS::Partition}:cloudformation:${AWS::Region}:${AWS::AccountId}:stack/${Name}"
     return _allow(
-        "SignalStack",
-        "cloudformation:SignalResource",
+        "OwnStack",
+        "cloudformation:DescribeStackResource cloudformation:SignalResource",
         [Sub(f"{arn}/*", Name=stack_name), Sub(f"{arn}-*/*", Name=stack_name)],
     )
 

@@ -20,6 +20,24 @@ MASTER_PACKAGES = {"mkfs.ext4": ("e2fsprogs", "e2fsprogs")}
 FOLDERS = {"containerd": "/usr/local", "cni-plugins": "/opt/cni/bin"}
 FILES = {"runc": "/usr/local/sbin/runc"}
 
+# What each role does, in order, after the first stage's own steps: `module.function` of cfngen.boot by title.
+COMMON_STEPS = {
+    "settings": "system.settings",
+    "downloads": "system.downloads",
+    "services": "system.services",
+}
+MASTER_STEPS = {
+    **COMMON_STEPS,
+    "volume": "volume.volume",
+    "authorities": "control_plane.prepare",
+    "control plane": "control_plane.start",
+    "add-ons": "control_plane.addons",
+    "join information": "join_information.publish",
+}
+NODE_STEPS = {**COMMON_STEPS, "join": "node.join", "ready": "node.ready"}
+# What timers do: `python3 -m boot <task>`.
+MASTER_TASKS = {"join": {"join information": "join_information.publish"}}
+
 
 def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserData:
     """Return the user data of a slot's instances.
@@ -36,12 +54,15 @@ def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserD
     config = {
         "role": "master",
         **_common(cluster, cluster.control_plane),
+        "steps": MASTER_STEPS,
+        "tasks": MASTER_TASKS,
         "endpoint": kubeadm.endpoint(cluster),
         "kubeadm": kubeadm.init(cluster),
         "manifests": cloud_controller.manifests(cluster),
     }
     config["packages"].update(MASTER_PACKAGES)
-    return pack("master", config, _placed(files.common(cluster, master=True), files.of_master(cluster)), references)
+    placed = _placed(files.common(cluster, master=True), files.of_master(cluster))
+    return pack("master", "Master", config, placed, references)
 
 
 def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, Any]) -> UserData:
@@ -55,8 +76,9 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, Any]) -> U
     Raises:
         UserDataTooLargeError: it is larger than EC2 allows.
     """
-    config = {"role": "node", **_common(cluster, group), "join": kubeadm.join()}
-    return pack(f"nodes-{group.name}", config, _placed(files.common(cluster, master=False)), references)
+    config = {"role": "node", **_common(cluster, group), "steps": NODE_STEPS, "tasks": {}, "join": kubeadm.join()}
+    placed = _placed(files.common(cluster, master=False))
+    return pack(f"nodes-{group.name}", group_id(group.name), config, placed, references)
 
 
 def roles(cluster: Cluster) -> tuple[UserData, ...]:

@@ -39,27 +39,34 @@ def difference(before: str, after: str) -> str:
         return "only the loader of the boot program changes"
     modules = [path.removeprefix("boot/").removesuffix(".py") for path in changed if path.startswith("boot/")]
     found = [f"the boot program ({', '.join(modules)})"] if modules else []
+    found += [_WORDS.get(key, key) for key in (path.partition("#")[2] for path in changed) if key]
     for path in changed:
-        if path == "config.json":
-            found += [_WORDS.get(key, key) for key in _keys(old.get(path, "{}"), new.get(path, "{}"))]
-        elif path == "references.json":
+        if path == "references.json":
             found.append(f"ids from the stacks ({', '.join(_keys(old.get(path, '{}'), new.get(path, '{}')))})")
-        elif not path.startswith("boot/"):
+        elif not path.startswith("boot/") and "#" not in path:
             found.append(path.removeprefix("files"))
-    return f"what changes: {', '.join(found)}"
+    return f"what changes: {', '.join(dict.fromkeys(found))}"
 
 
 def _unpacked(text: str) -> dict[str, str] | None:
-    """Return the files of user data by path, or None if it is not whole."""
+    """Return the parts of what user data brings about, each as text or digest, or None if it is not whole.
+
+    The parts of the second stage, which the stack holds, are known by the digests in the first one's configuration.
+    """
     try:
         script = text if text.startswith("#!") else base64.b64decode(text, validate=True).decode()
         references, program = _REFERENCES.search(script), _PROGRAM.search(script)
         if not references or not program:
             return None
         items = lzma.decompress(base64.b85decode(program[1])).decode().split("\0")
-    except (binascii.Error, ValueError, lzma.LZMAError):
+        parts = dict(zip(items[::2], items[1::2], strict=True))
+        config = json.loads(parts.pop("config.json"))
+    except (binascii.Error, ValueError, lzma.LZMAError, KeyError):
         return None
-    return {"references.json": references[1], **dict(zip(items[::2], items[1::2], strict=True))}
+    config.pop("program", None)
+    contents = config.pop("contents", {})
+    own = {f"config.json#{key}": json.dumps(value) for key, value in config.items()}
+    return {"references.json": references[1], **parts, **own, **contents}
 
 
 def _keys(before: str, after: str) -> list[str]:

@@ -200,7 +200,7 @@ JOIN_UNIT = _lines(
     "[Service]",
     "Type=oneshot",
     "WorkingDirectory=/opt/cfngen",
-    "ExecStart=/usr/bin/python3 -m boot renew",
+    "ExecStart=/usr/bin/python3 -m boot join",
 )
 # A token lives for 24 h: three renewals may fail before the last token ends.
 JOIN_TIMER = _lines(

@@ -1,8 +1,15 @@
-"""Puts a role's program and configuration into user data and reckons how large it can get."""
+"""Puts a role's program and configuration into user data, and what does not fit there into the stack.
+
+User data holds the first stage: the loader, and the modules that install boto3 and fetch the second stage. That one,
+the rest of the program with the role's configuration and files, is the metadata of a resource that makes nothing; the
+instance reads it with `cloudformation:DescribeStackResource`, as cfn-init does. The resource's name follows from what
+it holds: a changed program is another resource, made before an instance may ask for it, removed when none does.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import lzma
 from collections.abc import Mapping
@@ -11,7 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 from cfngen.errors import CfngenError
-from cfngen.userdata.source import MODULES, packed, source
+from cfngen.userdata.source import packed, required, source
 
 # EC2's limit of user data before it is base64-encoded: 16 KB.
 LIMIT = 16384
@@ -27,6 +34,9 @@ LONGEST = {
     "caSecretArn": 128,
     "joinSecretArn": 128,
 }
+# What the first stage reads of the configuration; everything else comes with the second.
+FIRST = ("role", "cluster", "region", "timeout", "packages", "steps")
+FIRST_STEPS = {"packages": "packages.install", "program": "program.fetch"}
 # Explicit, so that no library's default changes the bytes.
 FILTERS = [
     {
@@ -72,7 +82,7 @@ class UserDataTooLargeError(CfngenError):
     def __init__(self, role: str, size: int) -> None:
         super().__init__(
             f"the user data of {role} takes up to {size} bytes, and EC2 allows {LIMIT}",
-            hint="shorten kubernetes.clusterConfiguration, kubernetes.kubeletConfiguration or api.additionalNames",
+            hint="shorten cloudConfig, which is the part of it that a cluster file decides",
         )
         self.role = role
         self.size = size
@@ -86,24 +96,31 @@ class UserData:
         role: `master` or `nodes-<group>`.
         value: troposphere's Base64 of a Join, for a launch template.
         size: bytes of the user data (before base64) in the worst case of the references' lengths.
+        resource: logical id of the resource that bears the second stage, in the same stack.
+        program: the second stage, packed: the metadata of that resource.
         files: the readable view: `user-data.py` is the loader, with `${name}` where a reference is filled in and the
-            packed program left out; all others are what it unpacks to /opt/cfngen, the sources with their comments.
+            packed program left out; all others are what is unpacked to /opt/cfngen, the sources with their comments.
         limit: bytes that EC2 allows.
     """
 
     role: str
     value: Any
     size: int
+    resource: str
+    program: str
     files: Mapping[str, str]
     limit: int = LIMIT
 
 
-def pack(role: str, config: Mapping[str, Any], files: Mapping[str, str], references: Mapping[str, Any]) -> UserData:
+def pack(
+    role: str, prefix: str, config: Mapping[str, Any], files: Mapping[str, str], references: Mapping[str, Any]
+) -> UserData:
     """Return the user data of a role.
 
     Args:
         role: name for people, `master` or `nodes-<group>`.
-        config: the role's configuration, JSON-ready; `config["role"]` says which modules are packed.
+        prefix: of the logical id of the resource that bears the second stage, e.g. `Master`.
+        config: the role's configuration, JSON-ready; `steps` and `tasks` name the steps, `module.function` by title.
         files: further files to unpack, by path under /opt/cfngen; the systemd unit that runs the program is one.
         references: troposphere expressions, or plain texts, by the names of `LONGEST` and `resource`.
 
@@ -112,25 +129,60 @@ def pack(role: str, config: Mapping[str, Any], files: Mapping[str, str], referen
     """
     from troposphere import Base64, Join
 
-    modules = MODULES[config["role"]]
-    content = {f"boot/{module}.py": packed(module) for module in modules}
-    content["config.json"] = json.dumps(config, separators=(",", ":"))
-    content.update(files)
-    program = _compress("\0".join(f"{path}\0{text}" for path, text in content.items()))
-    pieces = _pieces(LOADER.format(references="\0", program=program, unit=UNIT), references)
+    begin = required(["__main__", *(_module(name) for name in FIRST_STEPS.values())])
+    later = {key: value for key, value in config.items() if key not in FIRST}
+    orders = [*config["steps"].values(), *(name for task in config["tasks"].values() for name in task.values())]
+    content = {f"boot/{each}.py": packed(each) for each in required(map(_module, orders)) if each not in begin}
+    content["role.json"] = _json(later)
+    content.update({path: text for path, text in files.items() if path != UNIT})
+    program = _compress(_joined(content))
+    sha256 = hashlib.sha256(program.encode()).hexdigest()
+    resource = f"{prefix}Program{sha256[:12]}"
+
+    first = {
+        **{key: config[key] for key in FIRST},
+        "steps": {**FIRST_STEPS, **config["steps"]},
+        "program": {"resource": resource, "sha256": sha256},
+        # What the second stage holds, part by part, so that two user data tell what differs.
+        "contents": _contents(content, later),
+    }
+    beginning = {f"boot/{each}.py": packed(each) for each in begin}
+    beginning.update({"config.json": _json(first), UNIT: files[UNIT]})
+    packed_first = _compress(_joined(beginning))
+    pieces = _pieces(LOADER.format(references="\0", program=packed_first, unit=UNIT), references)
     size = sum(len(piece) if isinstance(piece, str) else LONGEST[piece.name] for piece in pieces)
     if size > LIMIT:
         raise UserDataTooLargeError(role, size)
-    elided = f"… {len(program)} characters: the other files of this folder, packed …"
+    elided = f"… {len(packed_first)} characters: {', '.join(sorted(beginning))}, packed …"
     shown = _pieces(LOADER.format(references="\0", program=elided, unit=UNIT), references)
     view = {
         "user-data.py": "".join(piece if isinstance(piece, str) else f"${{{piece.name}}}" for piece in shown),
-        "config.json": json.dumps(config, indent=2, ensure_ascii=False) + "\n",
+        "config.json": json.dumps(first, indent=2, ensure_ascii=False) + "\n",
+        "role.json": json.dumps(later, indent=2, ensure_ascii=False) + "\n",
         **files,
-        **{f"boot/{module}.py": source(module) for module in modules},
+        **{path: source(path[5:-3]) for path in sorted([*beginning, *content]) if path.startswith("boot/")},
     }
     value = Join("", [piece if isinstance(piece, str) else piece.value for piece in pieces])
-    return UserData(role, Base64(value), size, view)
+    return UserData(role, Base64(value), size, resource, program, view)
+
+
+def _module(step: str) -> str:
+    return step.partition(".")[0]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _joined(content: Mapping[str, str]) -> str:
+    return "\0".join(f"{path}\0{text}" for path, text in content.items())
+
+
+def _contents(content: Mapping[str, str], configuration: Mapping[str, Any]) -> dict[str, str]:
+    """Return a short digest of each part: files and modules by path, parts of the configuration by `role.json#key`."""
+    parts = {path: text for path, text in content.items() if path != "role.json"}
+    parts.update({f"role.json#{key}": _json(value) for key, value in configuration.items()})
+    return {part: hashlib.sha256(text.encode()).hexdigest()[:6] for part, text in parts.items()}
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,36 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import resources
-
-# Which modules each role needs; they are packed under these names.
-COMMON = ("__main__", "machine", "sequence", "system", "kubelet")
-MODULES = {
-    "master": (*COMMON, "volume", "authorities", "control_plane", "join_information", "master"),
-    "node": (*COMMON, "node"),
-}
 
 
 @cache
 def source(module: str) -> str:
     """Return the text of a module of `cfngen.boot`."""
     return resources.files("cfngen.boot").joinpath(f"{module}.py").read_text(encoding="utf-8")
+
+
+def required(modules: Iterable[str]) -> tuple[str, ...]:
+    """Return modules of `cfngen.boot` and those that they import, by name."""
+    found: set[str] = set()
+    waiting = set(modules)
+    while waiting:
+        module = waiting.pop()
+        found.add(module)
+        waiting |= _imported(module) - found
+    return tuple(sorted(found))
+
+
+@cache
+def _imported(module: str) -> frozenset[str]:
+    """Return the names of the modules that a module imports from its own package."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source(module))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            names |= {node.module} if node.module else {each.name for each in node.names}
+    return frozenset(names)
 
 
 @cache

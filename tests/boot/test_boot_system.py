@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scripted_machine import IDENTITY, ScriptedMachine
 
-from cfngen.boot import kubelet, system
+from cfngen.boot import kubelet, packages, system
 from cfngen.boot.machine import HOME, BootError
 
 PACKAGES = {"iptables": ["iptables", "iptables-nft"], "mkfs.ext4": ["e2fsprogs", "e2fsprogs"]}
@@ -24,7 +24,7 @@ def digest(text: str) -> str:
 
 def test_nothing_is_installed_when_the_image_has_it_all() -> None:
     machine = ScriptedMachine()
-    assert system.packages(machine, {**CONFIG, "packages": PACKAGES}) == "nothing to install"
+    assert packages.install(machine, {**CONFIG, "packages": PACKAGES}) == "nothing to install"
     assert machine.commands == []
 
 
@@ -40,7 +40,7 @@ def test_apt_installs_what_is_missing_after_waiting_for_locks() -> None:
     machine = ScriptedMachine()
     machine.boto3, machine.programs = False, {"apt-get", "mkfs.ext4"}
     install_brings(machine, "apt-get .* install")
-    assert system.packages(machine, {**CONFIG, "packages": PACKAGES}) == "installed iptables, python3-boto3"
+    assert packages.install(machine, {**CONFIG, "packages": PACKAGES}) == "installed iptables, python3-boto3"
     apt = "apt-get -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=5 --no-install-recommends"
     assert machine.commands == [
         "dpkg --configure -a",
@@ -53,7 +53,7 @@ def test_dnf_has_its_own_package_names() -> None:
     machine = ScriptedMachine()
     machine.boto3, machine.programs = False, {"dnf", "mkfs.ext4"}
     install_brings(machine, "dnf")
-    assert system.packages(machine, {**CONFIG, "packages": PACKAGES}) == "installed iptables-nft, python3-boto3"
+    assert packages.install(machine, {**CONFIG, "packages": PACKAGES}) == "installed iptables-nft, python3-boto3"
     assert machine.commands == ["dnf -y install iptables-nft python3-boto3"]
 
 
@@ -68,7 +68,7 @@ def test_package_mirror_that_comes_back_is_waited_for() -> None:
 
     machine.on("apt-get .* update", update)
     install_brings(machine, "apt-get .* install")
-    assert system.packages(machine, {**CONFIG, "packages": {}}) == "installed python3-boto3"
+    assert packages.install(machine, {**CONFIG, "packages": {}}) == "installed python3-boto3"
     assert len(attempts) == 3
 
 
@@ -77,7 +77,7 @@ def test_package_mirror_that_stays_away_ends_the_step() -> None:
     machine.boto3 = False
     machine.on("apt-get .* update", (100, "Temporary failure resolving 'archive.ubuntu.com'"))
     with pytest.raises(BootError, match=r"^waited 18\d s for packages python3-boto3: .*Temporary failure") as caught:
-        system.packages(machine, {**CONFIG, "packages": {}})
+        packages.install(machine, {**CONFIG, "packages": {}})
     assert caught.value.hint == "can the instance reach its package mirror?"
 
 
@@ -85,7 +85,7 @@ def test_boto3_of_another_python_is_noticed() -> None:
     machine = ScriptedMachine()
     machine.boto3 = False
     with pytest.raises(BootError, match="Python cannot import boto3"):
-        system.packages(machine, {**CONFIG, "packages": {}})
+        packages.install(machine, {**CONFIG, "packages": {}})
 
 
 def test_files_get_their_place_with_the_facts_filled_in() -> None:

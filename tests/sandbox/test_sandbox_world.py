@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 from sandboxed import MASTERS, NODES, Place, place, said
 
-from cfngen.boot import authorities, join_information, master, node
+from cfngen.boot import authorities, join_information
 from cfngen.sandbox import certificates
 from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.cloudformation.clock import START
@@ -119,9 +119,10 @@ def test_join_information_is_what_the_boot_program_publishes(default: tuple[Plac
 
 def test_the_console_reads_like_that_of_the_boot_program(default: tuple[Place, Stack]) -> None:
     where, _ = default
-    for group, steps in ((MASTERS, master.STEPS), (NODES, node.STEPS)):
-        wanted = ["identity", *steps, "signal"]
-        lines = said(where.instances(group)[0])
+    for group in (MASTERS, NODES):
+        instance = where.instances(group)[0]
+        wanted = ["identity", *instance.told.configuration["steps"], "signal"]
+        lines = said(instance)
         found = [match for match in map(STEP.fullmatch, lines) if match]
         assert [match[3] for match in found] == wanted
         assert [match[1] for match in found] == [str(number) for number in range(1, len(wanted) + 1)]

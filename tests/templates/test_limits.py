@@ -62,4 +62,4 @@ def test_the_flat_template_of_a_dozen_groups_fits_an_upload(templates: Any) -> N
 
 def test_every_tag_set_fits_the_limit_of_fifty(templates: Any) -> None:
     body = templates({**maximal(1), "tags": {f"tag-{index}": "v" for index in range(40)}})["standalone"]
-    assert all(len(each["Properties"].get("Tags", [])) <= 50 for each in body["Resources"].values())
+    assert all(len(each.get("Properties", {}).get("Tags", [])) <= 50 for each in body["Resources"].values())

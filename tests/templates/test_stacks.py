@@ -221,7 +221,7 @@ def test_exactly_one_security_group_of_an_instance_carries_the_clusters_tag(temp
 def test_every_taggable_resource_bears_both_cluster_tags(templates: Any) -> None:
     found = templates({"name": "prod", "tags": {"team": "platform"}})
     for logical_id, resource in found["standalone"]["Resources"].items():
-        tags = resource["Properties"].get("Tags")
+        tags = resource.get("Properties", {}).get("Tags")
         if tags:
             pairs = {tag["Key"]: tag["Value"] for tag in tags}
             assert pairs["KubernetesCluster"] == "prod", logical_id

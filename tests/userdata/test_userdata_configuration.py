@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -11,7 +12,6 @@ import pytest
 from cfngen import releases
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, roles
-from cfngen.userdata.source import MODULES
 
 UNITS = "files/etc/systemd/system/"
 
@@ -25,8 +25,7 @@ def of(role: str, **data: Any) -> UserData:
 
 
 def config(found: UserData) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(found.files["config.json"])
-    return loaded
+    return {**json.loads(found.files["config.json"]), **json.loads(found.files["role.json"])}
 
 
 def test_there_is_a_role_for_the_master_and_for_each_node_group() -> None:
@@ -125,7 +124,7 @@ def test_masters_kubelet_never_runs_without_its_volume_and_a_nodes_needs_none() 
 def test_join_information_is_renewed_several_times_in_a_tokens_life() -> None:
     files = of("master").files
     assert "OnCalendar=*-*-* 0/6:00\n" in files[UNITS + "cfngen-join.timer"]
-    assert "ExecStart=/usr/bin/python3 -m boot renew\n" in files[UNITS + "cfngen-join.service"]
+    assert "ExecStart=/usr/bin/python3 -m boot join\n" in files[UNITS + "cfngen-join.service"]
 
 
 def test_passwords_of_ecr_registries_come_from_the_role() -> None:
@@ -189,10 +188,18 @@ def test_cloud_configuration_names_cluster_and_route_table() -> None:
 
 
 def test_configuration_has_what_the_program_asks_for() -> None:
-    wanted = {"role", "cluster", "region", "timeout", "packages", "assets", "services", "kubelet"}
-    assert set(config(of("master"))) == wanted | {"endpoint", "kubeadm", "manifests"}
-    assert set(config(of("nodes-nodes"))) == wanted | {"join"}
-    assert set(MODULES) == {"master", "node"}
+    first = {"role", "cluster", "region", "timeout", "packages", "steps", "program", "contents"}
+    later = {"tasks", "assets", "services", "kubelet"}
+    assert set(config(of("master"))) == first | later | {"endpoint", "kubeadm", "manifests"}
+    assert set(config(of("nodes-nodes"))) == first | later | {"join"}
+
+
+def test_every_step_is_a_function_of_the_boot_program() -> None:
+    for role in roles(Cluster()):
+        found = config(role)
+        for name in [*found["steps"].values(), *(step for task in found["tasks"].values() for step in task.values())]:
+            module, _, function = name.partition(".")
+            assert callable(getattr(import_module(f"cfngen.boot.{module}"), function))
 
 
 def test_time_out_is_the_groups_own() -> None:

@@ -168,7 +168,7 @@ def test_other_lists_are_replaced(override: dict[str, Any], expected: dict[str, 
 def test_kubelet_of_every_role_gets_the_users_settings_so_that_a_change_rolls_every_group() -> None:
     given = cluster(kubernetes={"kubeletConfiguration": {"maxPods": 50, "evictionHard": {"memory.available": "1Gi"}}})
     for found in roles(given):
-        settings = json.loads(found.files["config.json"])["kubelet"]
+        settings = json.loads(found.files["role.json"])["kubelet"]
         assert settings["maxPods"] == 50
         assert settings["evictionHard"] == {
             "imagefs.available": "10%",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 
-from cfngen.userdata.source import MODULES, packed, source, strip
+import cfngen
+from cfngen.userdata.source import packed, required, source, strip
 
-ALL = sorted({module for modules in MODULES.values() for module in modules})
+ALL = sorted(path.stem for path in (Path(cfngen.__file__).parent / "boot").glob("*.py"))
 
 
 class Bare(ast.NodeTransformer):
@@ -60,13 +62,19 @@ def test_packed_module_has_no_comment_and_no_blank_line(module: str) -> None:
     assert all(line.strip() and not line.lstrip().startswith("#") for line in lines)
 
 
-@pytest.mark.parametrize("role", MODULES)
-def test_role_has_every_module_that_its_modules_import(role: str) -> None:
-    for module in MODULES[role]:
-        for node in ast.walk(ast.parse(source(module))):
-            if isinstance(node, ast.ImportFrom) and node.level == 1:
-                wanted = [node.module] if node.module else [alias.name for alias in node.names]
-                assert set(wanted) <= set(MODULES[role]), module
+def test_module_comes_with_all_that_it_imports_and_no_more() -> None:
+    assert required(["sequence"]) == ("machine", "sequence")
+    assert required(["program", "__main__"]) == ("__main__", "machine", "program", "sequence")
+
+
+@pytest.mark.parametrize("module", ALL)
+def test_everything_is_imported_from_modules_that_are_packed(module: str) -> None:
+    packed_with_it = required([module])
+    for node in ast.walk(ast.parse(source(module))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            wanted = [node.module] if node.module else [alias.name for alias in node.names]
+            assert set(wanted) <= set(packed_with_it)
+            assert set(wanted) <= set(ALL)
 
 
 @pytest.mark.parametrize(

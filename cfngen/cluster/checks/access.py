@@ -43,6 +43,12 @@ def _elastic_ip(cluster: Cluster) -> Iterator[Problem]:
     if cluster.api.elastic_ip and not cluster.api.public:
         message = "an API server without a public address has no Elastic IP; remove the key or set api.public to true"
         yield Problem(("api", "elasticIp"), message, (("api", "public"),))
+    elif cluster.api.elastic_ip and cluster.control_plane.count > 1:
+        message = (
+            f"{cluster.control_plane.count} masters are reached by a load balancer, which has no Elastic IP; remove the "
+            "key, or keep one master"
+        )
+        yield Problem(("api", "elasticIp"), message, (("controlPlane", "count"),))
     elif cluster.api.elastic_ip and cluster.api.elastic_ip.address.is_private:
         address = cluster.api.elastic_ip.address
         yield Problem(("api", "elasticIp", "address"), f"{address} is a private address; give the Elastic IP itself")

@@ -113,23 +113,26 @@ def _master_addresses(cluster: Cluster) -> Iterator[Problem]:
         plural = "s" if cluster.control_plane.count != 1 else ""
         yield Problem(path, f"{many}{plural}; give one address for each", (("controlPlane", "count"),))
         return
-    subnets = cluster.network.subnets
     for index, address in enumerate(addresses):
-        at = index % len(subnets)
-        touches = (subnet_path(at), VPC)
-        fault = _address_fault(address, subnets[at].cidr, dotted(subnet_path(at)))
+        fault = _address_fault(cluster, address)
         if fault:
-            yield Problem((*path, index), fault, touches)
-        if address in addresses[:index]:
-            yield Problem((*path, index), f"{address} stands twice; each master has an address of its own")
+            touches = tuple(subnet_path(at) for at in range(len(cluster.network.subnets)))
+            yield Problem((*path, index), fault, (*touches, VPC))
+        elif address in addresses[:index]:
+            first = f"{dotted(path)}[{addresses.index(address)}]"
+            yield Problem((*path, index), f"{address} is {first} already; each master has an address of its own")
 
 
-def _address_fault(address: IPv4Address, cidr: IPv4Network, where: str) -> str | None:
-    if cidr.num_addresses <= _RESERVED:
+def _address_fault(cluster: Cluster, address: IPv4Address) -> str | None:
+    ranges = [subnet.cidr for subnet in cluster.network.subnets if subnet.cidr.num_addresses > _RESERVED]
+    if not ranges:
         return None
+    cidr = next((each for each in ranges if address in each), ranges[0])
     range_ = f"{cidr[_RESERVED_AT_START]} to {cidr[-2]}"
+    if address not in cidr and len(cluster.network.subnets) == 1:
+        return f"{address} is not inside network.subnets[0].cidr ({cidr}); choose one of {range_}"
     if address not in cidr:
-        return f"{address} is not inside {where} ({cidr}), this master's subnet; choose one of {range_}"
+        return f"{address} is in none of the subnets ({', '.join(map(str, ranges))}); choose an address of one of them"
     if address in (*(cidr[host] for host in range(_RESERVED_AT_START)), cidr[-1]):
         return f"AWS reserves {address}, as it does the first four and the last of every subnet; choose one of {range_}"
     return None

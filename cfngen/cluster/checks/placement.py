@@ -59,5 +59,22 @@ def _other_partition(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("region",), message)
 
 
+def _masters_in_few_zones(cluster: Cluster) -> Iterator[Problem]:
+    """Several masters survive the loss of a zone only while more than half of them are elsewhere."""
+    count, zones = cluster.control_plane.count, [slot.subnet.zone for slot in cluster.slots]
+    if count == 1 or len(zones) != count:
+        return
+    fullest = max(zones, key=zones.count)
+    there = zones.count(fullest)
+    if there <= count // 2:
+        return
+    wanted = "three zones" if len(set(zones)) == 1 else "a third zone"
+    message = (
+        f"{there if there < count else 'all'} of {count} masters are in {fullest}: they survive the loss of an "
+        f"instance, not of that zone; add subnets in {wanted} (network.subnets)"
+    )
+    yield Problem(("controlPlane", "count"), message, (("network", "subnets"),))
+
+
 PROBLEMS = (_region_exists, _zones_in_region, _zones_distinct, _group_zones)
-WARNINGS = (_other_partition,)
+WARNINGS = (_masters_in_few_zones, _other_partition)

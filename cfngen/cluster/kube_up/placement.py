@@ -56,7 +56,12 @@ VARIABLES: tuple[Variable, ...] = (
     honoured("SUBNET_ID", "network.subnets[0].id"),
     honoured("KUBE_VPC_CIDR_BASE", "network.vpc.cidr", _vpc_cidr, "`172.20` becomes 172.20.0.0/16."),
     honoured("KUBE_SUBNET_CIDR", "network.subnets[0].cidr"),
-    honoured("MASTER_INTERNAL_IP", "controlPlane.addresses", sets_list("controlPlane.addresses")),
+    honoured(
+        "MASTER_INTERNAL_IP",
+        "controlPlane.addresses",
+        sets_list("controlPlane.addresses"),
+        "Of one master; several (`controlPlane.count`) have an address each, in the cluster file.",
+    ),
     honoured("DHCP_OPTION_SET_ID", "network.dhcpOptions"),
     honoured("SSH_CIDR", "ssh.allowedCidrs", sets_list("ssh.allowedCidrs"), "Unset, SSH is closed."),
     honoured(
@@ -66,7 +71,7 @@ VARIABLES: tuple[Variable, ...] = (
         "MASTER_RESERVED_IP",
         "accepted",
         "`auto` allocates an Elastic IP, as cfngen does anyway; an address of your own goes into `api.elasticIp`, "
-        "together with its allocation id.",
+        "together with its allocation id. Several masters (`controlPlane.count`) have a load balancer instead.",
         convert=_reserved_ip,
         accepts=("auto",),
     ),

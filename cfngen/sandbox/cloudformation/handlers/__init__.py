@@ -6,12 +6,13 @@ it. Nested stacks are no handler: `creation` and `updating` make and change them
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.handlers import identity, instances, network
+from cfngen.sandbox.cloudformation.handlers import identity, instances, network, waiting
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client
 
 __all__ = ["HANDLERS", "Call", "Created", "Handler", "client"]
 
 HANDLERS: dict[str, Handler] = {
+    "AWS::CloudFormation::WaitConditionHandle": waiting.WaitConditionHandle(),
     "AWS::AutoScaling::AutoScalingGroup": instances.AutoScalingGroup(),
     "AWS::EC2::DHCPOptions": network.DhcpOptions(),
     "AWS::EC2::EIP": instances.ElasticIp(),

@@ -1,0 +1,1 @@
+"""The sections of a cluster file; `cfngen.cluster.model` puts them together."""

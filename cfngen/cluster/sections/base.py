@@ -1,0 +1,28 @@
+"""The base of every section of a cluster file, and the words that several sections use."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+Architecture = Literal["amd64", "arm64"]
+Distribution = Literal["ubuntu-24.04", "ubuntu-22.04", "debian-12", "debian-13", "amazon-linux-2023"]
+Plugin = Literal["vpc-routes", "cilium", "calico", "flannel", "amazon-vpc", "none"]
+Item = TypeVar("Item")
+# YAML has lists; frozen data has tuples. Only the container is lenient, the items stay strict.
+List = Annotated[tuple[Item, ...], Field(strict=False)]
+
+
+class Model(BaseModel):
+    """Base of every section: frozen, strict, camelCase, unknown keys refused."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        alias_generator=to_camel,
+        validate_by_alias=True,
+        validate_by_name=False,
+    )

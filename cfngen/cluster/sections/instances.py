@@ -1,0 +1,192 @@
+"""Masters and node groups: what runs where, and what is put onto it."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address
+from typing import Any, Literal
+
+from pydantic import Field
+
+from cfngen.cluster import values
+from cfngen.cluster.sections.base import Architecture, Distribution, List, Model
+from cfngen.cluster.sections.network import Subnet
+
+
+class Image(Model):
+    """The machine image of instances: a distribution's newest by its public SSM parameter, or one of your own."""
+
+    distribution: Distribution = Field("ubuntu-24.04", description="Operating system; also of an image of your own.")
+    id: values.ImageId | None = Field(None, description="AMI id, instead of the distribution's newest image.")
+    ssm_parameter: values.SsmParameterName | None = Field(
+        None, description="Public or own SSM parameter that holds the AMI id, instead of the distribution's own."
+    )
+    architecture: Architecture | None = Field(
+        None, description="CPU architecture of the image; must be the instance type's. Default: the instance type's."
+    )
+    root_device: values.DeviceName | None = Field(
+        None, description="Root device name of an image of your own. Default: the distribution's."
+    )
+
+
+class Volume(Model):
+    """An EBS volume; always encrypted."""
+
+    size: int = Field(20, ge=1, le=65536, description="Size in GiB.")
+    type: Literal["gp3", "gp2", "io1", "io2"] = Field("gp3", description="EBS volume type.")
+    iops: int | None = Field(None, ge=100, le=256000, description="Provisioned IOPS (gp3, io1, io2).")
+    throughput: int | None = Field(None, ge=125, le=2000, description="Throughput in MiB/s (gp3).")
+    kms_key: values.KeyArn | None = Field(
+        None,
+        description="ARN of the KMS key that encrypts the volume. Default: the account's key for EBS. For root volumes "
+        "the key's policy must let the service-linked role AWSServiceRoleForAutoScaling use it.",
+    )
+
+
+class Containerd(Model):
+    """The container runtime."""
+
+    registry_mirrors: dict[values.HostName, List[values.HttpUrl]] = Field(
+        default_factory=dict,
+        description="Mirrors of registries by the registry's host, tried in order before the registry itself: "
+        "`docker.io: [https://mirror.example.com]`.",
+    )
+    snapshotter: Literal["overlayfs", "native", "btrfs", "zfs"] = Field(
+        "overlayfs", description="How images' layers are kept; btrfs and zfs need a file system of that kind."
+    )
+    configuration: dict[str, Any] = Field(
+        default_factory=dict, description="Fields of containerd's configuration (version 4), merged field by field."
+    )
+
+
+class File(Model):
+    """A further file on an instance."""
+
+    path: values.AbsolutePath = Field(description="Where it is put.")
+    content: str = Field(description="Its text.")
+    mode: values.FileMode = Field("0644", description="Its permissions in octal digits.")
+
+
+class Unit(Model):
+    """A further systemd unit on an instance."""
+
+    name: values.UnitName = Field(description="Name with its suffix, e.g. `backup.service`.")
+    content: str = Field(description="Its text.")
+    enable: bool = Field(True, description="Whether it is enabled and started.")
+
+
+class Instances(Model):
+    """What masters and nodes have in common."""
+
+    instance_type: values.InstanceType = Field(
+        "t3.medium", description="EC2 instance type; at least 2 vCPU and 2 GiB of memory."
+    )
+    image: Image = Field(default_factory=Image, description="Image of these instances. Default: the cluster's.")
+    root_volume: Volume = Field(default_factory=Volume, description="Root volume.")
+    additional_security_groups: List[values.SecurityGroupId] = Field(
+        (),
+        max_length=4,
+        description="Further security groups for the instances. They must not carry the cluster's tag.",
+    )
+    additional_policies: List[values.PolicyArn] = Field(
+        (), max_length=10, description="ARNs of further managed policies for the instances' role."
+    )
+    creation_timeout: int = Field(
+        20, ge=10, le=50, description="Minutes an instance may take to report success before the stack gives up."
+    )
+    kubelet_configuration: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Fields of the KubeletConfiguration of these instances, merged over the cluster's: reservations, "
+        "eviction, and so on.",
+    )
+    containerd: Containerd = Field(default_factory=Containerd, description="The container runtime.")
+    instance_storage: Literal["raid0", "none"] = Field(
+        "raid0",
+        description="What becomes of the disks that the instance type brings along: one RAID 0 that the kubelet and "
+        "containerd live on, or nothing.",
+    )
+    files: List[File] = Field((), description="Further files, put in place before anything is started.")
+    units: List[Unit] = Field((), description="Further systemd units.")
+    pre_boot_commands: List[values.Command] = Field(
+        (), description="Shell commands to run before packages are installed; one that fails ends the boot."
+    )
+    post_boot_commands: List[values.Command] = Field(
+        (), description="Shell commands to run once the instance works, before it reports success."
+    )
+    cloud_config: dict[str, Any] = Field(
+        default_factory=dict,
+        description="A cloud-init cloud-config that is added to the user data as a part of its own.",
+    )
+
+
+class AuditLog(Model):
+    """The API server's audit log, on each master's root disk."""
+
+    enabled: bool = Field(True, description="Whether requests are logged.")
+    max_age: int = Field(30, ge=1, le=3650, description="Days that a rotated file is kept.")
+    max_backups: int = Field(10, ge=1, le=1000, description="Rotated files that are kept.")
+    max_size: int = Field(100, ge=1, le=10000, description="MiB at which a file is rotated.")
+    policy: dict[str, Any] = Field(
+        default_factory=dict,
+        description="A policy of your own (audit.k8s.io/v1 Policy). Left out: who changed what, without contents; "
+        "reads and the noise of Kubernetes' own parts are left out.",
+    )
+
+
+class ControlPlane(Instances):
+    """The masters."""
+
+    count: Literal[1, 3, 5] = Field(
+        1, description="Number of masters: 3 keep working when one is lost, 5 when two are. May grow, never shrink."
+    )
+    addresses: List[values.Address] = Field(
+        (IPv4Address("172.20.0.9"),),
+        description="Fixed private address of each master; it lies in a subnet, and the master in that subnet's zone. "
+        "Default: the ninth of each subnet in turn, and the following ones where masters share a subnet.",
+    )
+    audit_log: AuditLog = Field(default_factory=AuditLog, description="The API server's audit log.")
+    volume: Volume = Field(
+        default_factory=Volume, description="Data volume of each master: etcd. It outlives the instance."
+    )
+
+
+class Taint(Model):
+    """A taint of a group's nodes."""
+
+    key: values.LabelKey = Field(description="Its key.")
+    value: values.LabelValue = Field("", description="Its value.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="What it does.")
+
+
+class NodeGroup(Instances):
+    """One Auto Scaling group of nodes."""
+
+    name: values.GroupName = Field("nodes", description="Name of the group, unique in the cluster.")
+    min_size: int = Field(4, ge=0, le=5000, description="Least number of nodes.")
+    max_size: int = Field(4, ge=1, le=5000, description="Greatest number of nodes. Default: the least, at least 1.")
+    desired_size: int | None = Field(
+        None, ge=0, le=5000, description="Nodes to start with. Left out, the Auto Scaling group decides."
+    )
+    zones: List[values.Zone] = Field(("us-west-2a",), min_length=1, description="Zones to run in. Default: all.")
+    spot_price: values.Price | None = Field(
+        None, description="Highest hourly price in US dollars: run spot instances. Left out: on-demand instances."
+    )
+    public_ip: bool = Field(
+        True,
+        description="Whether nodes have public addresses. Without, existing subnets with a NAT gateway are needed.",
+    )
+    root_volume: Volume = Field(default_factory=lambda: Volume(size=32), description="Root volume.")
+    labels: dict[values.LabelKey, values.LabelValue] = Field(
+        default_factory=dict, description="Labels that the group's nodes register with."
+    )
+    taints: List[Taint] = Field((), description="Taints that the group's nodes register with.")
+    drain_timeout: int = Field(
+        5, ge=0, le=60, description="Minutes that a terminating node may take to evict its pods; 0 does not drain."
+    )
+
+
+class Slot(Model):
+    """The stable identity of one master: a letter, a subnet (thus a zone) and a fixed address."""
+
+    letter: str = Field(description="Letter of the slot: a, b, c, …")
+    subnet: Subnet = Field(description="Subnet of the slot's network interface; its zone is the volume's.")
+    address: values.Address = Field(description="The private address that every instance of the slot takes over.")

@@ -1,0 +1,121 @@
+"""VPC, subnets, pods and services, the API endpoint and shells: what is reached how."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network
+
+from pydantic import Field
+
+from cfngen.cluster import values
+from cfngen.cluster.sections.base import List, Model, Plugin
+
+
+class Vpc(Model):
+    """The VPC: created with `cidr`, or an existing one named by `id`."""
+
+    id: values.VpcId | None = Field(None, description="Id of an existing VPC to use instead of creating one.")
+    cidr: values.Cidr = Field(
+        IPv4Network("172.20.0.0/16"), description="Address range of the VPC, /16 to /28. Of an existing VPC: its range."
+    )
+    name: str = Field(
+        "kubernetes-vpc",
+        min_length=1,
+        max_length=255,
+        description="Name tag of the VPC. Default: the cluster's name followed by -vpc.",
+    )
+
+
+class Subnet(Model):
+    """One subnet in one Availability Zone: created with `cidr`, or an existing one named by `id`."""
+
+    zone: values.Zone = Field(
+        "us-west-2a", description="Availability Zone of the subnet. Default: the region's first without one."
+    )
+    id: values.SubnetId | None = Field(None, description="Id of an existing subnet to use instead of creating one.")
+    cidr: values.Cidr = Field(
+        IPv4Network("172.20.0.0/24"),
+        description="Address range, inside the VPC's. Default: the next free /24 of the VPC. Of an existing subnet: "
+        "its range.",
+    )
+
+
+class Network(Model):
+    """Addresses and routes of the VPC, of pods and of services."""
+
+    vpc: Vpc = Field(default_factory=Vpc, description="The VPC.")
+    subnets: List[Subnet] = Field(
+        default_factory=lambda: (Subnet(),), min_length=1, description="Subnets of the cluster, one for each zone."
+    )
+    route_table: values.RouteTableId | None = Field(
+        None,
+        description="Id of the route table that existing subnets use; the pods' routes are written to it. Left out, "
+        "the console asks for it.",
+    )
+    internet_gateway: values.InternetGatewayId | None = Field(
+        None,
+        description="Id of the internet gateway of an existing VPC, for subnets that are created in it. Left out, the "
+        "console asks for it.",
+    )
+    dhcp_options: values.DhcpOptionsId | None = Field(
+        None,
+        description="Id of an existing DHCP option set to associate with a created VPC; `default` leaves Amazon's.",
+    )
+    plugin: Plugin = Field(
+        "vpc-routes",
+        description="How pods reach each other: `vpc-routes` (one VPC route for each node, as kube-up's kubenet did), "
+        "an overlay (`cilium`, `calico`, `flannel`), addresses of the VPC (`amazon-vpc`), or `none`: you install one.",
+    )
+    pod_cidr: values.Cidr = Field(
+        IPv4Network("10.244.0.0/16"), description="Address range of pods; each node and master takes a /24 of it."
+    )
+    service_cidr: values.Cidr = Field(IPv4Network("10.0.0.0/16"), description="Address range of services.")
+    dns_service_ip: values.Address = Field(
+        IPv4Address("10.0.0.10"),
+        description="Service address of the cluster DNS; the tenth of the service range, where kubeadm puts it.",
+    )
+    dns_domain: values.HostName = Field("cluster.local", description="DNS domain of services.")
+    non_masquerade_cidr: values.Cidr = Field(
+        IPv4Network("10.0.0.0/8"),
+        description="Traffic of pods to this range keeps the pod's address; all other leaves with the node's.",
+    )
+
+
+class ElasticIp(Model):
+    """An Elastic IP address that exists already."""
+
+    allocation_id: values.AllocationId = Field(description="Allocation id of the address.")
+    address: values.Address = Field(description="The address itself; it goes into the API server's certificate.")
+
+
+class Api(Model):
+    """The Kubernetes API endpoint."""
+
+    port: int = Field(443, ge=1, le=65535, description="TCP port of the API server.")
+    allowed_cidrs: List[values.Cidr] = Field(
+        (),
+        description="Address ranges that may reach the API server. Left out, the console asks whoever deploys.",
+    )
+    public: bool = Field(
+        True,
+        description="Whether the API server has a public address beside its private one: an Elastic IP, or of several "
+        "masters an internet-facing load balancer. Without, existing subnets with a NAT gateway are needed.",
+    )
+    elastic_ip: ElasticIp | None = Field(
+        None, description="An existing Elastic IP to use instead of a new one; of a cluster with one master."
+    )
+    additional_names: List[values.HostName] = Field(
+        (), description="Further DNS names or addresses for the API server's certificate."
+    )
+
+
+class Ssh(Model):
+    """Shells on instances."""
+
+    key_name: values.KeyName | None = Field(None, description="Name of an existing EC2 key pair.")
+    public_key: values.PublicKey | None = Field(None, description="OpenSSH public key to import as a key pair.")
+    allowed_cidrs: List[values.Cidr] = Field(
+        (), description="Address ranges that may reach port 22. Left out, SSH is closed."
+    )
+    session_manager: bool = Field(
+        True, description="Whether instances may be entered through AWS Systems Manager Session Manager."
+    )

@@ -1,0 +1,134 @@
+"""What belongs to a cluster beside its instances: etcd's backups, authorities, add-ons, the organisation's rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from cfngen.cluster.sections.base import List, Model
+
+# By name: a section may have a field called `values`.
+from cfngen.cluster.values import BucketName, HostedZoneId, HttpUrl, PolicyArn, ReleaseName, SecretArn, Sha256
+
+
+class Backups(Model):
+    """Snapshots of etcd in an S3 bucket."""
+
+    enabled: bool = Field(True, description="Whether masters take snapshots.")
+    interval: int = Field(15, ge=5, le=1440, description="Minutes between snapshots.")
+    hourly_days: int = Field(7, ge=1, le=3650, description="Days that the frequent snapshots are kept.")
+    daily_days: int = Field(90, ge=1, le=3650, description="Days that one snapshot of each day is kept.")
+    bucket: BucketName | None = Field(
+        None,
+        description="An existing bucket in the cluster's region. Left out, the stack makes one, which outlives it.",
+    )
+
+
+class Etcd(Model):
+    """The cluster's database, on the masters' data volumes."""
+
+    backups: Backups = Field(default_factory=Backups, description="Snapshots in an S3 bucket.")
+
+
+class CertificateAuthority(Model):
+    """Where the cluster's certificate authority comes from."""
+
+    secret: SecretArn | None = Field(
+        None,
+        description="ARN of a secret of yours whose JSON holds `ca.crt` and `ca.key` (PEM); the first master takes "
+        "them instead of making its own. The other authorities and keys are made all the same.",
+    )
+
+
+class Addon(Model):
+    """An add-on: a Helm chart of a version that goes with the Kubernetes version."""
+
+    enabled: bool = Field(True, description="Whether it is installed.")
+    values: dict[str, Any] = Field(default_factory=dict, description="Values of its chart, merged over cfngen's.")
+
+
+class OptionalAddon(Addon):
+    """An add-on that is installed only when asked for."""
+
+    enabled: bool = Field(False, description="Whether it is installed.")
+
+
+class ExternalDns(OptionalAddon):
+    """DNS records for services and ingresses, in Route 53."""
+
+    zones: List[HostedZoneId] = Field(
+        (), description="Ids of the hosted zones it may write to; needed when it is enabled."
+    )
+
+
+class Chart(Model):
+    """A Helm chart of your choice."""
+
+    name: ReleaseName = Field(description="Name of the release.")
+    namespace: ReleaseName = Field("default", description="Namespace; made if it is not there.")
+    url: HttpUrl = Field(description="Address of the chart's archive (.tgz).")
+    sha256: Sha256 = Field(description="SHA-256 digest of the archive; `sha256sum` prints it.")
+    values: dict[str, Any] = Field(default_factory=dict, description="The chart's values.")
+
+
+class Addons(Model):
+    """What is installed into the cluster, as Helm releases, by the masters."""
+
+    aws_ebs_csi_driver: Addon = Field(
+        default_factory=Addon, description="Persistent volumes on EBS, with an encrypted gp3 class as the default."
+    )
+    metrics_server: Addon = Field(default_factory=Addon, description="CPU and memory use, for `kubectl top` and HPA.")
+    cluster_autoscaler: OptionalAddon = Field(
+        default_factory=OptionalAddon, description="Grows and shrinks node groups between their sizes."
+    )
+    node_termination_handler: OptionalAddon = Field(
+        default_factory=OptionalAddon, description="Drains nodes before spot interruptions and maintenance."
+    )
+    aws_load_balancer_controller: OptionalAddon = Field(
+        default_factory=OptionalAddon, description="Application and network load balancers for ingresses and services."
+    )
+    external_dns: ExternalDns = Field(
+        default_factory=ExternalDns, description="Records in Route 53 for services and ingresses."
+    )
+    cert_manager: OptionalAddon = Field(
+        default_factory=OptionalAddon, description="Certificates, e.g. Let's Encrypt's."
+    )
+    kubernetes_dashboard: OptionalAddon = Field(default_factory=OptionalAddon, description="Kubernetes dashboard.")
+    fluent_bit: OptionalAddon = Field(
+        default_factory=OptionalAddon, description="Logs of pods to where its values say; what kube-up's logging meant."
+    )
+    prometheus: OptionalAddon = Field(
+        default_factory=OptionalAddon,
+        description="Prometheus, Alertmanager and Grafana; what kube-up's cluster monitoring meant.",
+    )
+    charts: List[Chart] = Field((), description="Further charts.")
+
+
+class Iam(Model):
+    """Rules of your organisation for IAM roles."""
+
+    permissions_boundary: PolicyArn | None = Field(
+        None, description="ARN of a managed policy that bounds every role that is created."
+    )
+
+
+class Assets(Model):
+    """Where instances fetch Kubernetes' and the other programs' files from."""
+
+    mirror: HttpUrl | None = Field(
+        None,
+        description="URL under which your own server or bucket holds the files, each by host and path of its origin "
+        "(…/dl.k8s.io/release/v1.36.3/bin/…). Digests are checked all the same.",
+    )
+
+
+class Kubernetes(Model):
+    """Kubernetes' own configuration, merged into what cfngen writes, field by field."""
+
+    cluster_configuration: dict[str, Any] = Field(
+        default_factory=dict, description="Fields of kubeadm's ClusterConfiguration (kubeadm.k8s.io/v1beta4)."
+    )
+    kubelet_configuration: dict[str, Any] = Field(
+        default_factory=dict, description="Fields of the KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."
+    )

@@ -12,7 +12,7 @@ import re
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import group_id
 from cfngen.deploy.preview.change_set_reading import Description, Entry
-from cfngen.deploy.preview.meaning import instances, network, secrets
+from cfngen.deploy.preview.meaning import instances, network, program, secrets
 from cfngen.deploy.preview.meaning.instances import sizes
 from cfngen.deploy.preview.meaning.subject import Subject, owner
 from cfngen.deploy.preview.plan import Change, Danger, Meaning, Replacement
@@ -38,7 +38,7 @@ _LASTING = frozenset(
     }
 )
 _ABOUT_TAGS = re.compile(r"(/Properties)?/Tags(?![A-Za-z])")
-_RULES = {**instances.RULES, **network.RULES, **secrets.RULES}
+_RULES = {**instances.RULES, **network.RULES, **program.RULES, **secrets.RULES}
 
 
 class Meanings:

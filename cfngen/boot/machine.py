@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from importlib import import_module, invalidate_caches
 from pathlib import Path
@@ -231,8 +232,12 @@ class Machine:
             self.sleep(pause)
             pause = min(pause * 1.5, 10)
 
-    def metadata(self, path: str) -> str:
+    def metadata(self, path: str, missing: str | None = None) -> str:
         """Return a value of the instance metadata service, version 2.
+
+        Args:
+            path: after `/latest/`.
+            missing: what to return if there is no such value; without it, the value is waited for.
 
         Raises:
             BootError: the service does not answer.
@@ -247,7 +252,14 @@ class Machine:
                 return str(answer.read().decode())
 
         def probe() -> str:
-            return ask(path, "GET", "token", ask("api/token", "PUT", "token-ttl-seconds", "60"))
+            token = ask("api/token", "PUT", "token-ttl-seconds", "60")
+            try:
+                return ask(path, "GET", "token", token)
+            except urllib.error.HTTPError as error:
+                error.close()
+                if error.code == 404 and missing is not None:
+                    return missing
+                raise
 
         return self.wait("instance metadata", probe, "is the metadata service enabled?", passing=OSError)
 

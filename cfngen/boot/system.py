@@ -29,23 +29,38 @@ def settings(machine: Machine, config: dict[str, Any]) -> str:
 def downloads(machine: Machine, config: dict[str, Any]) -> str:
     """Fetch what is not there with the right digest, four files at a time; unpack archives."""
     seconds = remaining(machine, config)
-
-    def provide(asset: dict[str, str]) -> bool:
-        url, sha256, folder = asset["url"], asset["sha256"], asset.get("folder")
-        path = asset.get("file") or f"{HOME}/downloads/{url.rpartition('/')[2]}"
-        missing = machine.sha256(path) != sha256
-        if missing:
-            hint = f"can the instance reach {url}?"
-            machine.wait("download", lambda: machine.download(url, path, sha256), hint, seconds, (BootError, OSError))
-        if folder and machine.read(path + ".unpacked") != sha256:
-            machine.run("mkdir", "-p", folder)
-            machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner")
-            machine.write(path + ".unpacked", sha256)
-        return missing
-
     with ThreadPoolExecutor(4) as pool:
-        fetched = list(pool.map(provide, config["assets"]))
+        fetched = list(pool.map(lambda asset: provide(machine, asset, seconds), config["assets"]))
     return f"fetched {sum(fetched)} of {len(fetched)} files"
+
+
+def provide(machine: Machine, asset: dict[str, Any], seconds: float) -> bool:
+    """See that a file is there with the right digest, and unpacked if it is to be.
+
+    Args:
+        machine: the instance.
+        asset: its `url` and `sha256`; the `file` it becomes, or the `folder` it is unpacked in, perhaps only `members`
+            of it (shell patterns), which leave the archive's uppermost folder behind.
+        seconds: how long to try.
+
+    Returns:
+        Whether it had to be fetched.
+
+    Raises:
+        BootError: it cannot be had, or has another digest.
+    """
+    url, sha256, folder = asset["url"], asset["sha256"], asset.get("folder")
+    path = asset.get("file") or f"{HOME}/downloads/{url.rpartition('/')[2]}"
+    missing = bool(machine.sha256(path) != sha256)
+    if missing:
+        hint = f"can the instance reach {url}?"
+        machine.wait("download", lambda: machine.download(url, path, sha256), hint, seconds, (BootError, OSError))
+    if folder and machine.read(path + ".unpacked") != sha256:
+        machine.run("mkdir", "-p", folder)
+        chosen = ["--strip-components=1", "--wildcards", *asset["members"]] if "members" in asset else []
+        machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner", *chosen)
+        machine.write(path + ".unpacked", sha256)
+    return missing
 
 
 def services(machine: Machine, config: dict[str, Any]) -> str:

@@ -21,7 +21,8 @@ ATTRIBUTES = frozenset({"hint", "command", "next_command"})
 _OTHER_NAMES = {"--cluster": "-f"}
 _VALUE = r"""(?:'[^']*'|[^\s`'"-](?:[^\s`'";&|(),]*[^\s`'";&|(),.:])?)"""
 _COMMAND = re.compile(
-    r"\bcfngen (?:plan|deploy|watch|events|status|validate(?: cluster)?|kubeconfig|rollback|delete)\b"
+    r"\bcfngen (?:plan|deploy|watch|events|status|validate(?: cluster)?|kubeconfig|etcd (?:list|backup|restore)|"
+    r"rollback|delete)\b"
     rf"(?P<given>(?: --?[a-z][a-z-]*(?:[ =]{_VALUE})?)*)"
 )
 _OPTION = re.compile(r" (--?[a-z][a-z-]*)")

@@ -29,6 +29,7 @@ COMMANDS = (
     "status",
     "validate",
     "kubeconfig",
+    "etcd",
     "rollback",
     "delete",
     "sandbox",

@@ -39,6 +39,14 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
     "cfngen status": (*_WORK, "inspection.cluster_status.ClusterStatus"),
     "cfngen validate cluster": ("inspection.validation.ValidationChange", "inspection.validation.Validation"),
     "cfngen kubeconfig": ("access.kubeconfig.KubeconfigChange",),
+    "cfngen etcd list": ("etcd.snapshots.Snapshots",),
+    "cfngen etcd backup": (*_WORK, "etcd.backup.BackupTaken"),
+    "cfngen etcd restore": (
+        *_WORK,
+        "etcd.restore.RestorePlan",
+        "etcd.watch.RestoreProgress",
+        "etcd.restore.Restored",
+    ),
     "cfngen rollback": (*_WORK, *_WATCH),
     "cfngen delete": (
         *_WORK,

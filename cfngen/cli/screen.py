@@ -75,7 +75,10 @@ class Screen:
             self._show(message)
 
     def _show(self, message: Message) -> None:
-        from cfngen.cli.render import deletion, diagnosis, plan, validation
+        from cfngen.cli.render import deletion, diagnosis, etcd, plan, validation
+        from cfngen.deploy.etcd.backup import BackupTaken
+        from cfngen.deploy.etcd.restore import Restored, RestorePlan
+        from cfngen.deploy.etcd.watch import RestoreProgress
         from cfngen.deploy.inspection.validation import Validation, ValidationChange
         from cfngen.deploy.messages import Finished
         from cfngen.deploy.preview.plan import Plan
@@ -104,11 +107,19 @@ class Screen:
             lines = deletion.removed(message)
         elif isinstance(message, DeletionFailed):
             lines = deletion.failed(message)
+        elif isinstance(message, BackupTaken):
+            lines = etcd.taken(message)
+        elif isinstance(message, RestorePlan):
+            lines = etcd.plan(message)
+        elif isinstance(message, RestoreProgress):
+            lines = etcd.progress(message)
+        elif isinstance(message, Restored):
+            lines = etcd.restored(message)
         else:
             self._target.report(message)
             return
         # What only passes goes to standard error.
-        passing = isinstance(message, (ValidationChange, Removed, DeletionFailed))
+        passing = isinstance(message, (ValidationChange, Removed, DeletionFailed, RestoreProgress))
         suggested = (self._target.again(line) if line.startswith("Next:") else line for line in lines)
         click.echo("\n".join(suggested), err=passing)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.cluster.paths import EVERY, FREE_FORM, Path, dotted, leaves, lookup, parsed, within
+from cfngen.cluster.paths import EVERY, Path, dotted, free_form, leaves, lookup, parsed, within
 from cfngen.cluster.problems import Problem, Source
 from cfngen.cluster.yaml_file import YamlFile, value
 from cfngen.words import counted
@@ -181,7 +181,7 @@ def _split(text: str) -> tuple[str, str, str]:
 def without_nulls(data: Any, path: Path = ()) -> Any:
     """Return `data` without keys that have no value, such as a section of which every line is a comment."""
     if isinstance(data, Mapping):
-        if path in FREE_FORM:
+        if free_form(path):
             return dict(data)
         return {key: without_nulls(value, (*path, key)) for key, value in data.items() if value is not None}
     if isinstance(data, list):

@@ -81,6 +81,19 @@ def auto_scaling_group(prefix: str) -> str:
     return f"{prefix}AutoScalingGroup"
 
 
+def wait_condition(prefix: str) -> str:
+    """Return the logical id of what a slot's first instance signals when a stack of several masters is created."""
+    return f"{prefix}WaitCondition"
+
+
+def load_balancer(cluster: Cluster) -> str:
+    """Return the name of the load balancer before several masters.
+
+    Another one for another scheme: a load balancer with a name of its own cannot be replaced under that name.
+    """
+    return f"{cluster.name}-api" if cluster.api.public else f"{cluster.name}-int"
+
+
 def api_host(cluster: Cluster) -> str:
     """Return the name under which instances reach the Kubernetes API; each has it in its /etc/hosts.
 

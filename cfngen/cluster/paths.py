@@ -12,8 +12,18 @@ Path: TypeAlias = tuple[str | int, ...]
 EVERY = "*"
 """Stands for every item of a list in a path that is yet to be expanded."""
 
-FREE_FORM: tuple[Path, ...] = (("kubernetes", "clusterConfiguration"), ("kubernetes", "kubeletConfiguration"))
-"""Sections whose content is Kubernetes' own, so that cfngen knows no type of their values."""
+_OF_INSTANCES: tuple[Path, ...] = (("kubeletConfiguration",), ("containerd", "configuration"), ("cloudConfig",))
+FREE_FORM: tuple[Path, ...] = (
+    ("kubernetes", "clusterConfiguration"),
+    ("kubernetes", "kubeletConfiguration"),
+    *(("controlPlane", *path) for path in _OF_INSTANCES),
+    *(("nodeGroups", EVERY, *path) for path in _OF_INSTANCES),
+    ("controlPlane", "auditLog", "policy"),
+    ("network", "pluginValues"),
+    ("addons", EVERY, "values"),
+    ("addons", "charts", EVERY, "values"),
+)
+"""Sections whose content is somebody else's, mostly Kubernetes' own, so that cfngen knows no type of their values."""
 
 _PART = re.compile(r'\.?(?:"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]"=]+))|\[(?P<index>[0-9]+)\]')
 
@@ -52,8 +62,11 @@ def within(path: Path, ancestor: Path) -> bool:
 
 
 def free_form(path: Path) -> bool:
-    """Say whether a path lies in a section whose content is Kubernetes' own."""
-    return any(within(path, section) for section in FREE_FORM)
+    """Say whether a path lies in a section whose content is not cfngen's."""
+    return any(
+        len(path) >= len(section) and all(wanted in (EVERY, part) for part, wanted in zip(path, section, strict=False))
+        for section in FREE_FORM
+    )
 
 
 def lookup(data: Any, path: Path) -> Any:

@@ -18,7 +18,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy import ownership, protection
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
-from cfngen.deploy.limits import quotas
+from cfngen.deploy.limits import quotas, route_tables
 from cfngen.deploy.messages import Finished, Notice, Question, Step
 from cfngen.deploy.preview import change_sets
 from cfngen.deploy.preview.foreseen import foreseen
@@ -177,6 +177,7 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
             previous=existing,
             previous_root=before or None,
         )
+        route_tables.check(account, wanted.cluster, {**_defaults(root.document.body), **chosen.values})
         published = publish(
             account,
             wanted.documents,
@@ -209,6 +210,12 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
         )
         leaving.callback(change_sets.discard, account, found, waiting.report)
     return found, existing
+
+
+def _defaults(root: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values that a template's parameters have when nobody gives them."""
+    parameters = root.get("Parameters", {}).items()
+    return {name: str(each["Default"]) for name, each in parameters if "Default" in each}
 
 
 def _expected(wanted: Wanted, found: Plan) -> Expectation:

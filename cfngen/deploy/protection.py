@@ -26,6 +26,7 @@ KEPT = (
     "AWS::EC2::EIP",
     "AWS::EC2::NetworkInterface",
     "AWS::EC2::Volume",
+    "AWS::ElasticLoadBalancingV2::LoadBalancer",
     "AWS::KMS::Key",
     "AWS::SecretsManager::Secret",
 )

@@ -18,6 +18,10 @@ from cfngen.errors import CfngenError
 CONTAINERD = "v2.3.4"
 RUNC = "v1.4.3"
 ECR_CREDENTIAL_PROVIDER = "v1.31.7"
+# Helm 3 gets no more fixes since November 2026.
+HELM = "v4.2.4"
+# etcdctl and etcdutl; kubeadm pairs every minor here with an etcd 3.6, whose snapshots they read and write.
+ETCD = "v3.6.14"
 # The CNI plugins that kops pairs with each minor.
 CNI_PLUGINS = {"1.34": "v1.7.1", "1.35": "v1.8.0", "1.36": "v1.9.1"}
 # Route reconciliation is broken in v1.34.0-3, v1.35.0-2 and v1.36.0 (kubernetes/cloud-provider-aws#1351); v1.36.1 is
@@ -133,3 +137,18 @@ def release(version: str, architecture: str) -> Release:
                 if architecture in path and part in path:
                     assets.append(Asset(name, entry["base"] + path, sha256))
     return Release(exact, tuple(assets))
+
+
+@cache
+def master_tools(architecture: str) -> tuple[Asset, ...]:
+    """Return what masters have besides: `helm` for add-ons, `etcd` (an archive with etcdctl and etcdutl) for backups.
+
+    Args:
+        architecture: `amd64` or `arm64`.
+    """
+    return tuple(
+        Asset(component, _components()[component]["base"] + path, sha256)
+        for component, version in (("helm", HELM), ("etcd", ETCD))
+        for path, sha256 in _components()[component]["versions"][version].items()
+        if architecture in path
+    )

@@ -25,7 +25,10 @@ Step = Callable[[], Generator[float, None, str]]
 
 FIRMWARE = 9.0  # seconds from launch to the kernel
 CLOUD_INIT = 11.0  # seconds from the kernel to the boot program
+PATIENCE = 300.0  # seconds in which a wait condition must have come into being after its group
 RESTORE = "put the secret's previous value (AWSPREVIOUS) as a new version"
+OTHERS = "did the boot of another master fail? Its console says why"
+FIRST = "MasterAAutoScalingGroup"  # its master alone may make a new cluster
 DEVICE = "/dev/sdf"  # as which the boot program attaches the data volume
 POLL = 10.0  # seconds, the longest pause of the boot program
 SAY = 60.0  # seconds between two lines that say what is waited for
@@ -103,7 +106,7 @@ class Surroundings(Protocol):
         """What is to go wrong on an instance."""
 
     def answering(self, cluster: KubernetesCluster) -> bool:
-        """Whether a master of the cluster runs."""
+        """Whether more than half of the cluster's masters run."""
 
 
 class Program:
@@ -117,6 +120,7 @@ class Program:
         self._clock = around.cloud.clock
         self._bundle: dict[str, str] = {}
         self._way = ""
+        self._restoring: Mapping[str, Any] = {}
         self._begin = 0.0
 
     @property
@@ -133,6 +137,7 @@ class Program:
             "control plane": self._control_plane,
             "add-ons": self._addons,
             "join information": self._join_information,
+            "backups": self._backups,
             "join": self._join,
             "ready": self._ready,
         }
@@ -159,12 +164,12 @@ class Program:
             except BootFailure as failure:
                 passed = self._clock.now - start
                 self._say(f"{title} FAILED after {passed:.1f} s: {failure}. What to do: {failure.hint}")
-                self._say(self._signal("FAILURE"))
+                self._say((yield from self._signal("FAILURE")))
                 return
             except ClientError as error:
                 passed = self._clock.now - start
                 self._say(f"{title} FAILED after {passed:.1f} s: {error}. What to do: is the resource there?")
-                self._say(self._signal("FAILURE"))
+                self._say((yield from self._signal("FAILURE")))
                 return
             self._say(f"{title}: {outcome} ({self._clock.now - start:.1f} s)")
         self._say(f"done in {self._clock.now - self._begin:.1f} s")
@@ -178,14 +183,25 @@ class Program:
         moment = self._clock.now - self.instance.launched - FIRMWARE
         self.around.say(self.instance, f"[{moment:12.6f}] python3[612]: cfngen: {text}")
 
-    def _signal(self, status: str) -> str:
+    def _signal(self, status: str) -> Generator[float, None, str]:
+        """Signal the group and, of a master among several, its wait condition, which may be made a little later."""
+        names = [self.references[key] for key in ("resource", "condition") if key in self.references]
+        refusals = []
+        for name in names:
+            end = self._clock.now + (PATIENCE if name != names[0] else 0.0)
+            refusal = self._refused(name, status)
+            while "Resource" in refusal and "does not exist" in refusal and self._clock.now < end:
+                yield 5.0
+                refusal = self._refused(name, status)
+            refusals.append(refusal)
+        return f"told CloudFormation {status}" if "" in refusals else "; ".join(refusals)
+
+    def _refused(self, resource: str, status: str) -> str:
         try:
-            self.around.cloud.signal_resource(
-                self.references["stack"], self.references["resource"], self.instance.id, status
-            )
+            self.around.cloud.signal_resource(self.references["stack"], resource, self.instance.id, status)
         except ApiError as error:
             return str(error)
-        return f"told CloudFormation {status}"
+        return ""
 
     def _identity(self) -> Generator[float, None, str]:
         yield 0.1
@@ -229,6 +245,11 @@ class Program:
         formatted = "" if volume in self.around.disks else ", formatted"
         return f"{volume} is /dev/nvme1n1{formatted}, mounted at /mnt/master"
 
+    @property
+    def _several(self) -> bool:
+        """Whether the instance is one of several masters: only those are told of a wait condition."""
+        return "condition" in self.references
+
     def _authorities(self) -> Generator[float, None, str]:
         yield 2.8
         secret, volume = self.references["caSecretArn"], self.references["volumeId"]
@@ -236,8 +257,20 @@ class Program:
         if volume in self.around.disks:
             if not self._bundle:
                 raise BootFailure(f"{volume} holds a cluster, but secret {secret} is empty", RESTORE)
+            bucket = self.references.get("bucket", "")
+            self._restoring = self.around.disks[volume].backups.pending(bucket, volume)
+            if self._restoring:
+                self._way = "restore"
+                return f"restore: {self._restoring['snapshot']}"
             self._way = "resume"
             return "resume: restored certificate authorities"
+        first = self.references["resource"] == FIRST
+        if self._several and (not first or certificates.INITIALISED in self._bundle):
+            what = "the first master" if not first else "the other masters"
+            yield from self._wait(what, lambda: "" if self._joinable() else "no API answers yet")
+            self._bundle = self._secret(secret)
+            self._way = "join"
+            return "join: restored certificate authorities"
         if since := self._bundle.get(certificates.INITIALISED):
             raise BootFailure(
                 f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
@@ -251,24 +284,43 @@ class Program:
         self._store(secret, self._bundle)
         return "init: made certificate authorities"
 
+    def _joinable(self) -> bool:
+        """Whether there is a cluster that answers, for another master to join."""
+        cluster = self.around.clusters.get(self.references["joinSecretArn"])
+        known = certificates.INITIALISED in self._secret(self.references["caSecretArn"])
+        return known and cluster is not None and self.around.answering(cluster)
+
     def _control_plane(self) -> Generator[float, None, str]:
-        yield 61.5 if self._way == "init" else 33.0
+        yield {"init": 61.5, "join": 48.0, "restore": 41.0, "resume": 33.0}[self._way]
         disks, volume = self.around.disks, self.references["volumeId"]
         if self._way == "init":
             disks[volume] = KubernetesCluster(
                 self.configuration, self.references, self._bundle, lambda: self._clock.time, self._clock.later
             )
+        elif self._way == "join":
+            disks[volume] = self.around.clusters[self.references["joinSecretArn"]]
         cluster = disks[volume]
+        if self._way == "restore":
+            cluster.backups.restore(self.references["bucket"], volume, self._restoring)
         cluster.start(self.instance.id, self.configuration, self.references, self._bundle)
         self.around.clusters[self.references["joinSecretArn"]] = cluster
         start_control_plane(cluster.state, self.instance.id)
         self._register(cluster)
         yield 6.0
+        if self._several and not self.around.answering(cluster):
+            yield from self._wait(
+                "a majority of etcd's members", lambda: "" if self.around.answering(cluster) else "too few are up"
+            )
         secret = self.references["caSecretArn"]
         bundle = self._secret(secret)
         if certificates.INITIALISED not in bundle:
             self._store(secret, {**bundle, certificates.INITIALISED: cluster.state.time()})
-        return {"init": "initialised a new cluster", "resume": "resumed the cluster of the volume"}[self._way]
+        return {
+            "init": "initialised a new cluster",
+            "join": f"joined the cluster as one of {len(cluster.members)} masters",
+            "restore": f"restored {self._restoring.get('snapshot', '')}",
+            "resume": "resumed the cluster of the volume",
+        }[self._way]
 
     def _addons(self) -> Generator[float, None, str]:
         yield 9.2
@@ -281,28 +333,41 @@ class Program:
         yield 0.9
         return self.around.disks[self.references["volumeId"]].publish()
 
+    def _backups(self) -> Generator[float, None, str]:
+        yield 0.4
+        interval, bucket = self.configuration["backups"]["interval"], self.references["bucket"]
+        return f"a snapshot of etcd every {interval} minutes into s3://{bucket}"
+
     def _join(self) -> Generator[float, None, str]:
         secret = self.references["joinSecretArn"]
+        hint = "did a master's boot fail? Its console says why; on it: systemctl status cfngen-boot cfngen-join"
+
+        def missing() -> str:
+            cluster = self.around.clusters.get(secret)
+            there = cluster and self.around.answering(cluster) and cluster.expires
+            return "" if there else "no master has published the join information yet"
+
+        yield from self._wait("joining", missing, hint)
+        cluster = self.around.clusters[secret]
+        if cluster.expires <= cluster.state.time(60):
+            cluster.publish()
+        found = self._secret(secret)
+        yield 5.7
+        self._register(cluster)
+        return f"joined {found['endpoint']}"
+
+    def _wait(self, what: str, missing: Callable[[], str], hint: str = OTHERS) -> Generator[float, None, None]:
+        """Wait until nothing is missing any more, and say each minute what is."""
         start = said = self._clock.now
         # The program gives up early enough for its failure to reach CloudFormation before the stack's time is up.
         deadline = max(start + 60.0, self._begin + self.configuration["timeout"] * 60 - 120.0)
-        while True:
-            cluster = self.around.clusters.get(secret)
-            missing = "no master has published the join information yet"
-            if cluster and self.around.answering(cluster) and cluster.expires:
-                if cluster.expires <= cluster.state.time(60):
-                    cluster.publish()
-                found = self._secret(secret)
-                yield 5.7
-                self._register(cluster)
-                return f"joined {found['endpoint']}"
-            hint = "did a master's boot fail? Its console says why; on it: systemctl status cfngen-boot cfngen-join"
+        while reason := missing():
             now = self._clock.now
             if now >= deadline:
-                raise BootFailure(f"waited {now - start:.0f} s for joining: {missing}", hint)
+                raise BootFailure(f"waited {now - start:.0f} s for {what}: {reason}", hint)
             if now - said >= SAY:
                 said = now
-                self._say(f"waiting for joining ({now - start:.0f} s): {missing}")
+                self._say(f"waiting for {what} ({now - start:.0f} s): {reason}")
             yield POLL
 
     def _ready(self) -> Generator[float, None, str]:
@@ -314,19 +379,20 @@ class Program:
 
     def _succeed(self) -> Generator[float, None, str]:
         yield 0.3
-        return self._signal("SUCCESS")
+        return (yield from self._signal("SUCCESS"))
 
     def _register(self, cluster: KubernetesCluster) -> None:
         told, instance = self.instance.told, self.instance
         address = self.references.get("privateAddress", instance.address)
-        public = self.references.get("publicAddress", instance.public_address)
+        # Of one master the address that the API is known by; several have addresses of their own beside that.
+        public = "" if self._several else self.references.get("publicAddress", "")
         node = NodeFacts(
             name=instance.id,
             zone=instance.zone,
             instance_type=instance.type,
             architecture=told.architecture,
             address=address,
-            public_address=public,
+            public_address=public or instance.public_address,
             pod_cidr=cluster.next_pod_range(),
             master=told.master,
             os_image=instance.image,

@@ -1,4 +1,4 @@
-"""A sandboxed Kubernetes cluster: what is on a master's data volume, and the API that answers while a master runs."""
+"""A sandboxed Kubernetes cluster: what is on masters' data volumes, and the API that answers while enough run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from cfngen.sandbox import certificates
+from cfngen.sandbox.backups import Backups
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.controllers import Controllers
 from cfngen.sandbox.kubernetes_api import Hooks, KubernetesApi
@@ -22,7 +23,7 @@ TOKEN_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 class KubernetesCluster:
-    """One cluster, from its first boot on; it outlives its masters as a data volume does.
+    """One cluster, from its first boot on; it outlives its masters as their data volumes do.
 
     Attributes:
         name: of the cluster.
@@ -30,7 +31,8 @@ class KubernetesCluster:
         bundle: its certificate authorities.
         state: its objects.
         controllers: what its controllers do in the account.
-        master: id of the instance whose API server answers; empty while there is none.
+        backups: its snapshots.
+        members: the masters: the instance that has each data volume, by the volume's id.
     """
 
     def __init__(
@@ -47,16 +49,20 @@ class KubernetesCluster:
         self.references = dict(references)
         self.bundle = dict(bundle)
         self.endpoint = str(configuration["endpoint"])
-        self.master = ""
+        self.members: dict[str, str] = {}
         self.expires = ""
-        self._names = [str(each) for each in settings["apiServer"]["certSANs"]]
+        self._addresses = _addresses(configuration)
+        self._names = _names(configuration)
         self._domain = settings["networking"]["dnsDomain"]
         self._services = ipaddress.ip_network(settings["networking"]["serviceSubnet"])
-        self._pods = ipaddress.ip_network(settings["networking"]["podSubnet"]).subnets(new_prefix=24)
+        pods = settings["networking"].get("podSubnet")
+        self._pods = ipaddress.ip_network(pods).subnets(new_prefix=24) if pods else iter(())
         self._api: KubernetesApi | None = None
         self.state = KubernetesState(now, _version(configuration))
-        table = references["routeTableId"]
+        table = references.get("routeTableId", "")
         self.controllers = Controllers(self.region, self.name, table, self.state, later)
+        self.backups = Backups(self.region, self.name, self.state)
+        self._interval = 0
         found_cluster(self.state, str(self._services[1]), str(self._services[10]))
 
     @property
@@ -69,7 +75,7 @@ class KubernetesCluster:
     def start(
         self, master: str, configuration: Mapping[str, Any], references: Mapping[str, str], bundle: Mapping[str, str]
     ) -> None:
-        """Let an instance's control plane answer from now on.
+        """Let an instance's control plane answer from now on, in the place of an earlier one with the same volume.
 
         Args:
             master: id of the instance.
@@ -77,9 +83,14 @@ class KubernetesCluster:
             references: what it was told by CloudFormation.
             bundle: the certificate authorities that it found; others than before make a new serving certificate.
         """
-        self.master, self.references = master, dict(references)
+        known = self.references.get("publicAddress")
+        self.members[references["volumeId"]] = master
+        self.references = dict(references)
         self.state.version = _version(configuration)
-        if bundle["ca.crt"] != self.bundle["ca.crt"]:
+        self._interval = configuration.get("backups", {}).get("interval", 0)
+        self._addresses = _addresses(configuration)
+        self._names = list(dict.fromkeys([*self._names, *_names(configuration)]))
+        if bundle["ca.crt"] != self.bundle["ca.crt"] or references.get("publicAddress") != known:
             self.close()
         self.bundle = dict(bundle)
 
@@ -100,17 +111,20 @@ class KubernetesCluster:
         """Return what the serving certificate is valid for: the names kubeadm takes, and loopback."""
         kubernetes = ("kubernetes", "kubernetes.default", "kubernetes.default.svc")
         own = {*kubernetes, f"kubernetes.default.svc.{self._domain}", str(self._services[1]), "127.0.0.1", "localhost"}
+        own |= {self.references["privateAddress"], self.endpoint.rpartition(":")[0]}
         return own | {each for each in self._names if "${" not in each}
 
     def next_pod_range(self) -> str:
         """Return the range of the next node's pods."""
-        return str(next(self._pods))
+        return str(next(self._pods, ""))
 
     def publish(self) -> str:
         """Put what nodes need to join into the join secret, as the boot program does; return what it says of it."""
         self.expires = self.state.time(LIFETIME)
         information = {
             "endpoint": self.endpoint,
+            "addresses": self._addresses,
+            "kubernetesVersion": f"v{self.state.version}",
             "caHash": certificates.public_key_hash(self.bundle["ca.crt"]),
             "token": f"{_letters(6)}.{_letters(16)}",
             "expires": self.expires,
@@ -119,6 +133,11 @@ class KubernetesCluster:
             SecretId=self.references["joinSecretArn"], SecretString=json.dumps(information)
         )
         return f"nodes may join {self.endpoint} with a token until {self.expires}"
+
+    def back_up(self) -> None:
+        """Take a snapshot if one is due or asked for; from a cluster that has published its join information."""
+        if self._interval and self.expires:
+            self.backups.look(self.references["bucket"], self._interval, next(iter(self.members.values())))
 
     def close(self) -> None:
         """Stop listening."""
@@ -130,6 +149,14 @@ class KubernetesCluster:
 def _settings(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
     found: Mapping[str, Any] = next(each for each in configuration["kubeadm"] if each["kind"] == "ClusterConfiguration")
     return found
+
+
+def _addresses(configuration: Mapping[str, Any]) -> list[str]:
+    return [str(address) for _, address in sorted(configuration["masters"].items())]
+
+
+def _names(configuration: Mapping[str, Any]) -> list[str]:
+    return [str(each) for each in _settings(configuration)["apiServer"]["certSANs"]]
 
 
 def _version(configuration: Mapping[str, Any]) -> str:

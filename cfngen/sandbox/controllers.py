@@ -29,7 +29,8 @@ class Controllers:
     Args:
         region: of the cluster.
         cluster: its name, which the tags carry.
-        route_table: the table its pods' routes are in, by which its VPC and subnets are found.
+        route_table: the table its pods' routes are in, by which its VPC and subnets are found; empty if its pods have
+            no routes.
         state: its objects.
         later: lets simulated time pass before something happens.
     """
@@ -140,7 +141,8 @@ class Controllers:
 
     def route(self, node: str, pods: str) -> None:
         """Lead the packets for a node's pods to its instance, by a route of the cluster's table."""
-        self._ec2.create_route(RouteTableId=self.route_table, DestinationCidrBlock=pods, InstanceId=node)
+        if self.route_table:
+            self._ec2.create_route(RouteTableId=self.route_table, DestinationCidrBlock=pods, InstanceId=node)
 
     def forget(self, node: str) -> None:
         """Remove a node whose instance is gone, with what ran on it and the route to its pods."""
@@ -148,7 +150,7 @@ class Controllers:
         forget(self.state, node)
         # The table goes with its stack, and the route with the table.
         with contextlib.suppress(ClientError):
-            if found:
+            if found and self.route_table:
                 pods = found["spec"]["podCIDR"]
                 self._ec2.delete_route(RouteTableId=self.route_table, DestinationCidrBlock=pods)
 
@@ -261,6 +263,11 @@ class Controllers:
         return None
 
     def _network(self) -> tuple[str, list[str]]:
+        if not self.route_table:
+            nodes = [each["metadata"]["name"] for each in self.state.list("nodes")]
+            found = self._ec2.describe_instances(InstanceIds=nodes)["Reservations"]
+            instances = [each for reservation in found for each in reservation["Instances"]]
+            return str(instances[0]["VpcId"]), sorted({each["SubnetId"] for each in instances})
         [table] = self._ec2.describe_route_tables(RouteTableIds=[self.route_table])["RouteTables"]
         return str(table["VpcId"]), [each["SubnetId"] for each in table["Associations"] if "SubnetId" in each]
 

@@ -75,8 +75,7 @@ def register(state: KubernetesState, node: NodeFacts) -> None:
         {
             "metadata": {"name": node.name, "labels": labels, "annotations": {}},
             "spec": {
-                "podCIDR": node.pod_cidr,
-                "podCIDRs": [node.pod_cidr],
+                **({"podCIDR": node.pod_cidr, "podCIDRs": [node.pod_cidr]} if node.pod_cidr else {}),
                 "providerID": f"aws:///{node.zone}/{node.name}",
                 "taints": [{"key": CONTROL_PLANE, "effect": "NoSchedule"}] if node.master else [],
             },

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import datetime
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -100,6 +101,17 @@ class KubernetesState:
         """Return the objects of a kind, of one namespace or of all, sorted as the API server does."""
         found = self._objects[kind].items()
         return [item for key, item in sorted(found, key=lambda each: each[0]) if not namespace or key[0] == namespace]
+
+    def dump(self) -> str:
+        """Return all objects as text, as a snapshot holds them."""
+        return json.dumps({kind: list(items.values()) for kind, items in self._objects.items()})
+
+    def load(self, text: str) -> None:
+        """Put the objects of `dump` in the place of all there are; versions go on from far above those there were."""
+        for kind, items in json.loads(text).items():
+            named = {(each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in items}
+            self._objects[kind] = named
+        self._changes += 10**9
 
     def time(self, later: float = 0) -> str:
         """Return the time, or that in some seconds, as objects write it."""

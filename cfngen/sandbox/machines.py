@@ -118,8 +118,9 @@ class Machines:
         self.console(instance.id, "\r\n".join([*instance.console, ""]))
 
     def answering(self, cluster: KubernetesCluster) -> bool:
-        """Return whether a master of the cluster runs."""
-        return bool(cluster.master) and cluster.master not in self._gone
+        """Return whether more than half of the cluster's masters run: etcd answers as long as that."""
+        running = [each for each in cluster.members.values() if each not in self._gone]
+        return 2 * len(running) > len(cluster.members)
 
     def look(self) -> None:
         """See which instances have gone or come without CloudFormation's doing, and let the clusters notice."""
@@ -139,6 +140,7 @@ class Machines:
         for cluster in self.clusters.values():
             if self.answering(cluster):
                 self._notice(cluster)
+                cluster.back_up()
 
     def _notice(self, cluster: KubernetesCluster) -> None:
         now = self.cloud.clock.now

@@ -47,9 +47,14 @@ DURATIONS = {
     "AWS::EC2::VPCDHCPOptionsAssociation": 3.0,
     "AWS::EC2::VPCGatewayAttachment": 3.0,
     "AWS::EC2::Volume": 8.0,
+    "AWS::ElasticLoadBalancingV2::Listener": 2.0,
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": 135.0,
+    "AWS::ElasticLoadBalancingV2::TargetGroup": 6.0,
     "AWS::IAM::InstanceProfile": 30.0,
     "AWS::IAM::Role": 16.0,
     "AWS::KMS::Key": 18.0,
+    "AWS::S3::Bucket": 22.0,
+    "AWS::S3::BucketPolicy": 2.0,
     "AWS::SecretsManager::Secret": 2.0,
 }
 
@@ -143,7 +148,7 @@ class World:
 
     @property
     def clusters(self) -> list[KubernetesCluster]:
-        """Clusters whose master runs."""
+        """Clusters of which enough masters run."""
         with self.lock:
             self.machines.look()
             return [each for each in self.machines.clusters.values() if self.machines.answering(each)]
@@ -152,7 +157,7 @@ class World:
         """Return the cluster of a name.
 
         Raises:
-            KeyError: none whose master runs
+            KeyError: none of which enough masters run
         """
         for each in self.clusters:
             if each.name == name:

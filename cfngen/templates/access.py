@@ -13,7 +13,7 @@ class Command(NamedTuple):
 
     Attributes:
         output: name of the output that shows it.
-        text: the command; `${Host}` stands for the API server's address.
+        text: the command; `${Host}` stands for the API's address, `${Master}` for that of the first master.
         description: what it does.
     """
 
@@ -35,7 +35,7 @@ def commands(cluster: Cluster) -> list[Command]:
     server = f"sed 's#server: .*#server: {endpoint(cluster)}#' > kubeconfig"
     read = "sudo cat /etc/kubernetes/admin.conf"
     if (cluster.ssh.key_name or cluster.ssh.public_key) and cluster.ssh.allowed_cidrs:
-        shell = f"ssh {login(cluster.control_plane.image)}@${{Host}}"
+        shell = f"ssh {login(cluster.control_plane.image)}@${{Master}}"
         kubeconfig = f"{shell} {read} | {server}"
     elif cluster.ssh.session_manager and has_agent(cluster.control_plane.image):
         shell = (

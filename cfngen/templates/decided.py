@@ -10,9 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import exact_version
 
 VERSION = "kubernetesVersion"
+COUNT = "controlPlane.count"
+# Of each slot its zone, in order: `us-west-2a us-west-2b us-west-2c`.
+ZONES = "controlPlane.zones"
+PLUGIN = "network.plugin"
 
 
 def decided(cluster: Cluster) -> dict[str, str]:
@@ -20,8 +25,12 @@ def decided(cluster: Cluster) -> dict[str, str]:
     network = cluster.network
     return {
         VERSION: exact_version(cluster.kubernetes_version),
+        COUNT: str(cluster.control_plane.count),
+        ZONES: " ".join(slot.subnet.zone for slot in cluster.slots),
         "api.port": str(cluster.api.port),
-        "network.podCidr": str(network.pod_cidr),
+        PLUGIN: network.plugin,
+        # Where pods have addresses of the subnets there is no range to note.
+        **({"network.podCidr": str(network.pod_cidr)} if network_plugin(cluster).pod_range else {}),
         "network.serviceCidr": str(network.service_cidr),
         "network.dnsServiceIp": str(network.dns_service_ip),
         "network.dnsDomain": network.dns_domain,
@@ -31,4 +40,5 @@ def decided(cluster: Cluster) -> dict[str, str]:
 def noted(template: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the notes of a template; empty for one that has none."""
     notes: Mapping[str, str] = template.get("Metadata", {}).get("cfngen", {}).get("decided", {})
-    return notes
+    # Notes without a plug-in are of a version that had one only.
+    return {PLUGIN: "vpc-routes", **notes} if notes else notes

@@ -14,8 +14,10 @@ from troposphere import GetAtt, Ref, Sub, iam
 
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import group_id
-from cfngen.templates import statements
-from cfngen.templates.network import route_table_id
+from cfngen.cluster.network_plugins import network_plugin
+from cfngen.templates import addon_statements, statements
+from cfngen.templates.backups import bucket_name
+from cfngen.templates.network import route_table_id, vpc_id
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
@@ -33,7 +35,8 @@ def build(cluster: Cluster) -> Stack:
         f"IAM roles and instance profiles of the Kubernetes cluster {cluster.name}",
     )
     master = [
-        *statements.cloud_controller(cluster, route_table_id(stack, cluster)),
+        *statements.cloud_controller(cluster),
+        *_pods(stack, cluster, master=True),
         *statements.data_volume(cluster),
         *statements.volume_key(cluster.control_plane.volume.kms_key),
         statements.write_secrets(
@@ -44,6 +47,8 @@ def build(cluster: Cluster) -> Stack:
             ],
         ),
         statements.secrets_key(_secrets_key(stack), write=True),
+        *statements.own_authority(cluster.certificate_authority.secret),
+        *_backups(stack, cluster),
         *_everywhere(stack, cluster),
     ]
     for role, profile in (
@@ -51,6 +56,7 @@ def build(cluster: Cluster) -> Stack:
         ("Node", _role(stack, cluster, "Node", "nodes", _node(stack, cluster), ())),
     ):
         stack.output(f"{role}InstanceProfileArn", GetAtt(profile, "Arn"), f"Instance profile of {role.lower()}s")
+    _addons(stack, cluster)
     return stack
 
 
@@ -68,12 +74,42 @@ def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> Any:
     return GetAtt(profile, "Arn")
 
 
+def _addons(stack: Stack, cluster: Cluster) -> None:
+    """Add what add-ons may do on the masters' role, as a managed policy.
+
+    All inline policies of a role together may have 10,240 characters, which the role's own may come near to.
+    """
+    allowed = addon_statements.of_masters(cluster)
+    if allowed:
+        stack.add(
+            iam.ManagedPolicy(
+                "AddonsPolicy",
+                Description=f"add-ons on masters of the Kubernetes cluster {cluster.name}",
+                PolicyDocument=PolicyDocument(Version="2012-10-17", Statement=allowed),
+                Roles=[Ref("MasterRole")],
+            )
+        )
+
+
 def _join_secret(stack: Stack) -> Any:
     return stack.wire("JoinSecretArn", description="Secret that holds what nodes need to join")
 
 
 def _secrets_key(stack: Stack) -> Any:
     return stack.wire("SecretsKeyArn", description="KMS key that encrypts the cluster's secrets")
+
+
+def _backups(stack: Stack, cluster: Cluster) -> list[Statement]:
+    bucket = bucket_name(stack, cluster)
+    return [] if bucket is None else statements.backups(cluster, bucket)
+
+
+def _pods(stack: Stack, cluster: Cluster, *, master: bool) -> list[Statement]:
+    """Return what the network plug-in needs."""
+    plugin = network_plugin(cluster)
+    if plugin.interfaces:
+        return statements.pod_addresses(cluster, vpc_id(stack, cluster), master=master)
+    return statements.pod_routes(cluster, route_table_id(stack, cluster)) if plugin.routes and master else []
 
 
 def _everywhere(stack: Stack, cluster: Cluster) -> list[Statement]:
@@ -86,9 +122,12 @@ def _everywhere(stack: Stack, cluster: Cluster) -> list[Statement]:
 
 
 def _node(stack: Stack, cluster: Cluster) -> list[Statement]:
+    drained = any(group.drain_timeout for group in cluster.node_groups)
     return [
         statements.read_secrets("JoinSecret", [_join_secret(stack)]),
         statements.secrets_key(_secrets_key(stack), write=False),
+        *_pods(stack, cluster, master=False),
+        *([statements.drain(cluster)] if drained else []),
         *_everywhere(stack, cluster),
     ]
 

@@ -13,6 +13,7 @@ from cfngen.templates.secrets import key_name
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 from cfngen.userdata import UserData
+from cfngen.userdata.patience import LONGEST, SPARE
 
 # An Auto Scaling group that heals or rebalances during a rolling update counts instances twice (AWS CloudFormation
 # User Guide, AutoScalingRollingUpdate, SuspendProcesses). Launch and Terminate stay: the update itself needs them.
@@ -155,18 +156,23 @@ def wait_for_signals(instances: Instances, count: Any) -> policies.CreationPolic
     )
 
 
-def roll_one_at_a_time(instances: Instances) -> policies.UpdatePolicy:
+def roll_one_at_a_time(instances: Instances, drain: int = 0, patience: int = 0) -> policies.UpdatePolicy:
     """Return the update policy: one instance at a time, the next only after the new one reported success.
 
     What an autoscaler changed meanwhile stays: CloudFormation leaves group sizes alone that the template did not change
     (kubernetes-retired/kube-aws#972).
+
+    Args:
+        instances: the group's instances.
+        drain: minutes that an old one may take to move its pods.
+        patience: minutes that a new one may wait for masters of its version.
     """
     return policies.UpdatePolicy(
         AutoScalingRollingUpdate=policies.AutoScalingRollingUpdate(
             MaxBatchSize=1,
             MinInstancesInService=0,
             # The old instance must be gone before the new one begins; an hour at most is CloudFormation's limit.
-            PauseTime=f"PT{instances.creation_timeout + 10}M",
+            PauseTime=f"PT{min(instances.creation_timeout + drain + patience + SPARE, LONGEST)}M",
             SuspendProcesses=SUSPENDED,
             WaitOnResourceSignals=True,
         ),

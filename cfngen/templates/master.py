@@ -3,19 +3,37 @@
 A slot is the lasting identity of one master: a network interface with a fixed address, a data volume, and an Auto
 Scaling group of one that replaces the instance in between. The interface is the instance's primary one, which EC2 Auto
 Scaling allows for a group that names zones instead of subnets and holds one instance at most.
+
+Several slots start together and are updated one after another. Both follow from who waits for whom:
+
+- Each group depends on the one before it. When a stack is created that orders nothing but seconds, for CloudFormation
+  takes a group without a creation policy for complete once it is there. When a stack is updated it is what makes a
+  rolling update: a group is complete when its new instance has signalled, and the next one begins only then. (It also
+  makes CloudFormation remove the groups one by one, the last first.)
+- What the creation waits for are wait conditions, one for each slot, each after its own group. No group depends on a
+  wait condition. Otherwise the first master would have to report success before the second one is even launched, while
+  etcd may need the second one to work: kube-aws stood still like that (kubernetes-retired/kube-aws#525).
+- A creation policy counts when its resource is created and never again. So an update waits for the groups' signals
+  alone, and a master that is added later is waited for by its own condition, its group having none.
+
+With one slot there is nobody to be waited for besides, and its group has the creation policy itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
+from troposphere import GetAtt, Ref, Sub, autoscaling, cloudformation, ec2
 
 from cfngen import userdata
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, Slot
-from cfngen.cluster.names import auto_scaling_group, slot_id
+from cfngen.cluster.names import auto_scaling_group, slot_id, wait_condition
+from cfngen.cluster.network_plugins import network_plugin
 from cfngen.templates import access
+from cfngen.templates.api_endpoint import ADDRESS_PATTERN, PublicAddress, balanced, elastic_ip
+from cfngen.templates.backups import bucket_name
 from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import (
@@ -27,12 +45,10 @@ from cfngen.templates.launch import (
     wait_for_signals,
 )
 from cfngen.templates.network import route_table_id, subnet_id
-from cfngen.templates.stack import ACCESS, MASTERS, Stack
+from cfngen.templates.stack import MASTERS, Stack
 from cfngen.templates.statements import MASTER_ROLE_TAG
 from cfngen.templates.tagging import group_tags, tags
 from cfngen.templates.vpc import internet_access, zone_parameter
-
-ADDRESS_PATTERN = r"^([0-9]{1,3}\.){3}[0-9]{1,3}$"
 
 
 def build(cluster: Cluster) -> Stack:
@@ -44,22 +60,36 @@ def build(cluster: Cluster) -> Stack:
         __name__,
         f"Masters of the Kubernetes cluster {cluster.name}: fixed address, data volume, Auto Scaling group of one",
     )
-    interfaces = {slot.letter: _interface(stack, cluster, slot) for slot in cluster.slots}
-    public = _public_address(stack, cluster, interfaces["a"]) if cluster.api.public else None
-    for slot in cluster.slots:
-        _slot(stack, cluster, slot, interfaces[slot.letter], public)
+    interfaces = [_interface(stack, cluster, slot) for slot in cluster.slots]
+    addresses: list[PublicAddress | None] = [
+        elastic_ip(stack, cluster, slot, interface) if cluster.api.public else None
+        for slot, interface in zip(cluster.slots, interfaces, strict=True)
+    ]
+    private = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
+    shell = addresses[0].address if addresses[0] else private
+    several = len(interfaces) > 1
+    host = balanced(stack, cluster, interfaces) if several else shell
+    endpoint = host if several or cluster.api.public else None
+    before: list[autoscaling.AutoScalingGroup] = []
+    # Each master knows all of them: its /etc/hosts stands in for a load balancer, and etcd's members need each other.
+    fixed = {
+        userdata.address_reference(slot): GetAtt(interface, "PrimaryPrivateIpAddress")
+        for slot, interface in zip(cluster.slots, interfaces, strict=True)
+    }
+    for slot, interface, address in zip(cluster.slots, interfaces, addresses, strict=True):
+        before.append(_slot(stack, cluster, slot, interface, address, endpoint, fixed, before[-1:]))
 
-    private = GetAtt(interfaces["a"], "PrimaryPrivateIpAddress")
-    host = public[0] if public else private
     stack.output(
         "ApiEndpoint",
         Sub(access.endpoint(cluster), Host=host),
         "Kubernetes API endpoint",
         shown=True,
     )
-    stack.output("ApiPrivateAddress", private, "Private address of the Kubernetes API, which nodes use")
+    stack.output("ApiPrivateAddress", private, "Private address of the first master, one of those that nodes use")
     for command in access.commands(cluster):
-        text = Sub(command.text, Host=host) if "${Host}" in command.text else command.text
+        given = {"Host": host, "Master": shell}
+        used = {name: value for name, value in given.items() if f"${{{name}}}" in command.text}
+        text = Sub(command.text, **used) if used else command.text
         stack.output(command.output, text, command.description, shown=True)
     return stack
 
@@ -76,6 +106,7 @@ def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterfa
         AllowedPattern=ADDRESS_PATTERN,
         ConstraintDescription="must be an IPv4 address inside the subnet, not one of the five that AWS reserves",
     )
+    plugin = network_plugin(cluster)
     groups = [stack.wire("MasterSecurityGroupId", description="Security group of the masters")]
     return stack.add(
         ec2.NetworkInterface(
@@ -84,44 +115,14 @@ def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterfa
             SubnetId=subnet_id(stack, cluster, slot.subnet.zone),
             PrivateIpAddress=address,
             GroupSet=[*groups, *cluster.control_plane.additional_security_groups],
-            # Pods' packets bear addresses that are not the interface's own.
-            SourceDestCheck=False,
-            Tags=tags(cluster, f"{cluster.name}-master-{slot.letter}"),
+            # With routes, pods' packets bear addresses that are not the interface's own.
+            SourceDestCheck=not plugin.routes,
+            # The tag keeps nodes from changing it, where they may change network interfaces.
+            Tags=tags(
+                cluster, f"{cluster.name}-master-{slot.letter}", **(MASTER_ROLE_TAG if plugin.interfaces else {})
+            ),
         )
     )
-
-
-def _public_address(stack: Stack, cluster: Cluster, interface: ec2.NetworkInterface) -> tuple[Any, Any]:
-    """Give the API server its Elastic IP; return the address and the association that instances wait for."""
-    if cluster.api.elastic_ip:
-        allocation: Any = stack.ask(
-            "ApiElasticIpAllocationId",
-            label="Allocation id of the Elastic IP",
-            group=ACCESS,
-            description="Allocation id of the existing Elastic IP of the Kubernetes API",
-            default=cluster.api.elastic_ip.allocation_id,
-            AllowedPattern="^eipalloc-[0-9a-f]{8,17}$",
-            ConstraintDescription="must be an allocation id, eipalloc-…",
-        )
-        address: Any = stack.ask(
-            "ApiElasticIp",
-            label="Elastic IP",
-            group=ACCESS,
-            description="The existing Elastic IP itself; it goes into the API server's certificate",
-            default=str(cluster.api.elastic_ip.address),
-            AllowedPattern=ADDRESS_PATTERN,
-            ConstraintDescription="must be an IPv4 address",
-        )
-    else:
-        elastic_ip = ec2.EIP("ApiElasticIp", Domain="vpc", Tags=tags(cluster, f"{cluster.name}-api"))
-        # EC2 hands out an address only once the VPC has its internet gateway.
-        stack.add(elastic_ip, after=("InternetGatewayAttachment",))
-        allocation, address = GetAtt(elastic_ip, "AllocationId"), GetAtt(elastic_ip, "PublicIp")
-    association = stack.add(
-        ec2.EIPAssociation("ApiElasticIpAssociation", AllocationId=allocation, NetworkInterfaceId=Ref(interface)),
-        after=("InternetGatewayAttachment",),
-    )
-    return address, association
 
 
 def _volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
@@ -164,8 +165,23 @@ def _slot(
     cluster: Cluster,
     slot: Slot,
     interface: ec2.NetworkInterface,
-    public: tuple[Any, Any] | None,
-) -> None:
+    address: PublicAddress | None,
+    endpoint: Any,
+    fixed: Mapping[str, Any],
+    before: list[autoscaling.AutoScalingGroup],
+) -> autoscaling.AutoScalingGroup:
+    """Add a slot's volume, launch template and group; return the group.
+
+    Args:
+        stack: the stack.
+        cluster: the cluster.
+        slot: the slot.
+        interface: its network interface.
+        address: its public address, if it has one.
+        endpoint: name or address that people reach the API by, if it is another one than the master's private address.
+        fixed: the references to the private addresses of all slots.
+        before: the group of the slot before it, if there is one.
+    """
     prefix = slot_id(slot.letter)
     title = auto_scaling_group(prefix)
     name = f"{cluster.name}-master-{slot.letter}"
@@ -174,10 +190,14 @@ def _slot(
         "resource": title,
         "volumeId": Ref(_volume(stack, cluster, slot)),
         "privateAddress": GetAtt(interface, "PrimaryPrivateIpAddress"),
+        "slot": slot.letter,
+        **fixed,
         "caSecretArn": stack.wire("CaSecretArn", description="Secret that holds the certificate authorities"),
         "joinSecretArn": stack.wire("JoinSecretArn", description="Secret that holds what nodes need to join"),
-        "routeTableId": route_table_id(stack, cluster),
-        **({"publicAddress": public[0]} if public else {}),
+        **({"routeTableId": route_table_id(stack, cluster)} if network_plugin(cluster).routes else {}),
+        **({"bucket": bucket_name(stack, cluster)} if cluster.etcd.backups.enabled else {}),
+        **({"publicAddress": endpoint} if endpoint else {}),
+        **({"condition": wait_condition(prefix)} if len(cluster.slots) > 1 else {}),
     }
     template = launch_template(
         stack,
@@ -198,7 +218,10 @@ def _slot(
         interface=ec2.NetworkInterfaces(DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)),
         user_data=userdata.master(cluster, slot, references),
     )
-    stack.add(
+    alone = len(cluster.slots) == 1
+    signals = wait_for_signals(cluster.control_plane, 1)
+    needs = [*([address.association] if address else []), *before]
+    group = stack.add(
         autoscaling.AutoScalingGroup(
             title,
             MinSize=1,
@@ -207,9 +230,13 @@ def _slot(
             AvailabilityZones=[zone_parameter(stack, slot.subnet.zone)],
             LaunchTemplate=latest(template),
             Tags=group_tags(cluster, name, discoverable=False, **MASTER_ROLE_TAG),
-            CreationPolicy=wait_for_signals(cluster.control_plane, 1),
             UpdatePolicy=roll_one_at_a_time(cluster.control_plane),
-            **({"DependsOn": [public[1]]} if public else {}),
+            **({"CreationPolicy": signals} if alone else {}),
+            **({"DependsOn": needs} if needs else {}),
         ),
         after=internet_access([slot.subnet.zone]),
     )
+    if not alone:
+        # After the group, so that its time begins when the instance's does.
+        stack.add(cloudformation.WaitCondition(wait_condition(prefix), DependsOn=[group], CreationPolicy=signals))
+    return group

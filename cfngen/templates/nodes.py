@@ -17,7 +17,11 @@ from cfngen.templates.network import subnet_id
 from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import group_tags
 from cfngen.templates.vpc import internet_access
+from cfngen.userdata.patience import patience
 
+# Seconds that Auto Scaling waits for a sign of life of an instance that it terminates. The instance gives one every
+# half minute while it moves its pods (boot/drain.py), so this is what one costs that gives none.
+HEARTBEAT = 120
 # A template takes 200 parameters at most and a group asks for up to six; a larger cluster's groups are settled by its
 # cluster file alone.
 ASKED_GROUPS = 20
@@ -76,10 +80,11 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             MaxSize=greatest,
             VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in group.zones],
             LaunchTemplate=latest(template),
-            Tags=group_tags(cluster, name, discoverable=True),
+            Tags=[*group_tags(cluster, name, discoverable=True), *_node_template(group)],
             CreationPolicy=wait_for_signals(group, desired.get("DesiredCapacity", least)),
-            UpdatePolicy=roll_one_at_a_time(group),
+            UpdatePolicy=roll_one_at_a_time(group, group.drain_timeout, patience(cluster, group)),
             **desired,
+            **_drain(group),
         ),
         after=internet_access(group.zones),
     )
@@ -104,6 +109,35 @@ def _size_parameter(stack: Stack, group: NodeGroup, heading: str, bound: str) ->
         MinValue=0,
         MaxValue=5000,
     )
+
+
+def _drain(group: NodeGroup) -> dict[str, Any]:
+    """Return the hook that lets an instance move its pods before it is terminated, or nothing.
+
+    Not a resource of its own: with the stack, or the group, that would be gone before the instances are.
+    """
+    if not group.drain_timeout:
+        return {}
+    hook = autoscaling.LifecycleHookSpecification(
+        LifecycleHookName="cfngen-drain",
+        LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
+        HeartbeatTimeout=HEARTBEAT,
+        DefaultResult="CONTINUE",
+    )
+    return {"LifecycleHookSpecificationList": [hook]}
+
+
+def _node_template(group: NodeGroup) -> list[autoscaling.Tag]:
+    """Return the tags that tell cluster-autoscaler what a node of an empty group would be like.
+
+    Source: "Auto-discovery setup" of cluster-autoscaler's cloudprovider/aws/README.md.
+    """
+    prefix = "k8s.io/cluster-autoscaler/node-template"
+    found = {f"{prefix}/label/{key}": value for key, value in group.labels.items()}
+    for taint in group.taints:
+        # One taint for each key is all that tags can tell.
+        found.setdefault(f"{prefix}/taint/{taint.key}", f"{taint.value}:{taint.effect}")
+    return [autoscaling.Tag(key, value, False) for key, value in sorted(found.items())]
 
 
 def _market(stack: Stack, group: NodeGroup, heading: str) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from troposphere import GetAtt, Join, Ref, Sub, cloudformation
 from cfngen.cluster.model import Cluster
 from cfngen.templates.decided import decided
 from cfngen.templates.document import Document
+from cfngen.templates.security_groups import LOAD_BALANCER_GROUP
 from cfngen.templates.stack import TEMPLATES, WITH_THE_STACK, Parameter, Stack, add_parameter, finish
-from cfngen.templates.tagging import tags
+from cfngen.templates.tagging import private_tags, tags
 from cfngen.templates.wiring import ROOT_VALUES, Wiring
 
 _WHERE = (
@@ -73,12 +74,14 @@ def _root_type(parameter: Parameter) -> str:
 
 def _nested(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
     values = {parameter.name: _value(parameter, wiring) for parameter in stack.parameters.values()}
+    # What is in a stack takes over its tags: where something must not bear the cluster's, the stack must not either.
+    tagged = private_tags if LOAD_BALANCER_GROUP in stack.resources else tags
     return cloudformation.Stack(
         stack.logical_id,
         TemplateURL=Sub(
             f"https://${{TemplateBucket}}.s3.${{AWS::Region}}.${{AWS::URLSuffix}}/${{TemplatePrefix}}{stack.name}.json"
         ),
-        Tags=tags(cluster, f"{cluster.name}-{stack.name}"),
+        Tags=tagged(cluster, f"{cluster.name}-{stack.name}"),
         **WITH_THE_STACK,
         **({"Parameters": values} if values else {}),
     )

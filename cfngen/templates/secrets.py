@@ -14,6 +14,7 @@ from awacs.aws import Principal as AwsPrincipal
 from troposphere import GetAtt, Ref, Sub, ec2, kms, secretsmanager
 
 from cfngen.cluster.model import Cluster
+from cfngen.templates import backups
 from cfngen.templates.stack import ACCESS, WITH_THE_STACK, Stack
 from cfngen.templates.tagging import tag_map, tags
 
@@ -45,6 +46,7 @@ def build(cluster: Cluster) -> Stack:
     stack.output("SecretsKeyArn", GetAtt(key, "Arn"), "KMS key that encrypts the cluster's secrets")
     stack.output("CaSecretArn", Ref(authorities), "Secret that holds the certificate authorities", shown=True)
     stack.output("JoinSecretArn", Ref(join), "Secret that holds what nodes need to join")
+    backups.add_bucket(stack, cluster)
     if cluster.ssh.public_key:
         pair = stack.add(
             ec2.KeyPair(

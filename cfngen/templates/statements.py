@@ -11,7 +11,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from awacs.aws import Action, Allow, Bool, Condition, Statement, StringEquals
+from awacs.aws import (
+    Action,
+    Allow,
+    ArnEquals,
+    Bool,
+    Condition,
+    ForAllValuesStringEquals,
+    Statement,
+    StringEquals,
+    StringLike,
+    StringNotEquals,
+)
 from troposphere import Sub
 
 from cfngen.cluster.model import Cluster
@@ -51,13 +62,8 @@ def _ec2(resource: str) -> Sub:
     return Sub(f"arn:${{AWS::Partition}}:ec2:${{AWS::Region}}:${{AWS::AccountId}}:{resource}")
 
 
-def cloud_controller(cluster: Cluster, route_table: Any) -> list[Statement]:
-    """Return the cloud controller manager's statements.
-
-    Args:
-        cluster: the cluster.
-        route_table: id of the one route table it may write pods' routes to.
-    """
+def cloud_controller(cluster: Cluster) -> list[Statement]:
+    """Return the cloud controller manager's statements, except those of the pods' routes."""
     return [
         _allow(
             "CloudControllerRead",
@@ -70,20 +76,9 @@ def cloud_controller(cluster: Cluster, route_table: Any) -> list[Statement]:
             elasticloadbalancing:DescribeTargetHealth""",
         ),
         _allow(
-            "CloudControllerOwnInstancesAndGroups",
-            """ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:ModifyInstanceAttribute
-            ec2:RevokeSecurityGroupIngress""",
+            "CloudControllerOwnGroups",
+            "ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
             condition=_tagged(cluster),
-        ),
-        _allow(
-            "CloudControllerPodRoutes",
-            "ec2:CreateRoute ec2:DeleteRoute",
-            [
-                Sub(
-                    "arn:${AWS::Partition}:ec2:${AWS::Region}:${AWS::AccountId}:route-table/${RouteTable}",
-                    RouteTable=route_table,
-                )
-            ],
         ),
         _allow(
             "CloudControllerOwnLoadBalancers",
@@ -159,13 +154,89 @@ def cloud_controller(cluster: Cluster, route_table: Any) -> list[Statement]:
     ]
 
 
-def data_volume(cluster: Cluster) -> list[Statement]:
-    """Return what a master needs to attach its data volume: EC2 checks the volume and the instance, both tagged."""
+def pod_routes(cluster: Cluster, route_table: Any) -> list[Statement]:
+    """Return what the cloud controller manager needs to lead pods' packets to their nodes.
+
+    It also switches off the check that an instance sends and receives packets of its own addresses only.
+
+    Args:
+        cluster: the cluster.
+        route_table: id of the one route table it may write to.
+    """
+    table = "arn:${AWS::Partition}:ec2:${AWS::Region}:${AWS::AccountId}:route-table/${RouteTable}"
     return [
-        _allow("DataVolumeRead", "ec2:DescribeVolumes"),
+        _allow("PodRoutes", "ec2:CreateRoute ec2:DeleteRoute", [Sub(table, RouteTable=route_table)]),
+        _allow("PodRoutesOwnInstances", "ec2:ModifyInstanceAttribute", [_ec2("instance/*")], _tagged(cluster)),
+    ]
+
+
+def pod_addresses(cluster: Cluster, vpc: Any, *, master: bool) -> list[Statement]:
+    """Return what the Amazon VPC plug-in needs to give pods addresses of network interfaces.
+
+    AmazonEKS_CNI_Policy allows it all on every interface of the account. Here interfaces bear the cluster's tag, which
+    the plug-in gives to those that it makes; those that masters boot with are no node's business. Source: "Scope-down
+    IAM policy" of the plug-in's docs/iam-policy.md.
+
+    Args:
+        cluster: the cluster.
+        vpc: id of its VPC.
+        master: whether the statements are for masters.
+    """
+    interfaces, instances, groups = _ec2("network-interface/*"), _ec2("instance/*"), _ec2("security-group/*")
+    not_masters = StringNotEquals({f"aws:ResourceTag/{key}": value for key, value in MASTER_ROLE_TAG.items()})
+    same = StringEquals({"aws:ResourceTag/KubernetesCluster": cluster.name})
+    own = Condition([same] if master else [same, not_masters])
+    in_vpc = Condition(
+        ArnEquals({"ec2:Vpc": Sub("arn:${AWS::Partition}:ec2:${AWS::Region}:${AWS::AccountId}:vpc/${Vpc}", Vpc=vpc)})
+    )
+    # Tags that the plug-in gives to interfaces which it finds; no role's tag is among them.
+    keys = ["KubernetesCluster", f"kubernetes.io/cluster/{cluster.name}", "node.k8s.amazonaws.com/createdAt"]
+    marks = ForAllValuesStringEquals({"aws:TagKeys": [*keys, "node.k8s.amazonaws.com/instance_id"]})
+    return [
+        _allow("PodAddressesRead", "ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces"),
+        _allow(
+            "PodAddressesOwnInterfaces",
+            "ec2:AssignPrivateIpAddresses ec2:DeleteNetworkInterface ec2:UnassignPrivateIpAddresses",
+            [interfaces],
+            own,
+        ),
+        _allow(
+            "PodAddressesOwnInstances",
+            "ec2:AttachNetworkInterface ec2:DetachNetworkInterface ec2:ModifyNetworkInterfaceAttribute",
+            [interfaces, instances],
+            own,
+        ),
+        _allow("PodAddressesNewInterfaces", "ec2:CreateNetworkInterface", [interfaces], _tagging(cluster)),
+        # EC2 checks the subnet and the security groups too, which are not being created.
+        _allow("PodAddressesNewInterfacesInVpc", "ec2:CreateNetworkInterface", [_ec2("subnet/*"), groups], in_vpc),
+        _allow("PodAddressesGroupsInVpc", "ec2:ModifyNetworkInterfaceAttribute", [groups], in_vpc),
+        _allow(
+            "PodAddressesTagNewInterfaces",
+            "ec2:CreateTags",
+            [interfaces],
+            Condition(
+                StringEquals(
+                    {
+                        "aws:RequestTag/KubernetesCluster": cluster.name,
+                        "ec2:CreateAction": "CreateNetworkInterface",
+                    }
+                )
+            ),
+        ),
+        _allow("PodAddressesMarkOwnInterfaces", "ec2:CreateTags", [interfaces], Condition([same, marks])),
+    ]
+
+
+def data_volume(cluster: Cluster) -> list[Statement]:
+    """Return what a master needs to attach its data volume: EC2 checks the volume and the instance, both tagged.
+
+    It takes the volume off an instance of its slot that has ended, which it looks at before.
+    """
+    return [
+        _allow("DataVolumeRead", "ec2:DescribeInstances ec2:DescribeVolumes"),
         _allow(
             "DataVolumeAttach",
-            "ec2:AttachVolume",
+            "ec2:AttachVolume ec2:DetachVolume",
             [_ec2("volume/*"), _ec2("instance/*")],
             _tagged(cluster, **MASTER_ROLE_TAG),
         ),
@@ -222,6 +293,46 @@ def secrets_key(key: Any, *, write: bool) -> Statement:
     )
 
 
+def own_authority(secret: str | None) -> list[Statement]:
+    """Return the right to read the secret of the user's own certificate authority, whatever key encrypts it.
+
+    Source of the encryption context: "Secret encryption and decryption", AWS Secrets Manager User Guide.
+    """
+    if not secret:
+        return []
+    service = Sub("secretsmanager.${AWS::Region}.amazonaws.com")
+    through = StringEquals({"kms:ViaService": service, "kms:EncryptionContext:SecretARN": secret})
+    keys = [Sub("arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/*")]
+    return [
+        _allow("OwnAuthority", "secretsmanager:GetSecretValue", [secret]),
+        _allow("OwnAuthorityKey", "kms:Decrypt", keys, Condition(through)),
+    ]
+
+
+def backups(cluster: Cluster, bucket: Any) -> list[Statement]:
+    """Return what a master may do with etcd's snapshots: read, add, list, and never delete.
+
+    Args:
+        cluster: the cluster.
+        bucket: name of the bucket.
+    """
+    ours = f"{cluster.name}/etcd/*"
+    arn = "arn:${AWS::Partition}:s3:::${Bucket}"
+    objects = Sub(f"{arn}/{ours}", Bucket=bucket)
+    listing = Condition(StringLike({"s3:prefix": ours}))
+    found = [
+        _allow("Backups", "s3:GetObject s3:PutObject", [objects]),
+        _allow("BackupsList", "s3:ListBucket", [Sub(arn, Bucket=bucket)], listing),
+    ]
+    if cluster.etcd.backups.bucket:
+        # A bucket of somebody's own may encrypt with a KMS key. The context names the object, or, where the bucket has
+        # a key of its own, the bucket ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
+        context = StringLike({"kms:EncryptionContext:aws:s3:arn": [Sub(arn, Bucket=bucket), objects]})
+        keys = [Sub("arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/*")]
+        found.append(_allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", keys, Condition([_via("s3"), context])))
+    return found
+
+
 def signal(stack_name: Any) -> Statement:
     """Return the right to signal the cluster's stack and the stacks nested in it, and to read the boot program there.
 
@@ -233,6 +344,18 @@ def signal(stack_name: Any) -> Statement:
         "OwnStack",
         "cloudformation:DescribeStackResource cloudformation:SignalResource",
         [Sub(f"{arn}/*", Name=stack_name), Sub(f"{arn}-*/*", Name=stack_name)],
+    )
+
+
+def drain(cluster: Cluster) -> Statement:
+    """Return what a node needs to tell Auto Scaling that its pods have moved: in groups of the cluster's nodes."""
+    groups = "arn:${AWS::Partition}:autoscaling:${AWS::Region}:${AWS::AccountId}:autoScalingGroup:*"
+    not_masters = StringNotEquals({f"aws:ResourceTag/{key}": value for key, value in MASTER_ROLE_TAG.items()})
+    return _allow(
+        "Drain",
+        "autoscaling:CompleteLifecycleAction autoscaling:RecordLifecycleActionHeartbeat",
+        [Sub(f"{groups}:autoScalingGroupName/*")],
+        Condition([StringEquals({"aws:ResourceTag/KubernetesCluster": cluster.name}), not_masters]),
     )
 
 

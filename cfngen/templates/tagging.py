@@ -38,6 +38,14 @@ def tags(cluster: Cluster, name: str, **more: str) -> Any:
     return Tags(tag_map(cluster, name, **more))
 
 
+def private_tags(cluster: Cluster, name: str) -> Any:
+    """Return the tags of what is the cluster's and must not be taken for it: without `kubernetes.io/cluster/<name>`.
+
+    IAM conditions go by `KubernetesCluster`, which stays.
+    """
+    return Tags({**cluster.tags, "KubernetesCluster": cluster.name, "Name": name})
+
+
 def group_tags(cluster: Cluster, name: str, *, discoverable: bool, **more: str) -> list[autoscaling.Tag]:
     """Return the tags of an Auto Scaling group, which its instances get at launch.
 

@@ -11,6 +11,7 @@ from typing import Any
 from troposphere import GetAtt, Ref, ec2
 
 from cfngen.cluster.model import Cluster, Subnet
+from cfngen.cluster.network_plugins import network_plugin
 from cfngen.templates.naming import zone_id
 from cfngen.templates.stack import NETWORK, Stack
 from cfngen.templates.tagging import tags
@@ -67,7 +68,8 @@ def build(cluster: Cluster) -> Stack | None:
     for subnet in network.subnets:
         _subnet(stack, cluster, vpc, route_table, subnet)
     stack.output("VpcId", vpc, "VPC of the cluster", shown=True)
-    stack.output("RouteTableId", Ref(route_table), "Route table that holds the pods' routes")
+    if network_plugin(cluster).routes:
+        stack.output("RouteTableId", Ref(route_table), "Route table that holds the pods' routes")
     return stack
 
 

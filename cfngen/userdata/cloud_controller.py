@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import CLOUD_CONTROLLER_MANAGER
 from cfngen.userdata.files import CLOUD_CONFIG
 
@@ -68,9 +69,16 @@ def _daemon_set(cluster: Cluster) -> dict[str, Any]:
         "cloud-provider": "aws",
         "cloud-config": CLOUD_CONFIG,
         "cluster-name": cluster.name,
-        "cluster-cidr": str(cluster.network.pod_cidr),
-        "allocate-node-cidrs": "true",
-        "configure-cloud-routes": "true",
+        # Its route controller runs unless it is told not to, and ends the program when there is no range.
+        **(
+            {
+                "cluster-cidr": str(cluster.network.pod_cidr),
+                "allocate-node-cidrs": "true",
+                "configure-cloud-routes": "true",
+            }
+            if network_plugin(cluster).routes
+            else {"configure-cloud-routes": "false"}
+        ),
         "use-service-account-credentials": "true",
         "leader-elect": "true",
         "v": "2",
@@ -79,9 +87,9 @@ def _daemon_set(cluster: Cluster) -> dict[str, Any]:
         "name": NAME,
         "image": CLOUD_CONTROLLER_MANAGER,
         "args": [f"--{flag}={value}" for flag, value in flags.items()],
-        # Straight to the API server: services have no addresses before kube-proxy runs.
+        # Straight to its own master's API server: services have no addresses before kube-proxy runs.
         "env": [
-            {"name": "KUBERNETES_SERVICE_HOST", "value": "${privateAddress}"},
+            {"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"},
             {"name": "KUBERNETES_SERVICE_PORT", "value": str(cluster.api.port)},
         ],
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},

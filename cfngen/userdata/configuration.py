@@ -7,18 +7,27 @@ from typing import Any
 
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
-from cfngen.cluster.names import auto_scaling_group, group_id, slot_id
-from cfngen.releases import release
-from cfngen.userdata import cloud_controller, files, kubeadm
+from cfngen.cluster.names import api_host, auto_scaling_group, group_id, slot_id
+from cfngen.cluster.network_plugins import network_plugin
+from cfngen.releases import Asset, exact_version, master_tools, release
+from cfngen.userdata import addons, cloud_controller, files, instances, kubeadm, pod_network
+from cfngen.userdata.mirror import mirrored
 from cfngen.userdata.pack import UNIT, UserData, pack
+from cfngen.userdata.patience import patience
 
 # Programs that a distribution's image may lack, with apt's and dnf's package. kubeadm, the kubelet and the portmap
 # plugin call iptables. kubeadm 1.32 and newer asks neither for conntrack nor for crictl, and containerd forwards ports
 # without socat.
 PACKAGES = {"iptables": ("iptables", "iptables-nft")}
-MASTER_PACKAGES = {"mkfs.ext4": ("e2fsprogs", "e2fsprogs")}
+MASTER_PACKAGES = {
+    "mkfs.ext4": ("e2fsprogs", "e2fsprogs"),
+    "openssl": ("openssl", "openssl"),
+    "pgrep": ("procps", "procps-ng"),
+}
 FOLDERS = {"containerd": "/usr/local", "cni-plugins": "/opt/cni/bin"}
 FILES = {"runc": "/usr/local/sbin/runc"}
+# What of an archive is wanted, and goes where programs are.
+MEMBERS = {"helm": ["*/helm"], "etcd": ["*/etcdctl", "*/etcdutl"]}
 
 # What each role does, in order, after the first stage's own steps: `module.function` of cfngen.boot by title.
 COMMON_STEPS = {
@@ -27,16 +36,24 @@ COMMON_STEPS = {
     "services": "system.services",
 }
 MASTER_STEPS = {
-    **COMMON_STEPS,
     "volume": "volume.volume",
+    "names": "hosts.of_master",
     "authorities": "control_plane.prepare",
     "control plane": "control_plane.start",
-    "add-ons": "control_plane.addons",
+    "add-ons": "addons.essentials",
     "join information": "join_information.publish",
+    "certificates": "certificates.schedule",
+    "serving certificates": "approval.start",
 }
-NODE_STEPS = {**COMMON_STEPS, "join": "node.join", "ready": "node.ready"}
+NODE_STEPS = {"masters": "older_masters.wait", "join": "node.join", "ready": "node.ready", "addresses": "node.follow"}
 # What timers do: `python3 -m boot <task>`.
-MASTER_TASKS = {"join": {"join information": "join_information.publish"}}
+MASTER_TASKS = {
+    "join": {"join information": "join_information.publish"},
+    "certificates": {"certificates": "certificates.renew"},
+    "approve": {"serving certificates": "approval.approve"},
+    "addons": {"add-ons": "addons.apply"},
+}
+NODE_TASKS = {"addresses": {"addresses": "node.addresses"}}
 
 
 def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserData:
@@ -45,8 +62,9 @@ def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserD
     Args:
         cluster: the cluster.
         slot: the master's slot; all slots' configurations are alike, what differs are the references.
-        references: `stack`, `resource` (logical id of the Auto Scaling group), `volumeId`, `privateAddress`,
-            `caSecretArn`, `joinSecretArn`, `routeTableId`, and `publicAddress` if the API is public.
+        references: `stack`, `resource` (logical id of the Auto Scaling group), `volumeId`, `slot` (its letter),
+            `privateAddress`, each slot's `address_reference`, `caSecretArn`, `joinSecretArn`, `routeTableId` if pods
+            have VPC routes, `publicAddress` if the API is public, and `bucket` if snapshots of etcd are taken.
 
     Raises:
         UserDataTooLargeError: it is larger than EC2 allows.
@@ -54,15 +72,31 @@ def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserD
     config = {
         "role": "master",
         **_common(cluster, cluster.control_plane),
-        "steps": MASTER_STEPS,
+        "steps": pod_network.steps(cluster, instances.steps(cluster.control_plane, COMMON_STEPS, MASTER_STEPS)),
         "tasks": MASTER_TASKS,
         "endpoint": kubeadm.endpoint(cluster),
+        "kubelet": kubeadm.kubelet(cluster),
         "kubeadm": kubeadm.init(cluster),
+        "apiHost": api_host(cluster),
+        "masters": {each.letter: f"${{{address_reference(each)}}}" for each in cluster.slots},
         "manifests": cloud_controller.manifests(cluster),
+        "addons": addons.releases(cluster),
     }
+    config["assets"] += _placed_assets(cluster, master_tools(architecture(cluster.control_plane.instance_type)))
     config["packages"].update(MASTER_PACKAGES)
-    placed = _placed(files.common(cluster, master=True), files.of_master(cluster))
-    return pack("master", "Master", config, placed, references)
+    if cluster.certificate_authority.secret:
+        config["ownCa"] = cluster.certificate_authority.secret
+    if cluster.etcd.backups.enabled:
+        config["backups"] = {"interval": cluster.etcd.backups.interval}
+        config["steps"] = {**config["steps"], "backups": "backup.schedule"}
+        config["tasks"] = {**config["tasks"], "backup": {"backup": "backup.backup"}}
+    config["steps"] = instances.last(cluster.control_plane, config["steps"])
+    placed = _placed(
+        files.common(cluster, master=True),
+        files.of_master(cluster),
+        instances.files(cluster, cluster.control_plane),
+    )
+    return pack("master", "Master", config, placed, references, cluster.control_plane.cloud_config)
 
 
 def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, Any]) -> UserData:
@@ -76,17 +110,32 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, Any]) -> U
     Raises:
         UserDataTooLargeError: it is larger than EC2 allows.
     """
-    config = {"role": "node", **_common(cluster, group), "steps": NODE_STEPS, "tasks": {}, "join": kubeadm.join()}
-    placed = _placed(files.common(cluster, master=False))
-    return pack(f"nodes-{group.name}", group_id(group.name), config, placed, references)
+    config = {
+        "role": "node",
+        **_common(cluster, group),
+        "steps": instances.last(group, pod_network.steps(cluster, instances.steps(group, COMMON_STEPS, NODE_STEPS))),
+        "tasks": {**NODE_TASKS, **instances.tasks(group)},
+        "join": kubeadm.join(group),
+        "patience": patience(cluster, group),
+    }
+    placed = _placed(files.common(cluster, master=False), files.of_node(), instances.files(cluster, group))
+    return pack(f"nodes-{group.name}", group_id(group.name), config, placed, references, group.cloud_config)
+
+
+def address_reference(slot: Slot) -> str:
+    """Return the name of the reference to a slot's private address."""
+    return f"address{slot.letter.upper()}"
 
 
 def roles(cluster: Cluster) -> tuple[UserData, ...]:
     """Return the user data of every role, with parameters in the place of the stacks' references."""
     from troposphere import Ref
 
-    names = ["stack", "volumeId", "privateAddress", "caSecretArn", "joinSecretArn", "routeTableId"]
-    names += ["publicAddress"] if cluster.api.public else []
+    names = ["stack", "volumeId", "privateAddress", "caSecretArn", "joinSecretArn"]
+    names += ["slot", *(address_reference(each) for each in cluster.slots)]
+    names += ["routeTableId"] if network_plugin(cluster).routes else []
+    names += ["publicAddress"] if cluster.api.public or len(cluster.slots) > 1 else []
+    names += ["bucket"] if cluster.etcd.backups.enabled else []
     of_master = {name: Ref(name) for name in names}
     of_node = {name: Ref(name) for name in ("stack", "joinSecretArn")}
     slot = cluster.slots[0]
@@ -99,29 +148,35 @@ def roles(cluster: Cluster) -> tuple[UserData, ...]:
     )
 
 
-def _common(cluster: Cluster, instances: Instances) -> dict[str, Any]:
+def _common(cluster: Cluster, group: Instances) -> dict[str, Any]:
     return {
         "cluster": cluster.name,
         "region": cluster.region,
-        "timeout": instances.creation_timeout,
+        "timeout": group.creation_timeout,
         "packages": dict(PACKAGES),
-        "assets": _assets(cluster, instances),
-        "services": ["containerd", "cfngen-masquerade"],
-        "kubelet": kubeadm.kubelet(cluster),
+        "assets": _assets(cluster, group),
+        "services": ["containerd", *pod_network.services(cluster)],
+        "podNetwork": pod_network.configuration(cluster),
+        "kubernetesVersion": f"v{exact_version(cluster.kubernetes_version)}",
+        **instances.settings(cluster, group),
     }
 
 
-def _assets(cluster: Cluster, instances: Instances) -> list[dict[str, str]]:
-    """Return what to download: url, sha256, and the `file` it becomes or the `folder` it is unpacked in."""
+def _assets(cluster: Cluster, group: Instances) -> list[dict[str, Any]]:
+    """Return what every instance downloads."""
+    return _placed_assets(cluster, release(cluster.kubernetes_version, architecture(group.instance_type)).assets)
+
+
+def _placed_assets(cluster: Cluster, assets: tuple[Asset, ...]) -> list[dict[str, Any]]:
+    """Return what to download: url, sha256, and the `file` it becomes or the `folder` it, or `members`, go to."""
     found = []
-    for asset in release(cluster.kubernetes_version, architecture(instances.instance_type)).assets:
-        place = {"folder": FOLDERS[asset.name]} if asset.name in FOLDERS else {}
+    for asset in assets:
+        place: dict[str, Any] = {"folder": FOLDERS[asset.name]} if asset.name in FOLDERS else {}
+        if asset.name in MEMBERS:
+            place = {"folder": files.BIN, "members": MEMBERS[asset.name]}
         if not place:
             place = {"file": FILES.get(asset.name, f"{files.BIN}/{asset.name}")}
-        url = asset.url
-        if cluster.assets.mirror:
-            url = f"{cluster.assets.mirror.rstrip('/')}/{url.partition('://')[2]}"
-        found.append({"url": url, "sha256": asset.sha256, **place})
+        found.append({"url": mirrored(cluster, asset.url), "sha256": asset.sha256, **place})
     return found
 
 

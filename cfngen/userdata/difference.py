@@ -11,10 +11,15 @@ import re
 # The parts of a role's configuration in words; any other goes by its own name.
 _WORDS = {
     "assets": "what it downloads",
+    "before": "the commands before everything else",
+    "cloudConfig": "the cloud-config",
+    "drain": "how long pods may take to move",
     "endpoint": "the API's endpoint",
+    "given": "files, units and commands of the cluster file",
     "join": "how nodes join",
     "kubeadm": "kubeadm's configuration",
     "kubelet": "the kubelet's configuration",
+    "kubeletPatch": "the kubelet's configuration",
     "manifests": "the add-ons",
     "packages": "the distribution's packages",
     "services": "the services that run",
@@ -22,6 +27,7 @@ _WORDS = {
 }
 _REFERENCES = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
 _PROGRAM = re.compile(r'^PROGRAM = "([^"]*)"$', re.MULTILINE)
+_CLOUD_CONFIG = re.compile(r"^#cloud-config\n(.*?)\n--cfngen--$", re.MULTILINE | re.DOTALL)
 
 
 def difference(before: str, after: str) -> str:
@@ -54,7 +60,8 @@ def _unpacked(text: str) -> dict[str, str] | None:
     The parts of the second stage, which the stack holds, are known by the digests in the first one's configuration.
     """
     try:
-        script = text if text.startswith("#!") else base64.b64decode(text, validate=True).decode()
+        plain = text.startswith(("#!", "Content-Type:"))
+        script = text if plain else base64.b64decode(text, validate=True).decode()
         references, program = _REFERENCES.search(script), _PROGRAM.search(script)
         if not references or not program:
             return None
@@ -66,6 +73,8 @@ def _unpacked(text: str) -> dict[str, str] | None:
     config.pop("program", None)
     contents = config.pop("contents", {})
     own = {f"config.json#{key}": json.dumps(value) for key, value in config.items()}
+    beside = _CLOUD_CONFIG.search(script)
+    own.update({"user-data#cloudConfig": beside[1]} if beside else {})
     return {"references.json": references[1], **parts, **own, **contents}
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cfngen.cluster.model import Cluster
-from cfngen.releases import PAUSE
+from cfngen.cluster.network_plugins import network_plugin
+from cfngen.userdata import audit, pod_network
 
 BIN = "/usr/local/bin"
 UNITS = "/etc/systemd/system"
@@ -27,72 +28,87 @@ def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
             "fs.inotify.max_user_instances = 8192",
             "fs.inotify.max_user_watches = 524288",
         ),
-        "/etc/containerd/config.toml": containerd(),
-        "/etc/containerd/cni.template": json.dumps(cni(), indent=1) + "\n",
         CREDENTIAL_PROVIDERS: json.dumps(credential_providers()) + "\n",
         f"{UNITS}/containerd.service": CONTAINERD_UNIT,
         f"{UNITS}/kubelet.service": kubelet_unit(master=master),
-        f"{UNITS}/cfngen-masquerade.service": masquerade_unit(cluster),
+        **pod_network.files(cluster),
     }
 
 
 def of_master(cluster: Cluster) -> dict[str, str]:
     """Return the files that only masters have, by path."""
+    route_table = ["RouteTableID = ${routeTableId}"] if network_plugin(cluster).routes else []
     return {
         # The controller tags what it makes with KubernetesCluster, on which every IAM condition of the masters rests,
         # only when it knows the cluster by that tag; KubernetesClusterID alone would switch it off (its tags.go).
-        CLOUD_CONFIG: _lines("[Global]", f"KubernetesClusterTag = {cluster.name}", "RouteTableID = ${routeTableId}"),
+        CLOUD_CONFIG: _lines("[Global]", f"KubernetesClusterTag = {cluster.name}", *route_table),
         f"{UNITS}/cfngen-join.service": JOIN_UNIT,
         f"{UNITS}/cfngen-join.timer": JOIN_TIMER,
+        **audit.files(cluster),
+        **timer("certificates", "Renewal of this master's certificates", "daily", "4h"),
         "/etc/profile.d/cfngen.sh": "export KUBECONFIG=/etc/kubernetes/admin.conf\n",
+        **timer("approve", "Approval of the kubelets' serving certificates", "minutely"),
+        **timer("addons", "Add-ons", "hourly", "10min"),
+        # What could not be installed is to be seen from outside.
+        f"{UNITS}/cfngen-addons.service.d/console.conf": _lines("[Service]", "StandardOutput=journal+console"),
+        # Each minute: what `cfngen etcd backup` asks for is done soon, and whether a snapshot is due the task decides.
+        # After a reboot not before the boot program has seen etcd at work, or the console would tell of a failure.
+        **(
+            timer("backup", "Snapshots of etcd", "minutely", after="cfngen-boot.service")
+            if cluster.etcd.backups.enabled
+            else {}
+        ),
     }
 
 
-def containerd() -> str:
-    """Return containerd's configuration, of version 4 (containerd 2.3 and newer)."""
-    images, runtime = "[plugins.'io.containerd.cri.v1.images'", "[plugins.'io.containerd.cri.v1.runtime'"
-    return _lines(
-        "version = 4",
-        "",
-        images + ".pinned_images]",
-        f'sandbox = "{PAUSE}"',
-        "",
-        images + ".registry]",
-        'config_path = "/etc/containerd/certs.d"',
-        "",
-        runtime + ".containerd.runtimes.runc]",
-        'runtime_type = "io.containerd.runc.v2"',
-        "",
-        runtime + ".containerd.runtimes.runc.options]",
-        "SystemdCgroup = true",
-        "",
-        # The kubelet tells containerd the node's pod range; containerd fills it into the template.
-        runtime + ".cni]",
-        'conf_dir = "/etc/cni/net.d"',
-        'conf_template = "/etc/containerd/cni.template"',
-    )
+def of_node() -> dict[str, str]:
+    """Return the files that only nodes have, by path."""
+    return timer("addresses", "Addresses of the masters in /etc/hosts", "hourly", "30min")
 
 
-def cni() -> dict[str, Any]:
-    """Return the template of the CNI configuration: a veth pair for each pod, an address of the node's range.
+def timer(task: str, title: str, calendar: str, delay: str = "10s", after: str = "") -> dict[str, str]:
+    """Return the units that run a task of the boot program, `cfngen-<task>.service` and `.timer`, by path.
 
-    The packets of other nodes' pods come and go by the VPC's routes, so nothing more is needed.
+    Args:
+        task: its name in the configuration's `tasks`.
+        title: what it is, for people.
+        calendar: when, as systemd's OnCalendar takes it; what was missed is made up for.
+        delay: up to how much later, at random, so that masters do not all come at once.
+        after: a unit that must not be starting meanwhile.
     """
-    ipam = {
-        "type": "host-local",
-        "ranges": [[{"subnet": "{{.PodCIDR}}"}]],
-        "routes": [{"dst": "0.0.0.0/0"}],
-    }
     return {
-        "cniVersion": "1.0.0",
-        "name": "kubernetes",
-        "plugins": [{"type": "ptp", "ipam": ipam}, {"type": "portmap", "capabilities": {"portMappings": True}}],
+        f"{UNITS}/cfngen-{task}.service": _lines(
+            "[Unit]",
+            f"Description={title}",
+            "Wants=network-online.target",
+            f"After=network-online.target {after}".rstrip(),
+            "",
+            "[Service]",
+            "Type=oneshot",
+            "WorkingDirectory=/opt/cfngen",
+            f"ExecStart=/usr/bin/python3 -m boot {task}",
+        ),
+        f"{UNITS}/cfngen-{task}.timer": _lines(
+            "[Unit]",
+            f"Description={title}",
+            "",
+            "[Timer]",
+            f"OnCalendar={calendar}",
+            "AccuracySec=1s",
+            f"RandomizedDelaySec={delay}",
+            "Persistent=true",
+            "",
+            "[Install]",
+            "WantedBy=timers.target",
+        ),
     }
 
 
 def credential_providers() -> Mapping[str, Any]:
     """Return the kubelet's CredentialProviderConfig: passwords of ECR registries come from the instance's role."""
-    domains = ("amazonaws.com", "amazonaws.com.cn")
+    # Registries' names, and those that know IPv6 too, as the provider's ecrPrivateHostPattern has them.
+    domains = {"dkr.": ("amazonaws.com", "amazonaws.com.cn"), "dkr-": ("on.aws", "on.amazonwebservices.com.cn")}
+    services = [(kind + service, ends) for kind, ends in domains.items() for service in ("ecr", "ecr-fips")]
     return {
         "apiVersion": "kubelet.config.k8s.io/v1",
         "kind": "CredentialProviderConfig",
@@ -100,7 +116,7 @@ def credential_providers() -> Mapping[str, Any]:
             {
                 "name": "ecr-credential-provider",
                 "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
-                "matchImages": [f"*.dkr.{service}.*.{each}" for service in ("ecr", "ecr-fips") for each in domains],
+                "matchImages": [f"*.{service}.*.{each}" for service, ends in services for each in ends],
                 "defaultCacheDuration": "12h",
             }
         ],
@@ -126,42 +142,6 @@ def kubelet_unit(*, master: bool) -> str:
         "--kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml $KUBELET_KUBEADM_ARGS",
         "Restart=always",
         "RestartSec=5",
-        "",
-        "[Install]",
-        "WantedBy=multi-user.target",
-    )
-
-
-def masquerade_unit(cluster: Cluster) -> str:
-    """Return the unit that lets pods reach the world with their node's address.
-
-    What pods send to `network.nonMasqueradeCidr`, to other pods and to the node itself keeps the pod's address.
-    """
-    pods, vpc = cluster.network.pod_cidr, cluster.network.vpc.cidr
-    kept = [cluster.network.non_masquerade_cidr]
-    if not pods.subnet_of(kept[0]):
-        kept.append(pods)
-    # Amazon's resolver, the VPC's second address, answers the VPC's own addresses only, which pods' are not.
-    resolver = [vpc[2]] if vpc.overlaps(kept[0]) else []
-    chain, rule = "CFNGEN-MASQUERADE", f"POSTROUTING -s {pods} -m addrtype ! --dst-type LOCAL"
-    commands = [
-        f"-iptables -w -t nat -N {chain}",
-        f"iptables -w -t nat -F {chain}",
-        *(f"iptables -w -t nat -A {chain} -d {each} -j MASQUERADE" for each in resolver),
-        *(f"iptables -w -t nat -A {chain} -d {each} -j RETURN" for each in kept),
-        f"iptables -w -t nat -A {chain} -j MASQUERADE",
-        f"-iptables -w -t nat -D {rule} -j {chain}",
-        f"iptables -w -t nat -A {rule} -j {chain}",
-    ]
-    return _lines(
-        "[Unit]",
-        "Description=Masquerading of pods' traffic to other networks",
-        "After=network.target",
-        "",
-        "[Service]",
-        "Type=oneshot",
-        "RemainAfterExit=yes",
-        *(f"ExecStart={command}" for command in commands),
         "",
         "[Install]",
         "WantedBy=multi-user.target",

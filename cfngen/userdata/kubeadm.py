@@ -9,17 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cfngen.cluster.model import Cluster
+from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.names import api_host
+from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import exact_version
+from cfngen.userdata import audit
 from cfngen.userdata.files import BIN, CREDENTIAL_PROVIDERS, MASTER_MOUNT
+from cfngen.userdata.merging import merge as merge
 
 VERSION = "kubeadm.k8s.io/v1beta4"
+# Written by the boot program (boot/encryption.py), which has the key.
+ENCRYPTION = "/etc/kubernetes/encryption.json"
 PATCHES = {"directory": "/opt/cfngen/patches"}
 
 
 def endpoint(cluster: Cluster) -> str:
-    """Return the API endpoint that nodes use, host and port."""
-    return f"${{privateAddress}}:{cluster.api.port}"
+    """Return the API endpoint that instances use, host and port; each has the host in its /etc/hosts."""
+    return f"{api_host(cluster)}:{cluster.api.port}"
 
 
 def init(cluster: Cluster) -> list[dict[str, Any]]:
@@ -42,8 +48,10 @@ def init(cluster: Cluster) -> list[dict[str, Any]]:
 
 
 def _cluster_configuration(cluster: Cluster) -> dict[str, Any]:
-    network = cluster.network
-    names = ["${privateAddress}", *(["${publicAddress}"] if cluster.api.public else []), "127.0.0.1", "localhost"]
+    network, plugin = cluster.network, network_plugin(cluster)
+    # Of several masters, the name of their load balancer, which has one even where the API is not public.
+    known = cluster.api.public or cluster.control_plane.count > 1
+    names = [*(["${publicAddress}"] if known else []), "127.0.0.1", "localhost"]
     return {
         "apiVersion": VERSION,
         "kind": "ClusterConfiguration",
@@ -51,42 +59,61 @@ def _cluster_configuration(cluster: Cluster) -> dict[str, Any]:
         "kubernetesVersion": f"v{exact_version(cluster.kubernetes_version)}",
         "controlPlaneEndpoint": endpoint(cluster),
         "networking": {
-            "podSubnet": str(network.pod_cidr),
+            **({"podSubnet": str(network.pod_cidr)} if plugin.pod_range else {}),
             "serviceSubnet": str(network.service_cidr),
             "dnsDomain": network.dns_domain,
         },
-        # kubeadm adds the node's name, the first service address and the kubernetes.default names.
-        "apiServer": {"certSANs": [*names, *cluster.api.additional_names]},
+        "apiServer": {
+            # kubeadm adds the endpoint's name, the master's own address and name, the first service address and the
+            # kubernetes.default names.
+            "certSANs": [*names, *cluster.api.additional_names],
+            "extraArgs": _arguments({**audit.arguments(cluster), "encryption-provider-config": ENCRYPTION}),
+            "extraVolumes": [
+                *audit.volumes(cluster),
+                {
+                    "name": "encryption",
+                    "hostPath": ENCRYPTION,
+                    "mountPath": ENCRYPTION,
+                    "readOnly": True,
+                    "pathType": "File",
+                },
+            ],
+        },
         "controllerManager": {
-            # Ranges of pods are given out here; routes to them are made by the cloud controller manager.
+            # Where nodes have ranges for pods they are given out here; VPC routes to them are the cloud controller
+            # manager's.
             "extraArgs": _arguments(
                 {
-                    "allocate-node-cidrs": "true",
+                    "allocate-node-cidrs": "true" if plugin.node_ranges else "false",
                     "cloud-provider": "external",
-                    "cluster-cidr": str(network.pod_cidr),
+                    **({"cluster-cidr": str(network.pod_cidr)} if plugin.pod_range else {}),
                     "configure-cloud-routes": "false",
                 }
             )
         },
-        # Leaf certificates are made anew with each new instance. A year, kubeadm's default, would stop a master that
-        # nobody touched for so long.
-        "certificateValidityPeriod": "43800h",
         "etcd": {"local": {"dataDir": f"{MASTER_MOUNT}/etcd"}},
     }
 
 
-def join() -> dict[str, Any]:
-    """Return a node's JoinConfiguration; the instance adds `discovery`."""
+def join(group: NodeGroup) -> dict[str, Any]:
+    """Return the JoinConfiguration of a group's nodes; the instance adds `discovery`."""
+    labels = ",".join(f"{key}={value}" for key, value in sorted(group.labels.items()))
+    registration = _registration(**({"node-labels": labels} if labels else {}))
+    if group.taints:
+        registration["taints"] = [each.model_dump() for each in group.taints]
     return {
         "apiVersion": VERSION,
         "kind": "JoinConfiguration",
-        "nodeRegistration": _registration(),
+        "nodeRegistration": registration,
         "patches": PATCHES,
     }
 
 
 def kubelet(cluster: Cluster) -> dict[str, Any]:
     """Return fields of the KubeletConfiguration; an instance adds `providerID` and `resolvConf`."""
+    # The Amazon VPC plug-in would be ended like other pods, and leave interfaces behind that it was just making: kops
+    # has no graceful shutdown with it either.
+    grace = ("0s", "0s") if network_plugin(cluster).interfaces else ("30s", "10s")
     ours = {
         "cgroupDriver": "systemd",
         "clusterDNS": [str(cluster.network.dns_service_ip)],
@@ -97,36 +124,15 @@ def kubelet(cluster: Cluster) -> dict[str, Any]:
             "nodefs.inodesFree": "5%",
         },
         "rotateCertificates": True,
-        "serverTLSBootstrap": False,
-        "shutdownGracePeriod": "30s",
-        "shutdownGracePeriodCriticalPods": "10s",
+        # Masters approve the certificates (boot/approval.py).
+        "serverTLSBootstrap": True,
+        "shutdownGracePeriod": grace[0],
+        "shutdownGracePeriodCriticalPods": grace[1],
     }
     return merge(ours, cluster.kubernetes.kubelet_configuration)
 
 
-def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with the fields of `override` laid over it, at any depth.
-
-    Lists of named things (arguments, variables, volumes) are merged by name; other lists are replaced.
-    """
-    merged = dict(base)
-    for key, value in override.items():
-        old = merged.get(key)
-        if isinstance(old, Mapping) and isinstance(value, Mapping):
-            merged[key] = merge(old, value)
-        elif old and _named(old) and _named(value):
-            by_name = merge({item["name"]: item for item in old}, {item["name"]: item for item in value})
-            merged[key] = list(by_name.values())
-        else:
-            merged[key] = value
-    return merged
-
-
-def _named(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value)
-
-
-def _registration() -> dict[str, Any]:
+def _registration(**more: str) -> dict[str, Any]:
     # Instance ids as node names: a replaced master registers at once (a Node object keeps its first provider id), and
     # the cloud controller manager knows what a name that begins with i- means.
     return {
@@ -138,6 +144,7 @@ def _registration() -> dict[str, Any]:
                 "image-credential-provider-bin-dir": BIN,
                 "image-credential-provider-config": CREDENTIAL_PROVIDERS,
                 "node-ip": "${address}",
+                **more,
             }
         ),
     }

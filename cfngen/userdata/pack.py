@@ -30,13 +30,20 @@ LONGEST = {
     "volumeId": len("vol-") + 17,
     "routeTableId": len("rtb-") + 17,
     "privateAddress": len("255.255.255.255"),
-    "publicAddress": len("255.255.255.255"),
+    "slot": 1,
+    **dict.fromkeys(("addressA", "addressB", "addressC", "addressD", "addressE"), len("255.255.255.255")),
+    # A load balancer's DNS name: its own name, 16 digits, and the longest region and suffix.
+    "publicAddress": 32 + len("-0123456789abcdef.elb.ap-southeast-2.amazonaws.com.cn"),
+    "condition": len("MasterAWaitCondition"),
     "caSecretArn": 128,
     "joinSecretArn": 128,
+    "bucket": 63,
 }
 # What the first stage reads of the configuration; everything else comes with the second.
 FIRST = ("role", "cluster", "region", "timeout", "packages", "steps")
 FIRST_STEPS = {"packages": "packages.install", "program": "program.fetch"}
+# Before anything else, where there are such commands: a proxy may have to be set before packages can be fetched.
+BEFORE = {"pre-boot commands": "given.before"}
 # Explicit, so that no library's default changes the bytes.
 FILTERS = [
     {
@@ -68,6 +75,21 @@ for path, text in [("references.json", json.dumps(REFERENCES)), *zip(items[::2],
 os.chmod(home + "{unit}", 0o644)
 for order in (["enable", home + "{unit}"], ["restart", "--no-block", "{unit}"]):
     subprocess.run(["systemctl", *order], check=True)
+"""
+# What cloud-init gets if the cluster file has a cloud-config beside the loader. No line of the loader begins with --.
+MULTIPART = """\
+Content-Type: multipart/mixed; boundary="cfngen"
+MIME-Version: 1.0
+
+--cfngen
+Content-Type: text/x-shellscript; charset="us-ascii"
+
+{loader}
+--cfngen
+Content-Type: text/cloud-config; charset="us-ascii"
+
+{cloud_config}
+--cfngen--
 """
 
 
@@ -113,7 +135,12 @@ class UserData:
 
 
 def pack(
-    role: str, prefix: str, config: Mapping[str, Any], files: Mapping[str, str], references: Mapping[str, Any]
+    role: str,
+    prefix: str,
+    config: Mapping[str, Any],
+    files: Mapping[str, str],
+    references: Mapping[str, Any],
+    cloud_config: Mapping[str, Any] | None = None,
 ) -> UserData:
     """Return the user data of a role.
 
@@ -123,14 +150,17 @@ def pack(
         config: the role's configuration, JSON-ready; `steps` and `tasks` name the steps, `module.function` by title.
         files: further files to unpack, by path under /opt/cfngen; the systemd unit that runs the program is one.
         references: troposphere expressions, or plain texts, by the names of `LONGEST` and `resource`.
+        cloud_config: a cloud-config that cloud-init gets beside the loader.
 
     Raises:
         UserDataTooLargeError: it is larger than EC2 allows.
     """
     from troposphere import Base64, Join
 
-    begin = required(["__main__", *(_module(name) for name in FIRST_STEPS.values())])
-    later = {key: value for key, value in config.items() if key not in FIRST}
+    first_steps = {**(BEFORE if "before" in config else {}), **FIRST_STEPS}
+    at_first = (*FIRST, *(["before"] if "before" in config else []))
+    begin = required(["__main__", *(_module(name) for name in first_steps.values())])
+    later = {key: value for key, value in config.items() if key not in at_first}
     orders = [*config["steps"].values(), *(name for task in config["tasks"].values() for name in task.values())]
     content = {f"boot/{each}.py": packed(each) for each in required(map(_module, orders)) if each not in begin}
     content["role.json"] = _json(later)
@@ -140,8 +170,8 @@ def pack(
     resource = f"{prefix}Program{sha256[:12]}"
 
     first = {
-        **{key: config[key] for key in FIRST},
-        "steps": {**FIRST_STEPS, **config["steps"]},
+        **{key: config[key] for key in at_first},
+        "steps": {**first_steps, **config["steps"]},
         "program": {"resource": resource, "sha256": sha256},
         # What the second stage holds, part by part, so that two user data tell what differs.
         "contents": _contents(content, later),
@@ -149,7 +179,9 @@ def pack(
     beginning = {f"boot/{each}.py": packed(each) for each in begin}
     beginning.update({"config.json": _json(first), UNIT: files[UNIT]})
     packed_first = _compress(_joined(beginning))
-    pieces = _pieces(LOADER.format(references="\0", program=packed_first, unit=UNIT), references)
+    beside = "#cloud-config\n" + json.dumps(cloud_config, indent=1) if cloud_config else ""
+    loader = LOADER.format(references="\0", program=packed_first, unit=UNIT)
+    pieces = _pieces(MULTIPART.format(loader=loader, cloud_config=beside) if beside else loader, references)
     size = sum(len(piece) if isinstance(piece, str) else LONGEST[piece.name] for piece in pieces)
     if size > LIMIT:
         raise UserDataTooLargeError(role, size)
@@ -159,6 +191,7 @@ def pack(
         "user-data.py": "".join(piece if isinstance(piece, str) else f"${{{piece.name}}}" for piece in shown),
         "config.json": json.dumps(first, indent=2, ensure_ascii=False) + "\n",
         "role.json": json.dumps(later, indent=2, ensure_ascii=False) + "\n",
+        **({"cloud-config.yaml": beside + "\n"} if beside else {}),
         **files,
         **{path: source(path[5:-3]) for path in sorted([*beginning, *content]) if path.startswith("boot/")},
     }

@@ -18,7 +18,7 @@ from moto import mock_aws
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.cloudformation import CloudFormation, Launched, Resource, Stack, client
+from cfngen.sandbox.cloudformation import ApiError, CloudFormation, Launched, Resource, Stack, client
 from cfngen.templates import generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
@@ -82,7 +82,21 @@ class Machines:
     def _booted(self, instance_id: str, told: Mapping[str, str]) -> None:
         outcome = self.outcomes.get(told["resource"], "SUCCESS")
         if outcome and running_instances(self.region, instance_id):
+            if "condition" in told:
+                self._signal_both(instance_id, told, outcome)
+            else:
+                self.cloud.signal_resource(told["stack"], told["resource"], instance_id, outcome)
+
+    def _signal_both(self, instance_id: str, told: Mapping[str, str], outcome: str, attempts: int = 10) -> None:
+        """Signal the group and the wait condition of a master among several, of which usually one waits."""
+        with contextlib.suppress(ApiError):
             self.cloud.signal_resource(told["stack"], told["resource"], instance_id, outcome)
+        try:
+            self.cloud.signal_resource(told["stack"], told["condition"], instance_id, outcome)
+        except ApiError as error:
+            if "does not exist for stack" in str(error) and attempts:
+                again = functools.partial(self._signal_both, instance_id, told, outcome, attempts - 1)
+                self.cloud.clock.later(30, again)
 
 
 @dataclass(frozen=True)
@@ -233,6 +247,12 @@ def inventory(region: str) -> dict[str, set[str]]:
         },
         "addresses": {each["AllocationId"] for each in ec2.describe_addresses()["Addresses"]},
         "snapshots": {each["SnapshotId"] for each in ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]},
+        "load balancers": {
+            each["LoadBalancerArn"] for each in client("elbv2", region).describe_load_balancers()["LoadBalancers"]
+        },
+        "target groups": {
+            each["TargetGroupArn"] for each in client("elbv2", region).describe_target_groups()["TargetGroups"]
+        },
         "key pairs": {each["KeyName"] for each in ec2.describe_key_pairs()["KeyPairs"]},
         "launch templates": {each["LaunchTemplateId"] for each in ec2.describe_launch_templates()["LaunchTemplates"]},
         "instances": instances,

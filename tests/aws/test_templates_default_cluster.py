@@ -70,7 +70,7 @@ def test_the_master_has_a_fixed_address_reached_by_an_elastic_ip(default: Defaul
     assert interface["PrivateIpAddress"] == "172.20.0.9"
     assert interface["SourceDestCheck"] is False
     assert [each["GroupId"] for each in interface["Groups"]] == [found["MasterSecurityGroup"].physical_id]
-    address = describe(where, "addresses", AllocationIds=[found["ApiElasticIp"].attributes["AllocationId"]])
+    address = describe(where, "addresses", AllocationIds=[found["MasterAElasticIp"].attributes["AllocationId"]])
     assert address["NetworkInterfaceId"] == identifier
     assert stack.outputs["ApiEndpoint"] == f"https://{address['PublicIp']}"
 

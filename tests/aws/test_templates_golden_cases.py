@@ -10,7 +10,7 @@ from clusters import CASES, Account, describe, golden, inventory, landlord, left
 from cfngen.cluster.load import load
 from cfngen.sandbox.cloudformation import Resource, Stack, client
 
-NESTED = ("existing-vpc", "existing-vpc-new-subnets", "own-images", "private-api", "several-groups")
+NESTED = ("existing-vpc", "existing-vpc-new-subnets", "own-images", "private-api", "several-groups", "three-masters")
 SEPARATELY = ("existing-elastic-ip", "extra-policies")  # name things that only an account can name
 
 

@@ -1,33 +1,53 @@
-"""A master in memory, with a kubeadm that leaves behind what the real one does."""
+"""Masters in memory: kubeadm, the kubelet and etcd leave behind what the real ones do, and refuse what they refuse."""
 
 from __future__ import annotations
 
 import copy
+import functools
+import io
+import json
+import random
+import re
+import threading
 from pathlib import Path
 from typing import Any
 
+from etcd_cluster import Etcd, RefusedError
 from scripted_machine import IDENTITY, ScriptedMachine, SecretsManager
 
-from cfngen.boot.authorities import FILES, PKI
-from cfngen.boot.control_plane import DATA
+from cfngen.boot import bucket, control_plane
+from cfngen.boot.authorities import FILES, KUBEADM, PKI
+from cfngen.boot.etcd_data import DATA, FOLDER, JOINING, MEMBER
+from cfngen.boot.etcd_members import KUBEADM_JOIN
 from cfngen.boot.kubelet import KUBELET_CONF
+from cfngen.boot.upgrade import SUPER_ADMIN
 
 INSTANCE = IDENTITY["instanceId"]
 CA_SECRET, JOIN_SECRET = "arn:ca", "arn:join"
 CERTIFICATE = (Path(__file__).parent / "authority-ec.crt").read_text()
 BUNDLE = {**dict.fromkeys(FILES, "stored"), "ca.crt": CERTIFICATE}
+VERSION = "v1.36.3"
+ADDRESSES = {"a": "172.20.0.9", "b": "172.20.1.9", "c": "172.20.2.9"}
+MANIFESTS = "/etc/kubernetes/manifests/"
+EXPIRES = "2027-09-01T12:00:00Z"
 CONFIG: dict[str, Any] = {
     "role": "master",
     "cluster": "kubernetes",
     "region": "us-west-2",
     "timeout": 20,
     "deadline": 1080,
-    "endpoint": "172.20.0.9:443",
-    "kubeadm": [{"kind": "InitConfiguration"}, {"kind": "ClusterConfiguration"}],
+    "endpoint": "api.kubernetes.internal:443",
+    "apiHost": "api.kubernetes.internal",
+    "masters": {"a": ADDRESSES["a"]},
+    "kubernetesVersion": VERSION,
+    "kubeadm": [{"kind": "InitConfiguration"}, {"kind": "ClusterConfiguration", "etcd": {"local": {}}}],
     "kubelet": {"cgroupDriver": "systemd"},
+    "kubeletPatch": {"cgroupDriver": "systemd"},
     "manifests": [{"kind": "DaemonSet", "metadata": {"name": "cloud-controller-manager"}}],
     "facts": {
         "instanceId": INSTANCE,
+        "slot": "a",
+        "privateAddress": ADDRESSES["a"],
         "providerId": f"aws:///us-west-2a/{INSTANCE}",
         "volumeId": "vol-1",
         "caSecretArn": CA_SECRET,
@@ -37,44 +57,412 @@ CONFIG: dict[str, Any] = {
 
 
 def configuration() -> dict[str, Any]:
-    """Return a master's configuration, its facts known."""
+    """Return the configuration of the only master of a cluster, its facts known."""
     return copy.deepcopy(CONFIG)
 
 
-class Master(ScriptedMachine):
-    """A master whose commands have the effects that later steps rely on."""
+class World:
+    """What the masters of one cluster share.
+
+    Attributes:
+        etcd: their database.
+        secrets: Secrets Manager.
+        objects: the bucket, by key.
+        bound: whether a phase of kubeadm has given the administrators' group its role.
+        version: Kubernetes' version in kubeadm's ConfigMap.
+        proxy: the version whose kube-proxy was applied.
+        nodes: masters' Nodes: (address, version) by name.
+        ended: EC2's states of instances that do not run.
+    """
 
     def __init__(self, **secrets: str) -> None:
-        super().__init__()
-        self.secrets = SecretsManager(**secrets).install(self)
-        self.made = 0
-        self.on("kubeadm init phase certs all", self._certs)
-        self.on("kubeadm init phase kubeconfig all", self._kubeconfig)
-        self.on("kubeadm init phase etcd local", self._etcd)
-        # Like kubeadm 1.29 and newer: the administrators' group has no rights before a phase gives it its role.
+        self.etcd = Etcd()
+        self.secrets = SecretsManager(**secrets)
+        self.objects: dict[str, str] = {}
         self.bound = False
-        self.on("kubeadm init phase upload-config", self._bind)
+        self.version = ""
+        self.proxy = ""
+        self.nodes: dict[str, tuple[str, str]] = {}
+        self.ended: dict[str, str] = {}
+
+
+class Master(ScriptedMachine):
+    """A master whose commands have the effects that later steps rely on; by default the only one of a cluster.
+
+    Attributes:
+        world: what it shares with others.
+        config: its configuration.
+        kubelet: whether its kubelet runs.
+        expires: when the certificates on its disk end.
+    """
+
+    def __init__(self, world: World | None = None, config: dict[str, Any] | None = None, **secrets: str) -> None:
+        super().__init__()
+        self.world = world or World(**secrets)
+        self.config = config or configuration()
+        self.secrets = self.world.secrets.install(self)
+        self.objects = self.world.objects
+        self.made = 0
+        self.kubelet = False
+        self.expires = EXPIRES
+        self.cloud["s3.list_objects_v2"] = lambda Bucket, Prefix: {  # noqa: N803
+            "Contents": [{"Key": key} for key in self.objects if key.startswith(Prefix)]
+        }
+        self.cloud["s3.get_object"] = lambda Bucket, Key: {"Body": io.BytesIO(self.objects[Key].encode())}  # noqa: N803
+        self.cloud["ec2.describe_instances"] = self._describe
+        self.on("kubeadm init phase preflight", self._preflight)
+        self.on("kubeadm init phase certs ", self._certs)
+        self.on("kubeadm init phase kubeconfig ", self._kubeconfig)
+        self.on("kubeadm init phase etcd local", self._etcd)
+        self.on("kubeadm init phase control-plane all", self._control_plane)
+        self.on("kubeadm init phase kubelet-start", self._kubelet_start)
+        self.on("kubeadm init phase upload-config", self._upload)
+        self.on("kubeadm init phase addon all", self._addons)
+        self.on("kubeadm certs check-expiration", lambda _: (0, self._expiration()))
+        self.on("kubeadm certs renew all", self._renew)
+        self.on("kubectl .* get --raw|kubectl .* get --server", self._ready)
         self.on("kubectl .* get node ", self._get_node)
+        self.on("kubectl .* get nodes -l", self._get_masters)
+        self.on("kubectl .* get configmap kubeadm-config", self._get_configuration)
+        self.on("kubectl .* delete node ", self._delete_node)
+        self.on("systemctl start kubelet", self._kubelet_start)
+        self.on("systemctl stop kubelet", self._kubelet_stop)
+        self.on("systemctl stop kubepods.slice", self._pods_stop)
+        self.on("pgrep -x etcd", lambda _: (0 if self.address in self.world.etcd.running else 1, ""))
+        self.on("etcdctl .* endpoint health", self._health)
+        self.on("etcdctl .* member ", self._members)
+        self.on("etcdutl .* snapshot status|etcdutl snapshot status", (0, "{}"))
+        self.on("etcdutl snapshot restore", self._restore)
+        self.on("mv -T ", self._move)
+
+    @property
+    def address(self) -> str:
+        return str(self.config["facts"]["privateAddress"])
+
+    @property
+    def name(self) -> str:
+        return str(self.config["facts"]["instanceId"])
+
+    @property
+    def bound(self) -> bool:
+        """Like kubeadm 1.29 and newer: the administrators' group has no rights before a phase gives it its role."""
+        return self.world.bound
+
+    def reboot(self) -> None:
+        """Switch off and on again: pods are gone, and the kubelet starts by itself where it is set up."""
+        self.fuse = None
+        self.kubelet = False
+        self.world.etcd.stop(self.address)
+        self.kubelet = KUBELET_CONF in self.files
+        self._reconcile()
+
+    def lose(self) -> None:
+        """Switch off for good."""
+        self.kubelet = False
+        self.world.etcd.stop(self.address)
+        self.world.ended[self.name] = "terminated"
+
+    def volume(self) -> dict[str, str]:
+        """Return the files of the data volume."""
+        return {path: text for path, text in self.files.items() if path.startswith("/mnt/master/")}
+
+    def remove(self, *patterns: str) -> None:
+        super().remove(*patterns)
+        self._reconcile()
+
+    def run(
+        self, *command: str, stdin: str = "", expect: tuple[int, ...] = (0,), timeout: int = 900
+    ) -> tuple[int, str]:
+        try:
+            return super().run(*command, stdin=stdin, expect=expect, timeout=timeout)
+        finally:
+            self._reconcile()
+
+    def _reconcile(self) -> None:
+        """Do what a kubelet does with etcd's manifest."""
+        if not self.kubelet:
+            return
+        running, manifest = self.address in self.world.etcd.running, self.files.get(MANIFESTS + "etcd.yaml")
+        if running and manifest is None:
+            self.world.etcd.stop(self.address)
+        elif manifest is not None and not running:
+            data = self.world.etcd.start(self.address, self.name, self.files.get(DATA, ""), json.loads(manifest))
+            if data:
+                self.files[DATA] = data
+
+    def _preflight(self, command: str) -> tuple[int, str]:
+        if self.address in self.world.etcd.running:
+            return 1, "[ERROR Port-2379]: Port 2379 is in use"
+        if any(path.startswith(FOLDER + "/") for path in self.files):
+            return 1, "[ERROR DirAvailable--mnt-master-etcd]: /mnt/master/etcd is not empty"
+        return 0, ""
 
     def _certs(self, command: str) -> tuple[int, str]:
+        if "etcd-healthcheck-client" in command:
+            assert PKI + "etcd/ca.key" in self.files
+            self.files[PKI + "etcd/healthcheck-client.crt"] = "signed by " + self.files[PKI + "etcd/ca.key"]
+            return 0, ""
         self.made += 1
         for name in FILES:
             self.files.setdefault(PKI + name, CERTIFICATE if name == "ca.crt" else f"{name} {self.made}")
         self.files.setdefault(PKI + "apiserver.crt", "signed by " + self.files[PKI + "ca.key"])
+        self.files.setdefault(PKI + "etcd/healthcheck-client.crt", "signed by " + self.files[PKI + "etcd/ca.key"])
         return 0, ""
 
     def _kubeconfig(self, command: str) -> tuple[int, str]:
-        assert KUBELET_CONF not in self.files, "kubeadm would keep the old one, whose certificate is gone"
-        self.files[KUBELET_CONF] = "made anew"
+        self.files["/etc/kubernetes/admin.conf"] = "made anew"
+        if "admin" not in command:
+            assert KUBELET_CONF not in self.files, "kubeadm would keep the old one, whose certificate is gone"
+            self.files.update({KUBELET_CONF: "made anew", SUPER_ADMIN: "made anew"})
         return 0, ""
 
     def _etcd(self, command: str) -> tuple[int, str]:
-        self.files[DATA] = "members"
+        file = command.rpartition(" ")[2]
+        assert file in (KUBEADM, KUBEADM_JOIN)
+        cluster = json.loads(self.files[file].split("\n---\n")[1])
+        arguments = cluster["etcd"]["local"].get("extraArgs", [])
+        self.files[MANIFESTS + "etcd.yaml"] = json.dumps({each["name"]: each["value"] for each in arguments})
         return 0, ""
 
-    def _bind(self, command: str) -> tuple[int, str]:
-        self.bound = True
+    def _control_plane(self, command: str) -> tuple[int, str]:
+        self.files[MANIFESTS + "kube-apiserver.yaml"] = "manifest"
+        return 0, ""
+
+    def _kubelet_start(self, command: str) -> tuple[int, str]:
+        assert KUBELET_CONF in self.files
+        self.kubelet = True
+        return 0, ""
+
+    def _kubelet_stop(self, command: str) -> tuple[int, str]:
+        self.kubelet = False
+        return 0, ""
+
+    def _pods_stop(self, command: str) -> tuple[int, str]:
+        assert not self.kubelet, "the kubelet would start the pods again"
+        self.world.etcd.stop(self.address)
+        return 0, ""
+
+    def _serves(self) -> bool:
+        manifest = MANIFESTS + "kube-apiserver.yaml" in self.files
+        return self.kubelet and manifest and self.world.etcd.healthy(self.address)
+
+    def _answered(self) -> bool:
+        """Return whether some API server answers."""
+        return self._serves() or any(self.world.etcd.healthy(each) for each in self.config["masters"].values())
+
+    def _ready(self, command: str) -> tuple[int, str]:
+        assert f"--server=https://{self.address}:443" in command, "another master's health would count as this one's"
+        return (0, "ok") if self._serves() else (1, "")
+
+    def _upload(self, command: str) -> tuple[int, str]:
+        assert self._serves()
+        self.world.bound = True
+        self.world.version = self.config["kubernetesVersion"]
+        return 0, ""
+
+    def _addons(self, command: str) -> tuple[int, str]:
+        self.world.proxy = self.config["kubernetesVersion"]
         return 0, ""
 
     def _get_node(self, command: str) -> tuple[int, str]:
-        return (0, "") if self.bound else (1, "nodes is forbidden")
+        if not self.world.bound:
+            return 1, "nodes is forbidden"
+        if self._serves():
+            self.world.nodes[self.name] = (self.address, self.config["kubernetesVersion"])
+        return 0, ""
+
+    def _get_masters(self, command: str) -> tuple[int, str]:
+        if not self._answered():
+            return 1, "connection refused"
+        items = [
+            {
+                "metadata": {"name": name},
+                "status": {"nodeInfo": {"kubeletVersion": version}, "addresses": [{"address": address}]},
+            }
+            for name, (address, version) in self.world.nodes.items()
+        ]
+        return 0, json.dumps({"items": items})
+
+    def _get_configuration(self, command: str) -> tuple[int, str]:
+        if not self._answered():
+            return 1, "connection refused"
+        if not self.world.version:
+            return 0, ""
+        text = f"apiServer: {{}}\nkubernetesVersion: {self.world.version}\n"
+        return 0, json.dumps({"data": {"ClusterConfiguration": text}})
+
+    def _delete_node(self, command: str) -> tuple[int, str]:
+        self.world.nodes.pop(re.findall(r"delete node (\S+)", command)[0], None)
+        return 0, ""
+
+    def _describe(self, InstanceIds: list[str]) -> dict[str, Any]:  # noqa: N803
+        state = self.world.ended.get(InstanceIds[0], "running")
+        return {"Reservations": [{"Instances": [{"State": {"Name": state}}]}]}
+
+    def _expiration(self) -> str:
+        entry = {"name": "apiserver", "expirationDate": self.expires, "missing": False}
+        return json.dumps({"certificates": [entry, {"name": "front-proxy-client", "missing": True}]})
+
+    def _renew(self, command: str) -> tuple[int, str]:
+        self.expires = self.time(365 * 24 * 3600)
+        return 0, ""
+
+    def _endpoints(self, command: str) -> list[str]:
+        assert PKI + "etcd/healthcheck-client.crt" in self.files
+        urls = re.findall(r"--endpoints=(\S+)", command)[0].split(",")
+        found = [url.removeprefix("https://").removesuffix(":2379") for url in urls]
+        return [self.address if each == "127.0.0.1" else each for each in found]
+
+    def _health(self, command: str) -> tuple[int, str]:
+        found = {each: self.world.etcd.healthy(each) for each in self._endpoints(command)}
+        local = "https://127.0.0.1:2379" in command
+        answers = [
+            {"endpoint": f"https://{'127.0.0.1' if local else each}:2379", "health": up} for each, up in found.items()
+        ]
+        return (0 if all(found.values()) else 1), json.dumps(answers)
+
+    def _members(self, command: str) -> tuple[int, str]:
+        words = command.partition(" member ")[2].split()
+        try:
+            return 0, self.world.etcd.ask(self._endpoints(command), *words)
+        except RefusedError as refused:
+            return 1, str(refused)
+
+    def _restore(self, command: str) -> tuple[int, str]:
+        options = dict(re.findall(r"--([\w-]+)=(\S+)", command))
+        assert self.address not in self.world.etcd.running, "its data would be taken away from below it"
+        urls = [each.partition("=")[2] for each in options["initial-cluster"].split(",")]
+        addresses = [url.removeprefix("https://").removesuffix(":2380") for url in urls]
+        data = self.world.etcd.restored(options["initial-cluster-token"], addresses, self.address)
+        self.files[options["data-dir"] + "/member/snap/db"] = data
+        return 0, ""
+
+    def _move(self, command: str) -> tuple[int, str]:
+        source, target = command.split()[2:]
+        assert self.address not in self.world.etcd.running, "its data would be taken away from below it"
+        moved = [path for path in self.files if path.startswith(source + "/")]
+        if not moved:
+            return 1, "No such file or directory"
+        if any(path.startswith(target + "/") for path in self.files):
+            return 1, "Directory not empty"
+        for path in moved:
+            self.files[target + path[len(source) :]] = self.files.pop(path)
+        return 0, ""
+
+
+def master_of(world: World, slot: str = "a", instance: str = "", several: bool = True, **more: Any) -> Master:
+    """Return a new instance of a slot, with a blank volume.
+
+    Args:
+        world: what the masters share.
+        slot: the slot's letter.
+        instance: its id; one of its own by default.
+        several: whether the cluster has three masters, or one.
+        more: keys of the configuration that differ.
+    """
+    config = configuration()
+    if several:
+        config["masters"] = dict(ADDRESSES)
+    config.update(more)
+    address = (config["masters"] | ADDRESSES)[slot]
+    config["facts"].update(instanceId=instance or f"i-{slot}", slot=slot, privateAddress=address, bucket="backups")
+    config["facts"].update(volumeId=f"vol-{slot}")
+    return Master(world, config)
+
+
+def successor(master: Master, volume: bool = True, **more: Any) -> Master:
+    """Return the instance that takes over a slot: with its volume, or with a blank one; the old one is gone."""
+    master.lose()
+    config = copy.deepcopy(master.config)
+    config["facts"]["instanceId"] += "+"
+    config.update(more)
+    for key in ("way", "restore", "secretVersion"):
+        config.pop(key, None)
+    found = Master(master.world, config)
+    found.files.update(master.volume() if volume else {})
+    return found
+
+
+def request(world: World, identity: str, **more: str) -> None:
+    """Ask for a restore as `cfngen etcd restore` does."""
+    snapshot = "kubernetes/etcd/hourly/2026-09-01T110000Z.db"
+    world.objects[snapshot] = "a snapshot"
+    document = {"id": identity, "snapshot": snapshot, "created": "2026-09-01T11:30:00Z", **more}
+    world.objects[bucket.key(CONFIG, "restore.json")] = json.dumps(document)
+
+
+def boot(master: Master) -> list[str]:
+    """Run what a master does before its add-ons; return what the two steps report."""
+    config = copy.deepcopy(master.config)
+    config["deadline"] = master.clock() + 1080
+    return [control_plane.prepare(master, config), control_plane.start(master, config)]
+
+
+def together(*masters: Master, seed: int = 0) -> list[list[str]]:
+    """Boot masters at the same time; return what each reports.
+
+    Args:
+        masters: the masters; between any two of their calls another one may come in.
+        seed: which of all the orders it is.
+    """
+    order, turn = random.Random(seed), threading.Condition()
+    running, reports, failures = list(masters), {}, []
+    current = [running[0]]
+
+    def hand_over(master: Master) -> None:
+        with turn:
+            current[0] = order.choice(running)
+            turn.notify_all()
+            turn.wait_for(lambda: current[0] is master)
+
+    def live(master: Master) -> None:
+        with turn:
+            turn.wait_for(lambda: current[0] is master)
+        try:
+            reports[master.name] = boot(master)
+        except BaseException as failure:  # noqa: BLE001 - it belongs to the test, not to this thread
+            failures.append(failure)
+        with turn:
+            running.remove(master)
+            if running:
+                current[0] = order.choice(running)
+            turn.notify_all()
+
+    threads = [threading.Thread(target=live, args=(each,)) for each in masters]
+    for each in masters:
+        each.between = functools.partial(hand_over, each)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for each in masters:
+        each.between = lambda: None
+    if failures:
+        raise failures[0]
+    return [reports[each.name] for each in masters]
+
+
+def cluster_of_three() -> tuple[World, dict[str, Master]]:
+    """Return a cluster of three masters that works."""
+    world = World()
+    masters = {slot: master_of(world, slot) for slot in "abc"}
+    for each in masters.values():
+        boot(each)
+    return world, masters
+
+
+def assert_whole(world: World, *masters: Master) -> None:
+    """All these masters, and no others, are members with a vote of one cluster, which was begun only once."""
+    clusters = {world.etcd.running[each.address][0] for each in masters}
+    assert len(clusters) == 1
+    members = world.etcd.clusters[clusters.pop()]
+    urls = sorted(f"https://{each.address}:2380" for each in masters)
+    assert sorted(url for each in members for url in each["peerURLs"]) == urls
+    assert not [each for each in members if each.get("isLearner")]
+    assert len(world.etcd.begun) == 1, "a second, empty cluster was begun"
+    for each in masters:
+        assert world.etcd.healthy(each.address)
+        assert JOINING not in each.files
+        member = world.etcd.member(*world.etcd.running[each.address])
+        assert member
+        assert each.files[MEMBER] == f"{member['ID']:x}"

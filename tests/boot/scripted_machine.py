@@ -38,6 +38,11 @@ class ScriptedMachine(Machine):
         cloud: functions of AWS operations, by `service.operation`; return the answer or raise.
         calls: every AWS call: (service.operation, arguments).
         said: every line said.
+        told: values of the metadata service, by path.
+        objects: what S3 holds, by key; content is text.
+        fuse: after how many calls that change or ask something the power goes; None: never.
+        fault: after how many such calls one fails, as if the machine or AWS had a bad moment; None: none does.
+        between: called before each of these calls and while it sleeps: other instances' turn.
     """
 
     def __init__(self) -> None:
@@ -54,6 +59,11 @@ class ScriptedMachine(Machine):
         self.cloud: dict[str, Answer] = {}
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.said: list[str] = []
+        self.told: dict[str, str] = {}
+        self.objects: dict[str, str] = {}
+        self.fuse: int | None = None
+        self.fault: int | None = None
+        self.between: Callable[[], None] = lambda: None
         self.passed = 0.0
 
     def on(self, pattern: str, answer: Any) -> None:
@@ -64,12 +74,26 @@ class ScriptedMachine(Machine):
         """Return the commands that begin with a pattern."""
         return [command for command in self.commands if re.match(pattern, command)]
 
+    def burn(self) -> None:
+        """Count a call; raise PowerCut, or fail, in the place of the one that is one too many."""
+        self.between()
+        if self.fuse is not None:
+            self.fuse -= 1
+            if self.fuse < 0:
+                raise PowerCut
+        if self.fault is not None:
+            self.fault -= 1
+            if self.fault < 0:
+                self.fault = None
+                raise BootError("a bad moment")
+
     def say(self, text: str) -> None:
         self.said.append(TOKEN.sub(r"\1.…", text))
 
     def run(
         self, *command: str, stdin: str = "", expect: tuple[int, ...] = (0,), timeout: int = 900
     ) -> tuple[int, str]:
+        self.burn()
         text = " ".join(command)
         self.commands.append(text)
         self.stdin[text] = stdin
@@ -104,6 +128,7 @@ class ScriptedMachine(Machine):
         return self.files.get(path, default)
 
     def write(self, path: str, text: str, mode: int = 0o644) -> bool:
+        self.burn()
         changed = self.files.get(path) != text
         self.files[path] = text
         self.modes[path] = mode
@@ -113,12 +138,13 @@ class ScriptedMachine(Machine):
         return
 
     def remove(self, *patterns: str) -> None:
+        self.burn()
         for path in [path for path in self.files if any(self._within(path, pattern) for pattern in patterns)]:
             del self.files[path]
 
     @staticmethod
     def _within(path: str, pattern: str) -> bool:
-        return fnmatch.fnmatch(path, pattern) or (pattern.endswith("/") and path.startswith(pattern))
+        return fnmatch.fnmatch(path, pattern) or path.startswith(pattern.rstrip("/") + "/")
 
     def sha256(self, path: str) -> str:
         return hashlib.sha256(self.files[path].encode()).hexdigest() if path in self.files else ""
@@ -131,6 +157,12 @@ class ScriptedMachine(Machine):
             raise BootError(f"{url} has another SHA-256")
         self.write(path, found, 0o755)
 
+    def get_object(self, bucket: str, key: str, path: str) -> dict[str, str]:
+        if key not in self.objects:
+            raise BootError(f"An error occurred (NoSuchKey): {key}")
+        self.write(path, self.objects[key], 0o600)
+        return {}
+
     def time(self, later: float = 0) -> str:
         return (START + timedelta(seconds=self.passed + later)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -139,12 +171,16 @@ class ScriptedMachine(Machine):
 
     def sleep(self, seconds: float) -> None:
         self.passed += seconds
+        self.between()
 
-    def metadata(self, path: str) -> str:
-        assert path == "dynamic/instance-identity/document"
-        return json.dumps(IDENTITY)
+    def metadata(self, path: str, missing: str | None = None) -> str:
+        if path == "dynamic/instance-identity/document":
+            return json.dumps(IDENTITY)
+        assert path in self.told or missing is not None, path
+        return self.told.get(path, missing or "")
 
     def aws(self, service: str, operation: str, *expected: str, **arguments: Any) -> dict[str, Any]:
+        self.burn()
         name = f"{service}.{operation}"
         self.calls.append((name, arguments))
         answer: dict[str, Any] = self.cloud[name](**arguments) if name in self.cloud else {}
@@ -152,6 +188,10 @@ class ScriptedMachine(Machine):
         if code and code not in expected:
             raise BootError(f"An error occurred ({code}): {answer['Error']['Message']}")
         return answer
+
+
+class PowerCut(BaseException):
+    """The power goes: not even the boot program's own handling of failures sees it."""
 
 
 def refusal(code: str, message: str = "no") -> dict[str, Any]:

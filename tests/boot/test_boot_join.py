@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from masters import CERTIFICATE, INSTANCE, JOIN_SECRET, Master, configuration
+from masters import CERTIFICATE, INSTANCE, JOIN_SECRET, Master, boot, configuration
 from scripted_machine import ScriptedMachine, SecretsManager
 
 from cfngen.boot import join_information, kubelet, node
@@ -19,8 +19,9 @@ HASHES = {
     "authority-ec.crt": "sha256:fcf098d9dd1bf5d776c3eafd534d26d1eb3d47681c910ef909a98d22610ae7b4",
     "authority-rsa.crt": "sha256:70df7b19892515bc269ce17a6872776e5c98eeaca9be96bbe66a3926f2bc25f4",
 }
-INFORMATION = {
+INFORMATION: dict[str, Any] = {
     "endpoint": "172.20.0.9:443",
+    "addresses": ["172.20.0.9"],
     "caHash": "sha256:00",
     "token": "abcdef.0123456789abcdef",
     "expires": "2026-09-02T12:00:00Z",
@@ -42,13 +43,15 @@ def published(machine: Master) -> dict[str, str]:
 @pytest.fixture
 def publisher() -> Master:
     machine = Master()
-    machine.files[PKI + "ca.crt"] = CERTIFICATE
+    boot(machine)
+    assert machine.files[PKI + "ca.crt"] == CERTIFICATE
+    machine.commands.clear()
     return machine
 
 
 def test_published_token_is_known_to_the_cluster_for_a_day(publisher: Master) -> None:
     found = published(publisher)
-    (command,) = publisher.ran("kubectl")
+    (command,) = publisher.ran("kubectl .* create")
     token = json.loads(publisher.stdin[command])
     assert token["type"] == "bootstrap.kubernetes.io/token"
     assert token["metadata"] == {"name": "bootstrap-token-" + found["token"][:6], "namespace": "kube-system"}
@@ -61,7 +64,9 @@ def test_published_token_is_known_to_the_cluster_for_a_day(publisher: Master) ->
         "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
     }
     assert found == {
-        "endpoint": "172.20.0.9:443",
+        "endpoint": "api.kubernetes.internal:443",
+        "addresses": ["172.20.0.9"],
+        "kubernetesVersion": "v1.36.3",
         "caHash": HASHES["authority-ec.crt"],
         "token": found["token"],
         "expires": "2026-09-02T12:00:00Z",
@@ -81,7 +86,13 @@ def test_token_appears_neither_in_arguments_nor_in_what_is_said(publisher: Maste
 
 
 def configured(**more: Any) -> dict[str, Any]:
-    return {**configuration(), "role": "node", "join": {"kind": "JoinConfiguration"}, **more}
+    return {
+        **configuration(),
+        "role": "node",
+        "join": {"kind": "JoinConfiguration"},
+        "kubernetesVersion": "v1.36.3",
+        **more,
+    }
 
 
 def waiting_node(text: str = "") -> tuple[ScriptedMachine, SecretsManager]:

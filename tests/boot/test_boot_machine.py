@@ -161,6 +161,9 @@ class Metadata(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         allowed = self.headers["X-aws-ec2-metadata-token"] == "token-for-60"
+        if allowed and self.path.endswith("/absent"):
+            self.answer(404, "")
+            return
         self.answer(200 if allowed else 401, self.path if allowed else "")
 
     def log_message(self, *arguments: Any) -> None:
@@ -184,6 +187,14 @@ def metadata(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_metadata_is_read_with_a_session_token_and_after_a_failure(machine: Quick) -> None:
     assert machine.metadata("dynamic/x") == "/latest/dynamic/x"
     assert Metadata.requests == ["/latest/api/token"] * 2
+
+
+@pytest.mark.usefixtures("metadata")
+def test_value_that_the_metadata_service_does_not_have_may_be_missing(machine: Quick) -> None:
+    assert machine.metadata("meta-data/absent", missing="none") == "none"
+    assert machine.metadata("meta-data/there", missing="none") == "/latest/meta-data/there"
+    with pytest.raises(BootError, match=r"waited .* for instance metadata: HTTP Error 404"):
+        machine.metadata("meta-data/absent")
 
 
 @pytest.fixture

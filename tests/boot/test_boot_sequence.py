@@ -154,3 +154,11 @@ def test_waits_end_before_cloudformation_loses_patience() -> None:
 
     sequence.run(machine, known, {"step": ask})
     assert left == [20 * 60 - 120, 60]
+
+
+def test_a_task_that_has_nothing_to_do_says_nothing() -> None:
+    machine = ScriptedMachine()
+    assert sequence.run(machine, config(), {"step": lambda machine, config: ""}, final=False) == 0
+    assert machine.said == []
+    assert sequence.run(machine, config(), {"step": good}, final=False) == 0
+    assert machine.said == ["[2/2] step: all is well (2.1 s)"]

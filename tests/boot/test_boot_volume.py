@@ -29,7 +29,14 @@ class Ec2:
         self.taken: list[str] = []
         self.refusals: list[dict[str, Any]] = []
         self.attached: list[dict[str, str]] = []
-        machine.cloud = {"ec2.describe_volumes": self.describe, "ec2.attach_volume": self.attach}
+        self.holder: dict[str, Any] = {"Reservations": [{"Instances": [{"State": {"Name": "running"}}]}]}
+        self.detached: list[dict[str, Any]] = []
+        machine.cloud = {
+            "ec2.describe_volumes": self.describe,
+            "ec2.attach_volume": self.attach,
+            "ec2.describe_instances": lambda InstanceIds: self.holder,  # noqa: N803
+            "ec2.detach_volume": self.detach,
+        }
 
     def describe(self, VolumeIds: Any = None, Filters: Any = None) -> dict[str, Any]:  # noqa: N803
         if Filters:
@@ -41,6 +48,11 @@ class Ec2:
             self.states.pop(0)
         held = [{"InstanceId": holder, "State": attachment, "Device": "/dev/sdf"}] if holder else []
         return {"Volumes": [{"State": state, "Attachments": held}]}
+
+    def detach(self, **arguments: Any) -> dict[str, Any]:
+        self.detached.append(arguments)
+        self.states = [("available", None, "")]
+        return {}
 
     def attach(self, **arguments: str) -> dict[str, Any]:
         if self.refusals:
@@ -98,12 +110,60 @@ def test_volume_still_leaving_the_old_instance_is_waited_for(machine: ScriptedMa
     assert machine.said[0] == f"waiting for {VOLUME} to be attached (61 s): it is detaching to {OTHER}"
 
 
-def test_volume_that_another_instance_keeps_is_never_forced_away(machine: ScriptedMachine) -> None:
+def state(name: str) -> dict[str, Any]:
+    """Return what EC2 says of an instance in a state."""
+    return {"Reservations": [{"Instances": [{"State": {"Name": name}}]}]}
+
+
+@pytest.mark.parametrize(
+    ("holder", "arguments"),
+    [
+        (state("terminated"), {"VolumeId": VOLUME, "InstanceId": OTHER, "Force": True}),
+        (state("stopped"), {"VolumeId": VOLUME, "InstanceId": OTHER, "Force": False}),
+        (refusal("InvalidInstanceID.NotFound"), {"VolumeId": VOLUME, "Force": True}),
+    ],
+    ids=["terminated", "stopped", "unknown"],
+)
+def test_volume_is_taken_off_an_instance_that_has_ended(
+    machine: ScriptedMachine, holder: dict[str, Any], arguments: dict[str, Any]
+) -> None:
     ec2 = Ec2(machine, ("in-use", OTHER, "attached"))
+    ec2.holder = holder
+    run(machine)
+    assert ec2.detached == [arguments]
+    assert len(ec2.attached) == 1
+    assert machine.passed >= 60, "EC2 gets a minute to do it by itself"
+    assert machine.said[0].startswith(f"{VOLUME} is taken off {OTHER}, which is ")
+
+
+def test_volume_that_leaves_an_ended_instance_by_itself_is_not_forced(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, *[("in-use", OTHER, "detaching")] * 6, ("available", None, ""))
+    ec2.holder = state("terminated")
+    run(machine)
+    assert ec2.detached == []
+
+
+def test_volume_that_is_stuck_while_it_leaves_an_ended_instance_is_forced(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, ("in-use", OTHER, "detaching"))
+    ec2.holder = state("terminated")
+    run(machine)
+    assert len(ec2.detached) == 1
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [state("running"), state("shutting-down"), state("stopping"), {"Reservations": []}],
+    ids=["running", "shutting-down", "stopping", "no answer"],
+)
+def test_volume_that_another_instance_keeps_is_never_forced_away(
+    machine: ScriptedMachine, holder: dict[str, Any]
+) -> None:
+    ec2 = Ec2(machine, ("in-use", OTHER, "attached"))
+    ec2.holder = holder
     with pytest.raises(BootError, match=f"for {VOLUME} to be attached: it is attached to {OTHER}") as caught:
         run(machine)
     assert caught.value.hint == "terminate the instance that holds it, or detach it in the EC2 console"
-    assert ec2.attached == []
+    assert ec2.attached == ec2.detached == []
     assert machine.passed >= 1080
 
 

@@ -149,7 +149,7 @@ def test_a_program_reads_json_lines(cloud: Cloud, cluster: Any, cfngen: Shell) -
     assert lines[0]["stays"][0]["kind"] == "snapshot"
     last = lines[-1]
     assert (last["succeeded"], last["goesOn"], last["leftovers"]) == (True, False, [])
-    assert [each["kind"] for each in last["retained"]] == ["snapshot", "KMS key"]
+    assert [each["kind"] for each in last["retained"]] == ["snapshot", "KMS key", "bucket of etcd's snapshots"]
 
 
 def test_what_cannot_be_deleted_is_named_and_the_next_run_goes_on(cloud: Cloud, cluster: Any, cfngen: Shell) -> None:

@@ -38,6 +38,7 @@ SAID = "--sandbox -f 'my file.yaml' --set 'nodeGroups[0].maxSize=6' --set name=a
         ("end it: `cfngen delete`.", f"end it: `cfngen delete {SAID} --stack-name k8s`."),
         ("cfngen kubeconfig && kubectl get nodes", f"cfngen kubeconfig {SAID} --stack-name k8s && kubectl get nodes"),
         ("cfngen validate cluster --wait 10m", f"cfngen validate cluster --wait 10m {SAID} --stack-name k8s"),
+        ("`cfngen etcd restore` goes on", f"`cfngen etcd restore {SAID} --stack-name k8s` goes on"),
         ("cfngen rollback --force --yes", f"cfngen rollback --force --yes {SAID} --stack-name k8s"),
         ("cfngen delete --empty-bucket   (or, …)", f"cfngen delete --empty-bucket {SAID} --stack-name k8s   (or, …)"),
         ("`cfngen sandbox start` and `cfngen templates`", "`cfngen sandbox start` and `cfngen templates`"),

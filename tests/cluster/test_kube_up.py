@@ -101,6 +101,38 @@ HONOURED: list[tuple[str, str, dict[str, Any]]] = [
         "100",
         {f"{MANAGER}[0].name": "terminated-pod-gc-threshold", f"{MANAGER}[0].value": "100"},
     ),
+    ("KUBE_ENABLE_CLUSTER_MONITORING", "influxdb", {"addons.prometheus.enabled": True}),
+    ("KUBE_ENABLE_CLUSTER_MONITORING", "none", {"addons.prometheus.enabled": False}),
+    ("KUBE_ENABLE_NODE_LOGGING", "false", {"addons.fluentBit.enabled": False}),
+    ("KUBE_ENABLE_CLUSTER_LOGGING", "false", {"addons.fluentBit.enabled": False}),
+    ("KUBE_ENABLE_CLUSTER_UI", "true", {"addons.kubernetesDashboard.enabled": True}),
+    ("KUBE_ENABLE_CLUSTER_AUTOSCALER", "true", {"addons.clusterAutoscaler.enabled": True}),
+    ("KUBE_ENABLE_NODE_AUTOSCALER", "true", {"addons.clusterAutoscaler.enabled": True}),
+    (
+        "KUBE_TARGET_NODE_UTILIZATION",
+        "0.7",
+        {"addons.clusterAutoscaler.values.extraArgs.scale-down-utilization-threshold": "0.7"},
+    ),
+    ("NETWORK_PROVIDER", "flannel", {"network.plugin": "flannel"}),
+    ("NETWORK_PROVIDER", "kubenet", {"network.plugin": "vpc-routes"}),
+    ("NETWORK_POLICY_PROVIDER", "calico", {"network.plugin": "calico"}),
+    (
+        "KUBE_AWS_STORAGE",
+        "ebs",
+        {"controlPlane.instanceStorage": "none", "nodeGroups[0].instanceStorage": "none"},
+    ),
+    (
+        "DOCKER_STORAGE",
+        "btrfs",
+        {"controlPlane.containerd.snapshotter": "btrfs", "nodeGroups[0].containerd.snapshotter": "btrfs"},
+    ),
+    (
+        "DOCKER_REGISTRY_MIRROR_URL",
+        "https://mirror.example.com",
+        {"nodeGroups[0].containerd.registryMirrors.docker.io[0]": "https://mirror.example.com"},
+    ),
+    ("ENABLE_APISERVER_BASIC_AUDIT", "false", {"controlPlane.auditLog.enabled": False}),
+    ("NODE_LABELS", "team=web,disk=ssd", {"nodeGroups[0].labels.team": "web", "nodeGroups[0].labels.disk": "ssd"}),
 ]
 
 
@@ -197,6 +229,14 @@ BAD = [
             "debian-13, amazon-linux-2023, ubuntu, debian"
         ),
     ),
+    (
+        "NODE_LABELS",
+        "linux docker",
+        "must be labels such as `team=web,disk=ssd`, not 'linux docker'; was it Jenkins? Then use --no-env",
+    ),
+    ("KUBE_AWS_STORAGE", "local", "kube-up knew ebs, not 'local'; unset it to use the disks of the instance type"),
+    ("DOCKER_STORAGE", "aufs", "containerd knows overlay, overlay2, btrfs, zfs, not 'aufs'"),
+    ("KUBE_ENABLE_CLUSTER_UI", "yes", "must be true, or false or none; not 'yes'"),
     ("FEATURE_GATES", "A", "must be gates such as `SomeGate=true,Other=false`, not 'A'"),
     (
         "EVICTION_HARD",

@@ -49,14 +49,17 @@ def left(before: dict[str, set[str]]) -> dict[str, set[str]]:
 def test_nothing_stays_but_what_was_announced(cloud: Cloud, operator: Operator, form: str) -> None:
     before = inventory(REGION)
     stack = created(cloud, form)
-    volume, key = resources(stack)["MasterAVolume"].physical_id, resources(stack)["SecretsKey"].physical_id
+    volume, key, bucket = (
+        resources(stack)[each].physical_id for each in ("MasterAVolume", "SecretsKey", "BackupBucket")
+    )
     announced = survey(operator.account, DeletionRequest(NAME, NAME))
     deleted = operator.deletes()
     assert (deleted.succeeded, deleted.status, deleted.leftovers) == (True, "", ())
     rest = left(before)
     assert set(rest) == {"snapshots"}
-    assert [each.id for each in deleted.retained] == [*rest["snapshots"], key]
-    assert [(each.kind, each.id) for each in announced.stays] == [("snapshot", f"one of {volume}"), ("KMS key", key)]
+    assert [each.id for each in deleted.retained] == [*rest["snapshots"], key, bucket]
+    stays = [("snapshot", f"one of {volume}"), ("KMS key", key), ("bucket of etcd's snapshots", bucket)]
+    assert [(each.kind, each.id) for each in announced.stays] == stays
     assert {each.kind for each in deleted.counted} >= {"roles", "instance profiles", "DHCP options", "Elastic IPs"}
     assert all(not each.left for each in deleted.counted)
     [question] = operator.questions
@@ -409,7 +412,7 @@ def test_leftovers_of_a_stack_that_is_gone_are_found(cloud: Cloud, operator: Ope
     assert again.succeeded
     assert {each.leftover.id for each in operator.heard(Removed)} == {balancer.id, balancer.group}
     assert operator.questions[-1].text == f"Delete what is left of the cluster {NAME}?"
-    assert [each.kind for each in again.retained] == ["snapshot", "KMS key"]
+    assert [each.kind for each in again.retained] == ["snapshot", "KMS key", "bucket of etcd's snapshots"]
 
 
 def test_the_clusters_templates_go_if_told(cloud: Cloud, operator: Operator) -> None:

@@ -28,6 +28,8 @@ def root(**keys):
         ("network.podCidr", {"network": {"podCidr": "10.200.0.0/16"}}),
         ("network.serviceCidr", {"network": {"serviceCidr": "10.96.0.0/16"}}),
         ("network.dnsDomain", {"network": {"dnsDomain": "k8s.example"}}),
+        ("network.plugin", {"network": {"plugin": "cilium"}}),
+        ("network.plugin", {"network": {"plugin": "amazon-vpc"}}),
     ],
 )
 def test_what_is_decided_once_is_refused(key, change):
@@ -50,12 +52,22 @@ def test_a_new_minor_version_is_named_and_dangerous():
     assert meaning.danger is Danger.DANGEROUS
     assert meaning.text.startswith("Kubernetes 1.35.")
     assert " becomes 1.36." in meaning.text
+    assert "new nodes wait for the last of them" in meaning.text
+    assert "no way back but a snapshot of etcd" in meaning.text
 
 
 def test_a_patch_may_go_either_way():
     [meaning] = foreseen(root(kubernetesVersion="1.36.2"), parse({**ONE, "kubernetesVersion": "1.36.3"}))
     assert meaning.danger is Danger.DISRUPTIVE
     assert foreseen(root(kubernetesVersion="1.36.3"), parse({**ONE, "kubernetesVersion": "1.36.2"}))
+
+
+def test_clusters_of_a_time_with_one_plugin_keep_it():
+    before = root()
+    del before["Metadata"]["cfngen"]["decided"]["network.plugin"]
+    assert foreseen(before, parse(ONE)) == ()
+    with pytest.raises(DecidedOnceError, match=r"^network\.plugin: was vpc-routes "):
+        foreseen(before, parse({**ONE, "network": {"plugin": "calico"}}))
 
 
 def test_nothing_changed_or_nothing_noted_means_nothing():

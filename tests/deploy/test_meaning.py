@@ -16,6 +16,7 @@ WILL, MIGHT = Replacement.WILL, Replacement.MIGHT
 
 EC2, ASG = "AWS::EC2::", "AWS::AutoScaling::AutoScalingGroup"
 VOLUME, ENI, EIP, VPC = f"{EC2}Volume", f"{EC2}NetworkInterface", f"{EC2}EIP", f"{EC2}VPC"
+ASSOCIATION = f"{EC2}EIPAssociation"
 RULE, TEMPLATE = f"{EC2}SecurityGroupIngress", f"{EC2}LaunchTemplate"
 
 
@@ -56,13 +57,14 @@ def meaning(
         # Its addresses
         (("MasterANetworkInterface", ENI, {"replacement": WILL}), DANGEROUS, "API address changes"),
         (("MasterANetworkInterface", ENI, {"action": "remove"}), DANGEROUS, "is removed"),
-        (("ApiElasticIp", EIP, {"replacement": MIGHT}), DANGEROUS, "kubeconfigs stop reaching"),
-        (("ApiElasticIpAssociation", f"{EC2}EIPAssociation", {"action": "remove"}), DANGEROUS, "API address changes"),
-        (("ApiElasticIpAssociation", f"{EC2}EIPAssociation", {"replacement": WILL}), DISRUPTIVE, "moves to another"),
+        (("MasterAElasticIp", EIP, {"replacement": MIGHT}), DANGEROUS, "kubeconfigs stop reaching"),
+        (("MasterAElasticIpAssociation", ASSOCIATION, {"action": "remove"}), DANGEROUS, "API address changes"),
+        (("MasterAElasticIpAssociation", ASSOCIATION, {"replacement": WILL}), DISRUPTIVE, "moves to another"),
         # Its secrets
         (("CaSecret", "AWS::SecretsManager::Secret", {"replacement": WILL}), DANGEROUS, "certificate authorities"),
         (("JoinSecret", "AWS::SecretsManager::Secret", {"replacement": WILL}), DISRUPTIVE, "no node joins until"),
         (("SecretsKey", "AWS::KMS::Key", {"action": "remove"}), DANGEROUS, "certificate authorities would be lost"),
+        (("BackupBucket", "AWS::S3::Bucket", {"action": "remove"}), DISRUPTIVE, "it stays with every snapshot in it"),
         # Its network
         (("Vpc", VPC, {"replacement": WILL}), DANGEROUS, "everything in it"),
         (("SubnetA", f"{EC2}Subnet", {"replacement": WILL}), DANGEROUS, "the subnet in us-west-2a"),
@@ -143,6 +145,11 @@ def test_what_goes_is_named_by_what_is_lost(change, danger, words):
             ("SecretsKey", "AWS::KMS::Key", ("KeyPolicy", "a", "b")),
             NONE,
             "who may use the key of the cluster's secrets changes",
+        ),
+        (
+            ("BackupBucket", "AWS::S3::Bucket", ("LifecycleConfiguration/Rules/0/ExpirationInDays", "7", "3")),
+            NONE,
+            "backups: how long snapshots are kept changes, also for those there are",
         ),
         (
             ("MasterANetworkInterface", ENI, ("GroupSet/0", "sg-1", "sg-2")),

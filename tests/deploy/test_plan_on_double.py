@@ -173,7 +173,7 @@ class TestNodeGroups:
         group = changes["NodeGroupGpuAutoScalingGroup"]
         assert group.replacement is Replacement.NO
         assert group.meaning.text == (
-            "node group `gpu`: its instances are replaced one at a time; pods are not drained first"
+            "node group `gpu`: its instances are replaced one at a time; pods are drained first"
         )
         assert plan.danger is Danger.DISRUPTIVE
 

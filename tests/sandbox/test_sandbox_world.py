@@ -111,8 +111,9 @@ def test_certificates_end_when_those_of_a_real_master_do(default: tuple[Place, S
 def test_join_information_is_what_the_boot_program_publishes(default: tuple[Place, Stack]) -> None:
     where, _ = default
     found = where.secret("joinSecretArn")
-    assert set(found) == {"endpoint", "caHash", "token", "expires"}
-    assert found["endpoint"] == "172.20.0.9:443"
+    assert set(found) == {"endpoint", "addresses", "kubernetesVersion", "caHash", "token", "expires"}
+    assert found["endpoint"] == "api.kubernetes.internal:443"
+    assert found["addresses"] == ["172.20.0.9"]
     assert found["caHash"] == join_information.ca_hash(where.secret("caSecretArn")["ca.crt"])
     assert re.fullmatch(r"[a-z0-9]{6}\.[a-z0-9]{16}", found["token"])
 

@@ -17,6 +17,10 @@ SHAPES: dict[str, dict[str, Any]] = {
             "subnets": [{"zone": "us-west-2a", "id": "subnet-0123456789abcdef0", "cidr": "172.20.0.0/24"}],
         },
     },
+    "three masters": {
+        "controlPlane": {"count": 3},
+        "network": {"subnets": [{"zone": f"us-west-2{letter}"} for letter in "abc"]},
+    },
     "three zones": {"network": {"subnets": [{"zone": f"us-west-2{letter}"} for letter in "abc"]}},
     "existing": {
         "network": {
@@ -213,7 +217,12 @@ def test_every_rule_says_what_it_is_for(templates: Any) -> None:
 def test_exactly_one_security_group_of_an_instance_carries_the_clusters_tag(templates: Any, shape: str) -> None:
     # The cloud controller manager fails when an instance has two.
     found = templates(SHAPES[shape])
-    assert set(found.of_type("AWS::EC2::SecurityGroup")) == {"MasterSecurityGroup", "NodeSecurityGroup"}
+    tagged = {
+        key
+        for key, group in found.of_type("AWS::EC2::SecurityGroup").items()
+        if any(each["Key"].startswith("kubernetes.io/cluster/") for each in group["Properties"]["Tags"])
+    }
+    assert tagged == {"MasterSecurityGroup", "NodeSecurityGroup"}
     assert len(found.properties("MasterANetworkInterface")["GroupSet"]) == 1
     assert len(found.of_type("AWS::EC2::RouteTable")) <= 1
 

@@ -136,6 +136,10 @@ def test_passwords_of_ecr_registries_come_from_the_role() -> None:
         "*.dkr.ecr.*.amazonaws.com.cn",
         "*.dkr.ecr-fips.*.amazonaws.com",
         "*.dkr.ecr-fips.*.amazonaws.com.cn",
+        "*.dkr-ecr.*.on.aws",
+        "*.dkr-ecr.*.on.amazonwebservices.com.cn",
+        "*.dkr-ecr-fips.*.on.aws",
+        "*.dkr-ecr-fips.*.on.amazonwebservices.com.cn",
     ]
 
 
@@ -160,7 +164,7 @@ def test_cloud_controller_manager_makes_the_pods_routes() -> None:
         "--v=2",
     ]
     assert {each["name"]: each["value"] for each in container["env"]} == {
-        "KUBERNETES_SERVICE_HOST": "${privateAddress}",
+        "KUBERNETES_SERVICE_HOST": "127.0.0.1",
         "KUBERNETES_SERVICE_PORT": "6443",
     }
     assert pod["hostNetwork"] is True
@@ -187,11 +191,20 @@ def test_cloud_configuration_names_cluster_and_route_table() -> None:
     )
 
 
-def test_configuration_has_what_the_program_asks_for() -> None:
-    first = {"role", "cluster", "region", "timeout", "packages", "steps", "program", "contents"}
-    later = {"tasks", "assets", "services", "kubelet"}
-    assert set(config(of("master"))) == first | later | {"endpoint", "kubeadm", "manifests"}
-    assert set(config(of("nodes-nodes"))) == first | later | {"join"}
+# What modules that both roles have ask for on masters alone.
+OF_MASTERS = {"apiHost", "masters"}
+
+
+@pytest.mark.parametrize(("role", "elsewhere"), [("master", set()), ("nodes-nodes", OF_MASTERS)])
+def test_configuration_has_what_the_program_asks_for_and_nothing_else(role: str, elsewhere: set[str]) -> None:
+    found = of(role)
+    program = "".join(text for path, text in found.files.items() if path.startswith("boot/"))
+    made = set(re.findall(r'config\["(\w+)"\] = ', program)) | {"facts"}
+    asked = set(re.findall(r'config\["(\w+)"\]', program)) - made
+    assert asked - set(config(found)) == elsewhere
+    # By the contents two user data are told apart; what an instance does with them is nothing.
+    unused = {key for key in config(found) if not re.search(rf"[\"']{key}[\"']", program)}
+    assert unused - {"podNetwork"} == {"contents"}
 
 
 def test_every_step_is_a_function_of_the_boot_program() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster.model import Cluster
+from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.userdata import kubeadm, roles
 
 # Fields of https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/ that may stand at each place.
@@ -76,7 +76,9 @@ def arguments(found: list[dict[str, str]]) -> dict[str, str]:
     return {each["name"]: each["value"] for each in found}
 
 
-@pytest.mark.parametrize("document", [*kubeadm.init(Cluster()), kubeadm.join()], ids=lambda each: str(each["kind"]))
+@pytest.mark.parametrize(
+    "document", [*kubeadm.init(Cluster()), kubeadm.join(NodeGroup())], ids=lambda each: str(each["kind"])
+)
 def test_every_field_exists_in_v1beta4(document: dict[str, Any]) -> None:
     assert document["apiVersion"] == "kubeadm.k8s.io/v1beta4"
     assert set(document) - {"apiVersion", "kind"} <= FIELDS[document["kind"]]
@@ -106,9 +108,41 @@ def test_cluster_configuration_of_the_default_cluster() -> None:
         "kind": "ClusterConfiguration",
         "clusterName": "kubernetes",
         "kubernetesVersion": "v1.36.3",
-        "controlPlaneEndpoint": "${privateAddress}:443",
+        "controlPlaneEndpoint": "api.kubernetes.internal:443",
         "networking": {"podSubnet": "10.244.0.0/16", "serviceSubnet": "10.0.0.0/16", "dnsDomain": "cluster.local"},
-        "apiServer": {"certSANs": ["${privateAddress}", "${publicAddress}", "127.0.0.1", "localhost"]},
+        "apiServer": {
+            "certSANs": ["${publicAddress}", "127.0.0.1", "localhost"],
+            "extraArgs": [
+                {"name": "audit-log-maxage", "value": "30"},
+                {"name": "audit-log-maxbackup", "value": "10"},
+                {"name": "audit-log-maxsize", "value": "100"},
+                {"name": "audit-log-path", "value": "/var/log/kubernetes/audit/audit.log"},
+                {"name": "audit-policy-file", "value": "/etc/kubernetes/audit-policy.json"},
+                {"name": "encryption-provider-config", "value": "/etc/kubernetes/encryption.json"},
+            ],
+            "extraVolumes": [
+                {
+                    "name": "audit-policy",
+                    "hostPath": "/etc/kubernetes/audit-policy.json",
+                    "mountPath": "/etc/kubernetes/audit-policy.json",
+                    "readOnly": True,
+                    "pathType": "File",
+                },
+                {
+                    "name": "audit-log",
+                    "hostPath": "/var/log/kubernetes/audit",
+                    "mountPath": "/var/log/kubernetes/audit",
+                    "pathType": "DirectoryOrCreate",
+                },
+                {
+                    "name": "encryption",
+                    "hostPath": "/etc/kubernetes/encryption.json",
+                    "mountPath": "/etc/kubernetes/encryption.json",
+                    "readOnly": True,
+                    "pathType": "File",
+                },
+            ],
+        },
         "controllerManager": {
             "extraArgs": [
                 {"name": "allocate-node-cidrs", "value": "true"},
@@ -117,15 +151,24 @@ def test_cluster_configuration_of_the_default_cluster() -> None:
                 {"name": "configure-cloud-routes", "value": "false"},
             ]
         },
-        "certificateValidityPeriod": "43800h",
         "etcd": {"local": {"dataDir": "/mnt/master/etcd"}},
     }
 
 
 def test_certificate_holds_every_name_a_client_uses() -> None:
     _, document = init(cluster(api={"public": False, "additionalNames": ["api.example.com"], "port": 6443}))
-    assert document["apiServer"]["certSANs"] == ["${privateAddress}", "127.0.0.1", "localhost", "api.example.com"]
-    assert document["controlPlaneEndpoint"] == "${privateAddress}:6443"
+    assert document["apiServer"]["certSANs"] == ["127.0.0.1", "localhost", "api.example.com"]
+    assert document["controlPlaneEndpoint"] == "api.kubernetes.internal:6443"
+
+
+def test_what_all_masters_share_names_none_of_them() -> None:
+    """kubeadm puts the document into the cluster; each master's own address it adds itself."""
+    for given in (
+        Cluster(),
+        cluster(controlPlane={"count": 3, "addresses": [f"172.20.0.{each}" for each in (9, 10, 11)]}),
+    ):
+        _, document = init(given)
+        assert "${privateAddress}" not in json.dumps(document)
 
 
 def test_users_cluster_configuration_is_merged_field_by_field() -> None:
@@ -137,8 +180,9 @@ def test_users_cluster_configuration_is_merged_field_by_field() -> None:
         "imageRepository": "registry.example.com/k8s",
     }
     _, document = init(cluster(kubernetes={"clusterConfiguration": configuration}))
-    assert document["apiServer"]["certSANs"][0] == "${privateAddress}"
-    assert document["apiServer"]["extraArgs"] == [{"name": "audit-log-path", "value": "-"}]
+    assert document["apiServer"]["certSANs"][0] == "${publicAddress}"
+    assert arguments(document["apiServer"]["extraArgs"])["audit-log-path"] == "-"
+    assert "encryption-provider-config" in arguments(document["apiServer"]["extraArgs"])
     assert arguments(document["controllerManager"]["extraArgs"]) == {
         "allocate-node-cidrs": "true",
         "cloud-provider": "external",
@@ -168,7 +212,7 @@ def test_other_lists_are_replaced(override: dict[str, Any], expected: dict[str, 
 def test_kubelet_of_every_role_gets_the_users_settings_so_that_a_change_rolls_every_group() -> None:
     given = cluster(kubernetes={"kubeletConfiguration": {"maxPods": 50, "evictionHard": {"memory.available": "1Gi"}}})
     for found in roles(given):
-        settings = json.loads(found.files["role.json"])["kubelet"]
+        settings = json.loads(found.files["role.json"])["kubeletPatch"]
         assert settings["maxPods"] == 50
         assert settings["evictionHard"] == {
             "imagefs.available": "10%",
@@ -180,10 +224,10 @@ def test_kubelet_of_every_role_gets_the_users_settings_so_that_a_change_rolls_ev
         assert settings["clusterDNS"] == ["10.0.0.10"]
         assert (settings["shutdownGracePeriod"], settings["shutdownGracePeriodCriticalPods"]) == ("30s", "10s")
         assert settings["rotateCertificates"] is True
-        assert settings["serverTLSBootstrap"] is False
+        assert settings["serverTLSBootstrap"] is True
 
 
 def test_join_configuration_leaves_discovery_to_the_instance() -> None:
-    document = kubeadm.join()
+    document = kubeadm.join(NodeGroup())
     assert "discovery" not in document
     assert document["nodeRegistration"]["name"] == "${instanceId}"

@@ -46,4 +46,4 @@ def command(target: Target, drift: bool) -> None:
     if target.json:
         emit(found)
     else:
-        click.echo("\n".join(render.screen(found)))
+        click.echo(target.again("\n".join(render.screen(found))))

@@ -24,8 +24,9 @@ _WIDEST = 120  # text in longer lines is hard to read
 _LEGIBLE = 30  # columns that text needs beside others; with fewer it goes below them
 _COMMAND = re.compile(r"`[^`]+`")
 _AUTHORITIES = (
-    "A master's snapshot holds etcd's data. A master starts on it only with this cluster's certificate authorities, "
-    "whose secret goes with the stack. If you may want the data again, copy them first:"
+    "Snapshots of etcd and of masters' volumes hold what Kubernetes knows. A master starts on them only with this "
+    "cluster's certificate authorities, whose secret goes with the stack. If you may want the data again, copy them "
+    "first:"
 )
 
 

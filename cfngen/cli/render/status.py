@@ -10,7 +10,9 @@ import click
 
 from cfngen.cli.terminal import table
 from cfngen.deploy.inspection.cluster_status import (
+    AddonState,
     ApiState,
+    BackupState,
     ClusterStatus,
     Expiry,
     GroupState,
@@ -41,6 +43,8 @@ def screen(status: ClusterStatus) -> list[str]:
             *_section("Masters", status.masters, lambda found: _masters(found, status.time)),
             *_section("Node groups", status.node_groups, _groups),
             *_section("Data volumes", status.volumes, _volumes),
+            *_section("Backups of etcd", status.backups, lambda found: _backups(found, status.time)),
+            *_section("Add-ons", status.addons, lambda found: _addons(found, status.time)),
             *_section("Valid until", status.certificates, lambda found: _expiries(found, status.time)),
             *_section("Drift", status.drift, _drift),
         ]
@@ -145,6 +149,33 @@ def _volumes(volumes: Sequence[VolumeState]) -> list[str]:
         for each in volumes
     ]
     return table(("SLOT", "VOLUME", "STATE", "SIZE", "ZONE", "ATTACHED TO"), rows)
+
+
+def _backups(found: BackupState, now: datetime) -> Iterator[str]:
+    if found.newest is None:
+        text = "there is no snapshot yet"
+    else:
+        text = f"the newest is of {found.newest:%Y-%m-%d %H:%M} UTC, {_length(now - found.newest)} ago"
+    late = f"; there should be one every {counted(found.interval, 'minute')}" if found.late else ""
+    yield f"  {click.style(text + late, fg='red') if found.late else text}"
+    yield f"  in the bucket {found.bucket}; `cfngen etcd list` shows them"
+    if found.restoring:
+        text = f"masters are being set back to {found.restoring}; `cfngen etcd restore` sees it to its end"
+        yield f"  {click.style(text, fg='yellow')}"
+
+
+def _addons(addons: Sequence[AddonState], now: datetime) -> list[str]:
+    rows = [
+        (
+            each.name,
+            each.version,
+            each.status or "unknown",
+            f"{_age(each.time, now)} ago" if each.time else "",
+            each.message if each.status == "deployed" else click.style(each.message or "not deployed", fg="red"),
+        )
+        for each in addons
+    ]
+    return table(("NAME", "VERSION", "STATUS", "APPLIED", "MESSAGE"), rows)
 
 
 def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:

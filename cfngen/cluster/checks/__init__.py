@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from cfngen.cluster.checks import access, addresses, existing, instances, kubernetes, naming, placement, sizes, volumes
+from cfngen.cluster.checks import (
+    access,
+    addons,
+    addresses,
+    existing,
+    instances,
+    kubernetes,
+    naming,
+    networking,
+    nodes,
+    placement,
+    sizes,
+    volumes,
+)
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
 
@@ -15,18 +28,23 @@ PROBLEMS: tuple[Check, ...] = (
     *placement.PROBLEMS,
     *existing.PROBLEMS,
     *addresses.PROBLEMS,
+    *networking.PROBLEMS,
     *access.PROBLEMS,
     *instances.PROBLEMS,
     *volumes.PROBLEMS,
     *sizes.PROBLEMS,
     *kubernetes.PROBLEMS,
+    *nodes.PROBLEMS,
+    *addons.PROBLEMS,
 )
 WARNINGS: tuple[Check, ...] = (
     *placement.WARNINGS,
     *addresses.WARNINGS,
+    *networking.WARNINGS,
     *access.WARNINGS,
     *instances.WARNINGS,
     *sizes.WARNINGS,
+    *nodes.WARNINGS,
 )
 
 

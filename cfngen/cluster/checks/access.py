@@ -45,8 +45,8 @@ def _elastic_ip(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("api", "elasticIp"), message, (("api", "public"),))
     elif cluster.api.elastic_ip and cluster.control_plane.count > 1:
         message = (
-            f"{cluster.control_plane.count} masters are reached by a load balancer, which has no Elastic IP; remove the "
-            "key, or keep one master"
+            f"{cluster.control_plane.count} masters are reached by a load balancer, which has no Elastic IP; remove "
+            "the key, or keep one master"
         )
         yield Problem(("api", "elasticIp"), message, (("controlPlane", "count"),))
     elif cluster.api.elastic_ip and cluster.api.elastic_ip.address.is_private:

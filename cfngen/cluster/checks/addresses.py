@@ -7,6 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import combinations
 
 from cfngen.cluster.model import Cluster, Subnet
+from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
 
@@ -56,6 +57,8 @@ def _service_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _pod_size(cluster: Cluster) -> Iterator[Problem]:
+    if not network_plugin(cluster).pod_range:
+        return
     cidr = cluster.network.pod_cidr
     if not _PODS_LARGEST <= cidr.prefixlen <= NODE_PREFIX:
         yield Problem(
@@ -64,9 +67,14 @@ def _pod_size(cluster: Cluster) -> Iterator[Problem]:
         )
 
 
-def _never(cluster: Cluster) -> Iterator[Problem]:
+def _ranges(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
     network = cluster.network
-    for path, cidr in ((VPC, network.vpc.cidr), (PODS, network.pod_cidr), (SERVICES, network.service_cidr)):
+    pods = ((PODS, network.pod_cidr),) if network_plugin(cluster).pod_range else ()
+    return ((VPC, network.vpc.cidr), *pods, (SERVICES, network.service_cidr))
+
+
+def _never(cluster: Cluster) -> Iterator[Problem]:
+    for path, cidr in _ranges(cluster):
         for what, reserved in _NEVER.items():
             if cidr.overlaps(reserved):
                 yield Problem(path, f"{cidr} reaches into {reserved}, {what}; use a private range such as 10.0.0.0/16")
@@ -97,9 +105,7 @@ def _subnets_apart(cluster: Cluster) -> Iterator[Problem]:
 
 def _ranges_apart(cluster: Cluster) -> Iterator[Problem]:
     """A route of the pods must not compete with the VPC's local route, nor a service's address with either."""
-    network = cluster.network
-    ranges = ((VPC, network.vpc.cidr), (PODS, network.pod_cidr), (SERVICES, network.service_cidr))
-    for (first, one), (second, other) in combinations(ranges, 2):
+    for (first, one), (second, other) in combinations(_ranges(cluster), 2):
         if one.overlaps(other):
             message = f"{other} overlaps {dotted(first)} ({one}); choose a range that lies outside"
             yield Problem(second, message, (first,))
@@ -153,6 +159,8 @@ def _tenth(cidr: IPv4Network) -> IPv4Address:
 
 
 def _masqueraded_pods(cluster: Cluster) -> Iterator[Problem]:
+    if not network_plugin(cluster).routes:
+        return
     pods, kept = cluster.network.pod_cidr, cluster.network.non_masquerade_cidr
     if not pods.subnet_of(kept):
         message = f"{kept} does not hold the pods' {pods}, so traffic between pods may leave with the node's address"

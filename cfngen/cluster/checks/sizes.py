@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import NODE_PREFIX, PODS, usable
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.words import counted
@@ -44,16 +45,16 @@ def _group_paths(cluster: Cluster, key: str) -> tuple[Path, ...]:
 
 
 def _pod_ranges(cluster: Cluster) -> Iterator[Problem]:
-    pods = cluster.network.pod_cidr
-    if pods.prefixlen > NODE_PREFIX:
+    pods, prefix = cluster.network.pod_cidr, network_plugin(cluster).least_prefix
+    if not prefix or pods.prefixlen > NODE_PREFIX:
         return
-    ranges = 2 ** (NODE_PREFIX - pods.prefixlen)
+    ranges = 2 ** (prefix - pods.prefixlen)
     wanted = _most_nodes(cluster) + cluster.control_plane.count
     if wanted > ranges:
         masters = counted(cluster.control_plane.count, "master")
         message = (
-            f"{pods} holds {ranges} ranges of /24, but up to {_most_nodes(cluster)} nodes and {masters} take one each; "
-            "enlarge it or lower maxSize"
+            f"{pods} holds {ranges} ranges of /{prefix}, but up to {_most_nodes(cluster)} nodes and {masters} take one "
+            "each; enlarge it or lower maxSize"
         )
         yield Problem(PODS, message, _group_paths(cluster, "maxSize"))
 
@@ -79,6 +80,8 @@ def _subnet_addresses_at_most(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _routes(cluster: Cluster) -> Iterator[Problem]:
+    if not network_plugin(cluster).routes:
+        return
     instances = _most_nodes(cluster) + cluster.control_plane.count
     if instances > _ROUTES:
         message = (

@@ -46,7 +46,25 @@ def _bytes(name: str, key: str, old: Sequence[str] = ()) -> Variable:
     return honoured(name, key, sets_number(key), "In GiB.", old)
 
 
-_CONTAINERD = "containers run under containerd, which stores them by overlayfs on the root volume"
+_ALL = ("controlPlane", "nodeGroups[]")
+
+
+def _snapshotter(value: str) -> Sequence[Setting]:
+    names = {"overlay": "overlayfs", "overlay2": "overlayfs", "btrfs": "btrfs", "zfs": "zfs"}
+    if value not in names:
+        raise ValueError(f"containerd knows {', '.join(names)}, not {value!r}")
+    return [(path_of(f"{each}.containerd.snapshotter"), names[value]) for each in _ALL]
+
+
+def _storage(value: str) -> Sequence[Setting]:
+    if value != "ebs":
+        raise ValueError(f"kube-up knew ebs, not {value!r}; unset it to use the disks of the instance type")
+    return [(path_of(f"{each}.instanceStorage"), "none") for each in _ALL]
+
+
+def _mirror(value: str) -> Sequence[Setting]:
+    return [((*path_of(f"{each}.containerd.registryMirrors"), "docker.io"), [value]) for each in _ALL]
+
 
 VARIABLES: tuple[Variable, ...] = (
     honoured("MASTER_SIZE", "controlPlane.instanceType", sentence="kube-up's m3.medium is too small today."),
@@ -63,17 +81,29 @@ VARIABLES: tuple[Variable, ...] = (
     honoured("NODE_ROOT_DISK_TYPE", "nodeGroups[].rootVolume.type", old=("MINION_ROOT_DISK_TYPE",)),
     _bytes("NODE_ROOT_DISK_SIZE", "nodeGroups[].rootVolume.size", ("MINION_ROOT_DISK_SIZE",)),
     honoured("NODE_SPOT_PRICE", "nodeGroups[].spotPrice"),
-    accepted("KUBE_AWS_STORAGE", "ebs", "containers are always stored on the root volume, so unset it"),
-    refused("DOCKER_STORAGE", f"{_CONTAINERD}; unset it"),
+    honoured(
+        "KUBE_AWS_STORAGE",
+        ("controlPlane.instanceStorage", "nodeGroups[].instanceStorage"),
+        _storage,
+        "`ebs` is `none`: the disks of the instance type are left alone.",
+    ),
+    honoured(
+        "DOCKER_STORAGE",
+        ("controlPlane.containerd.snapshotter", "nodeGroups[].containerd.snapshotter"),
+        _snapshotter,
+        "`overlay` and `overlay2` are `overlayfs`; aufs and devicemapper are no more.",
+    ),
     refused("EXTRA_DOCKER_OPTS", "containerd runs the containers and has no such options; unset it"),
     accepted(
         "KUBE_ENABLE_INSECURE_REGISTRY",
         "false",
         "containerd asks registries by TLS; give the registry a certificate that the nodes' image trusts",
     ),
-    refused(
+    honoured(
         "DOCKER_REGISTRY_MIRROR_URL",
-        "Docker is gone; configure containerd's mirrors in an image of your own (image.id)",
+        ("controlPlane.containerd.registryMirrors", "nodeGroups[].containerd.registryMirrors"),
+        _mirror,
+        "As the mirror of docker.io.",
     ),
     honoured(
         "KUBE_OS_DISTRIBUTION",

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cfngen.cluster.kube_up.variable import Setting, Variable, accepted, flag, honoured, refused
+from cfngen.cluster.kube_up.variable import Setting, Variable, accepted, flag, honoured, path_of, refused, switches_on
 
 _API_FLAGS = "kubernetes.clusterConfiguration.apiServer.extraArgs"
-_CNI = "pods have VPC routes as with kubenet; other network plugins are not offered, so unset it"
-_OPENCONTRAIL = "OpenContrail is not offered, pods have VPC routes as with kubenet; unset it"
-_LOGGING = "no logging is installed; install one into the running cluster, e.g. Fluent Bit by its Helm chart"
-_AUTOSCALER = "no autoscaler is installed; give the group a larger maxSize and install Cluster Autoscaler or another"
+_OPENCONTRAIL = "OpenContrail is not offered; choose another one with network.plugin and unset it"
+_AUTOSCALER = "addons.clusterAutoscaler"
+_PLUGINS = {"kubenet": "vpc-routes", "flannel": "flannel", "cni": "none"}
+_UTILIZATION = f"{_AUTOSCALER}.values.extraArgs.scale-down-utilization-threshold"
 
 
 def _runtime_config(value: str) -> Sequence[Setting]:
     return [flag("apiServer", "runtime-config", value)]
+
+
+def _plugin(value: str) -> Sequence[Setting]:
+    if value == "none":
+        return []
+    if value not in _PLUGINS:
+        raise ValueError(f"must be none or {', '.join(_PLUGINS)}, not {value!r}; set network.plugin instead")
+    return [(path_of("network.plugin"), _PLUGINS[value])]
+
+
+def _policies(value: str) -> Sequence[Setting]:
+    if value not in ("none", "calico"):
+        raise ValueError(f"must be none or calico, not {value!r}; network.plugin: cilium knows network policies too")
+    return [(path_of("network.plugin"), "calico")] if value == "calico" else []
 
 
 VARIABLES: tuple[Variable, ...] = (
@@ -29,33 +43,50 @@ VARIABLES: tuple[Variable, ...] = (
     accepted(
         "KUBE_ENABLE_DNS_HORIZONTAL_AUTOSCALER",
         "false",
-        "install cluster-proportional-autoscaler into the running cluster",
+        "list the chart of cluster-proportional-autoscaler in addons.charts",
     ),
-    accepted("NETWORK_PROVIDER", ("kubenet", "none"), _CNI),
-    accepted(
-        "NETWORK_POLICY_PROVIDER", "none", "VPC routes know no network policies; install Calico in policy-only mode"
+    honoured(
+        "NETWORK_PROVIDER",
+        "network.plugin",
+        _plugin,
+        "`kubenet` is `vpc-routes`, `cni` is `none`: you install one; `none` leaves the plugin as it is.",
     ),
+    honoured("NETWORK_POLICY_PROVIDER", "network.plugin", _policies, "`calico`, or `none`."),
     refused("OPENCONTRAIL_TAG", _OPENCONTRAIL),
     refused("OPENCONTRAIL_KUBERNETES_TAG", _OPENCONTRAIL),
     refused("OPENCONTRAIL_PUBLIC_SUBNET", _OPENCONTRAIL),
-    accepted(
+    honoured(
         "KUBE_ENABLE_CLUSTER_MONITORING",
-        "none",
-        "Heapster is no more; install metrics-server or Prometheus into the running cluster",
+        "addons.prometheus.enabled",
+        switches_on("addons.prometheus.enabled", "influxdb", "google", "googleinfluxdb", "standalone"),
+        "Heapster is no more: Prometheus stands for each of its kinds.",
     ),
-    accepted("KUBE_ENABLE_NODE_LOGGING", "false", _LOGGING),
-    refused("KUBE_LOGGING_DESTINATION", _LOGGING),
-    accepted("KUBE_ENABLE_CLUSTER_LOGGING", "false", _LOGGING),
-    accepted("KUBE_ENABLE_CLUSTER_UI", "false", "no dashboard is installed; install one into the running cluster"),
-    accepted("KUBE_ENABLE_CLUSTER_AUTOSCALER", "false", _AUTOSCALER),
-    accepted("KUBE_ENABLE_NODE_AUTOSCALER", "false", _AUTOSCALER),
+    *(
+        honoured(
+            name,
+            "addons.fluentBit.enabled",
+            switches_on("addons.fluentBit.enabled", "true"),
+            "Where the logs go say `addons.fluentBit.values`.",
+        )
+        for name in ("KUBE_ENABLE_NODE_LOGGING", "KUBE_ENABLE_CLUSTER_LOGGING")
+    ),
+    refused("KUBE_LOGGING_DESTINATION", "set Fluent Bit's outputs in addons.fluentBit.values"),
+    honoured(
+        "KUBE_ENABLE_CLUSTER_UI",
+        "addons.kubernetesDashboard.enabled",
+        switches_on("addons.kubernetesDashboard.enabled", "true"),
+    ),
+    *(
+        honoured(name, f"{_AUTOSCALER}.enabled", switches_on(f"{_AUTOSCALER}.enabled", "true"))
+        for name in ("KUBE_ENABLE_CLUSTER_AUTOSCALER", "KUBE_ENABLE_NODE_AUTOSCALER")
+    ),
     refused("KUBE_AUTOSCALER_MIN_NODES", "set nodeGroups[].minSize"),
     refused("KUBE_AUTOSCALER_MAX_NODES", "set nodeGroups[].maxSize"),
-    refused("KUBE_TARGET_NODE_UTILIZATION", _AUTOSCALER),
+    honoured("KUBE_TARGET_NODE_UTILIZATION", _UTILIZATION),
     accepted(
         "ENABLE_DEFAULT_STORAGE_CLASS",
-        "false",
-        "EBS volumes for pods need the EBS CSI driver; install it and a StorageClass into the running cluster",
+        "true",
+        "the EBS CSI driver comes with a default StorageClass; addons.awsEbsCsiDriver switches both off",
     ),
     honoured("KUBE_RUNTIME_CONFIG", _API_FLAGS, _runtime_config, "As the flag `runtime-config`."),
     accepted("KUBE_E2E_STORAGE_TEST_ENVIRONMENT", "false", "it prepared Kubernetes' own tests, so unset it"),

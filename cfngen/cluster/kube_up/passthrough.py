@@ -13,6 +13,7 @@ from cfngen.cluster.kube_up.variable import (
     honoured,
     path_of,
     refused,
+    sets_truth,
     whole_number,
 )
 
@@ -20,6 +21,7 @@ _API_FLAGS = "kubernetes.clusterConfiguration.apiServer.extraArgs"
 _MANAGER_FLAGS = "kubernetes.clusterConfiguration.controllerManager.extraArgs"
 _SCHEDULER_FLAGS = "kubernetes.clusterConfiguration.scheduler.extraArgs"
 _KUBELET = "kubernetes.kubeletConfiguration"
+_AUDIT = "controlPlane.auditLog.enabled"
 _REGISTRY = "no registry is installed in the cluster; use Amazon ECR, for which every node has the credentials"
 _MANIFEST = f"set {_KUBELET}.staticPodURL and staticPodURLHeader"
 _ETCD_MEMBERS = "etcd's members are the masters (controlPlane.count), which find each other by kubeadm; unset it"
@@ -50,21 +52,32 @@ def _eviction(value: str) -> Sequence[Setting]:
     return [(path_of(f"{_KUBELET}.evictionHard"), thresholds)]
 
 
+def _labels(value: str) -> Sequence[Setting]:
+    pairs = [item.strip().partition("=") for item in value.split(",")]
+    if not all(key and sign for key, sign, _ in pairs):
+        raise ValueError(
+            f"must be labels such as `team=web,disk=ssd`, not {value!r}; was it Jenkins? Then use --no-env"
+        )
+    return [(path_of("nodeGroups[].labels"), {key: text for key, _, text in pairs})]
+
+
 def _number_flag(component: str, name: str, value: str) -> Sequence[Setting]:
     return [flag(component, name, str(whole_number(value)))]
 
 
 VARIABLES: tuple[Variable, ...] = (
-    accepted("ENABLE_L7_LOADBALANCING", "none", "install an ingress controller into the running cluster"),
-    accepted("ENABLE_NODE_PROBLEM_DETECTOR", "false", "install node-problem-detector into the running cluster"),
+    accepted("ENABLE_L7_LOADBALANCING", "none", "switch on addons.awsLoadBalancerController"),
+    accepted("ENABLE_NODE_PROBLEM_DETECTOR", "false", "list node-problem-detector's chart in addons.charts"),
     accepted("ENABLE_RESCHEDULER", "false", "the rescheduler is no more; priorities of pods do its work"),
     accepted("ENABLE_CLUSTER_REGISTRY", "false", _REGISTRY),
     refused("CLUSTER_REGISTRY_DISK", _REGISTRY),
     refused("CLUSTER_REGISTRY_DISK_SIZE", _REGISTRY),
+    honoured("ENABLE_APISERVER_BASIC_AUDIT", _AUDIT, sets_truth(_AUDIT)),
     accepted(
-        "ENABLE_APISERVER_BASIC_AUDIT", "false", f"set the flag audit-log-path and an audit policy in {_API_FLAGS}"
+        "ENABLE_CUSTOM_METRICS",
+        "false",
+        "metrics-server is installed; for others list an adapter's chart in addons.charts",
     ),
-    accepted("ENABLE_CUSTOM_METRICS", "false", "install metrics-server or an adapter of the custom metrics API"),
     accepted(
         "ENABLE_GARBAGE_COLLECTOR", "true", f"switch it off by the flag enable-garbage-collector in {_MANAGER_FLAGS}"
     ),
@@ -78,12 +91,9 @@ VARIABLES: tuple[Variable, ...] = (
         "In the control plane as the flag `feature-gates`.",
     ),
     honoured("EVICTION_HARD", f"{_KUBELET}.evictionHard", _eviction),
-    refused(
-        "NODE_LABELS",
-        "node groups cannot label their nodes yet, and Jenkins sets this variable too: there, use --no-env",
-    ),
+    honoured("NODE_LABELS", "nodeGroups[].labels", _labels, "Jenkins sets this variable too: there, use --no-env."),
     honoured("HAIRPIN_MODE", f"{_KUBELET}.hairpinMode"),
-    accepted("SOFTLOCKUP_PANIC", "false", "set kernel.softlockup_panic in an image of your own (image.id)"),
+    accepted("SOFTLOCKUP_PANIC", "false", "put kernel.softlockup_panic into a file in /etc/sysctl.d (files)"),
     accepted("PREPULL_E2E_IMAGES", "false", f"{_TESTS}; unset it"),
     accepted("KUBELET_PORT", "10250", "the security groups open the kubelet's own port 10250, so unset it"),
     honoured(

@@ -86,6 +86,19 @@ def sets_truth(*keys: str) -> Conversion:
     return convert
 
 
+def switches_on(key: str, *values: str) -> Conversion:
+    """Set a key to true for some values of the variable, and nothing for `false` and `none`."""
+
+    def convert(value: str) -> Sequence[Setting]:
+        if value in ("false", "none"):
+            return []
+        if value not in values:
+            raise ValueError(f"must be {', '.join(values)}, or false or none; not {value!r}")
+        return [(path_of(key), True)]
+
+    return convert
+
+
 def whole_number(value: str) -> int:
     """Return the number that a text is.
 

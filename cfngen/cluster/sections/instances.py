@@ -128,7 +128,7 @@ class AuditLog(Model):
     policy: dict[str, Any] = Field(
         default_factory=dict,
         description="A policy of your own (audit.k8s.io/v1 Policy). Left out: who changed what, without contents; "
-        "reads and the noise of Kubernetes' own parts are left out.",
+        "reads (but those of Secrets) and the noise of Kubernetes' own parts are left out.",
     )
 
 

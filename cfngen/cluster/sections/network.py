@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
+from typing import Any
 
 from pydantic import Field
 
@@ -49,7 +50,7 @@ class Network(Model):
     route_table: values.RouteTableId | None = Field(
         None,
         description="Id of the route table that existing subnets use; the pods' routes are written to it. Left out, "
-        "the console asks for it.",
+        "the console asks for it. With `vpc-routes` only.",
     )
     internet_gateway: values.InternetGatewayId | None = Field(
         None,
@@ -65,8 +66,14 @@ class Network(Model):
         description="How pods reach each other: `vpc-routes` (one VPC route for each node, as kube-up's kubenet did), "
         "an overlay (`cilium`, `calico`, `flannel`), addresses of the VPC (`amazon-vpc`), or `none`: you install one.",
     )
+    plugin_values: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Values of the plug-in's Helm chart, merged over cfngen's. Ports that they add are not opened.",
+    )
     pod_cidr: values.Cidr = Field(
-        IPv4Network("10.244.0.0/16"), description="Address range of pods; each node and master takes a /24 of it."
+        IPv4Network("10.244.0.0/16"),
+        description="Address range of pods; each node and master takes a /24 of it (with `calico` blocks of /26). Not "
+        "with `amazon-vpc`, where pods have addresses of the subnets.",
     )
     service_cidr: values.Cidr = Field(IPv4Network("10.0.0.0/16"), description="Address range of services.")
     dns_service_ip: values.Address = Field(
@@ -76,7 +83,8 @@ class Network(Model):
     dns_domain: values.HostName = Field("cluster.local", description="DNS domain of services.")
     non_masquerade_cidr: values.Cidr = Field(
         IPv4Network("10.0.0.0/8"),
-        description="Traffic of pods to this range keeps the pod's address; all other leaves with the node's.",
+        description="Traffic of pods to this range keeps the pod's address; all other leaves with the node's. With "
+        "`vpc-routes` only: the other plug-ins see to that themselves.",
     )
 
 

@@ -18,8 +18,9 @@ from cfngen.deploy.access.kubernetes import CONNECT, Endpoint
 from cfngen.deploy.access.kubernetes_objects import Node
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import aws_errors
-from cfngen.deploy.inspection import drift
+from cfngen.deploy.inspection import drift, reports
 from cfngen.deploy.inspection.cluster_status import (
+    AddonState,
     ApiState,
     ClusterStatus,
     Expiry,
@@ -38,7 +39,7 @@ from cfngen.deploy.stacks import NESTED, ResourceView, StackView, find, resource
 from cfngen.deploy.status import Standing
 from cfngen.errors import CfngenError
 
-SERVICES = ("autoscaling", "cloudformation", "ec2", "secretsmanager")
+SERVICES = ("autoscaling", "cloudformation", "ec2", "s3", "secretsmanager")
 CALLS = 12  # at a time
 # Nothing has been created, or everything has been deleted again.
 WITHOUT_RESOURCES = ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "DELETE_COMPLETE")
@@ -53,6 +54,8 @@ class _Inside:
     api: ApiState
     nodes: tuple[Node, ...]
     volumes: int | Unknown
+    certificates: Mapping[str, str] | Unknown
+    addons: Mapping[str, str] | Unknown
 
 
 class _UnknownError(CfngenError):
@@ -103,6 +106,7 @@ def read_status(
         images = pool.submit(_tried, lambda: _images(account, _known(seen.result())))
         volumes = pool.submit(_tried, lambda: _volumes(account, _known(members)))
         token = pool.submit(_tried, lambda: _token(account, _known(members)))
+        backups = pool.submit(_tried, lambda: reports.backups(account, _known(values), cluster))
         authority, kubernetes = inside.result()
     found = None
     if detect_drift:
@@ -121,9 +125,16 @@ def read_status(
         Counter(each.version for each in nodes) if nodes is not None else _without(kubernetes),
         masters,
         node_groups,
-        (Expiry(AUTHORITY, authority), Expiry(SERVING, serving.result()), Expiry(TOKEN, token.result())),
+        (
+            Expiry(AUTHORITY, authority),
+            Expiry(SERVING, serving.result()),
+            Expiry(TOKEN, token.result()),
+            *_of_masters(kubernetes, masters),
+        ),
         volumes.result(),
         kubernetes.volumes if isinstance(kubernetes, _Inside) else kubernetes,
+        backups.result(),
+        _addons(kubernetes),
         found,
     )
 
@@ -152,6 +163,22 @@ def _without(kubernetes: _Inside | Unknown) -> Unknown:
     return kubernetes if isinstance(kubernetes, Unknown) else Unknown("")
 
 
+def _of_masters(kubernetes: _Inside | Unknown, masters: tuple[MasterState, ...] | Unknown) -> tuple[Expiry, ...]:
+    """Return when the certificates of the masters end, as far as they say so."""
+    if isinstance(kubernetes, Unknown) or isinstance(kubernetes.certificates, Unknown) or isinstance(masters, Unknown):
+        return ()
+    return reports.certificates(kubernetes.certificates, masters)
+
+
+def _addons(kubernetes: _Inside | Unknown) -> tuple[AddonState, ...] | Unknown | None:
+    """Return the add-ons; None where the masters have not reported any yet."""
+    if isinstance(kubernetes, Unknown):
+        return None
+    if isinstance(kubernetes.addons, Unknown):
+        return kubernetes.addons
+    return reports.addons(kubernetes.addons) or None
+
+
 def _since(account: Account, stack: StackView) -> datetime:
     """Return since when a stack has its status: the time of its own newest event."""
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
@@ -174,7 +201,13 @@ def _reach(
         with cluster_access.connection(_known(where), found, account.caller, account.clock.now()) as api:
             readiness = api.readiness()
             state = ApiState(api.version(), readiness.ready, readiness.failing)
-            return _Inside(state, api.nodes(), _tried(lambda: len(api.persistent_volumes())))
+            return _Inside(
+                state,
+                api.nodes(),
+                _tried(lambda: len(api.persistent_volumes())),
+                _tried(lambda: api.config_map(reports.CERTIFICATES)),
+                _tried(lambda: api.config_map(reports.ADDONS)),
+            )
 
     kubernetes = _tried(inside)
     return authority if isinstance(authority, Unknown) else authority.ends, kubernetes

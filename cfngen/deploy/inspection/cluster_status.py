@@ -134,7 +134,8 @@ class Expiry:
     """Something that ends.
 
     Attributes:
-        what: `certificate authority`, `API server's certificate` or `join token`.
+        what: `certificate authority`, `API server's certificate`, `join token`, or the certificate of a master that
+            ends first, e.g. `master a: apiserver.crt`.
         ends: when.
     """
 
@@ -166,6 +167,44 @@ class VolumeState:
 
 
 @dataclass(frozen=True)
+class BackupState:
+    """The snapshots of etcd.
+
+    Attributes:
+        bucket: the bucket they lie in.
+        newest: when the newest was taken; None if there is none.
+        interval: minutes between two snapshots.
+        late: whether the newest is older than three intervals, or there is none.
+        restoring: key of the snapshot that masters are being set back to; empty if they are not.
+    """
+
+    bucket: str
+    newest: datetime | None
+    interval: int
+    late: bool
+    restoring: str = ""
+
+
+@dataclass(frozen=True)
+class AddonState:
+    """An add-on, as the masters report it.
+
+    Attributes:
+        name: of its Helm release.
+        version: of its chart; may be empty.
+        status: as Helm calls it, e.g. `deployed` or `failed`.
+        time: when it was last applied; None if that is not told.
+        message: why it failed; often empty.
+    """
+
+    name: str
+    version: str
+    status: str
+    time: datetime | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True)
 class ClusterStatus(Message):
     """All that is known about a cluster; beside the stack, everything is None where there is no stack.
 
@@ -185,6 +224,8 @@ class ClusterStatus(Message):
         certificates: what ends when.
         volumes: the masters' data volumes.
         persistent_volumes: number of volumes that Kubernetes has.
+        backups: the snapshots of etcd; None where none are taken, too.
+        addons: what is installed into the cluster by the masters.
         drift: where resources differ from the templates; None if that was not asked for.
     """
 
@@ -204,6 +245,8 @@ class ClusterStatus(Message):
     certificates: tuple[Expiry, ...] = ()
     volumes: tuple[VolumeState, ...] | Unknown | None = None
     persistent_volumes: int | Unknown | None = None
+    backups: BackupState | Unknown | None = None
+    addons: tuple[AddonState, ...] | Unknown | None = None
     drift: Drift | Unknown | None = None
 
 

@@ -83,7 +83,7 @@ def check(account: Account, documents: Sequence[Document], values: Mapping[str, 
     """
     wanted = needs(documents, values)
     # boto3's clients may be shared between threads; making them may not.
-    for service in ("autoscaling", "ec2", "iam", "service-quotas"):
+    for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
         account.client(service)
     with ThreadPoolExecutor(max_workers=WORKERS) as pool:
         of_processors = pool.submit(_processors, account, wanted.instances)
@@ -151,6 +151,11 @@ def _nat_gateways(account: Account) -> int:
     return max(Counter(zones[each] for each in subnets).values())
 
 
+def _network_load_balancers(account: Account) -> int:
+    pages = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
+    return sum(each["Type"] == "network" for page in pages for each in page["LoadBalancers"])
+
+
 _COUNTED: tuple[tuple[str, str, str, str, Count], ...] = (
     ("AWS::EC2::VPC", "VPCs", "vpc", "L-F678F1CE", _listed("ec2", "describe_vpcs", "Vpcs")),
     (
@@ -169,6 +174,14 @@ _COUNTED: tuple[tuple[str, str, str, str, Count], ...] = (
         "vpc",
         "L-E79EC296",
         _listed("ec2", "describe_security_groups", "SecurityGroups"),
+    ),
+    # Every load balancer of the templates is one.
+    (
+        "AWS::ElasticLoadBalancingV2::LoadBalancer",
+        "Network load balancers",
+        "elasticloadbalancing",
+        "L-69A177A2",
+        _network_load_balancers,
     ),
     (
         GROUP,

@@ -93,7 +93,7 @@ def _machines(place: Place) -> list[dict[str, Any]]:
         allow(
             "Groups",
             """autoscaling:CreateAutoScalingGroup autoscaling:CreateOrUpdateTags autoscaling:DeleteAutoScalingGroup
-            autoscaling:DeleteTags autoscaling:ResumeProcesses autoscaling:SetDesiredCapacity
+            autoscaling:DeleteTags autoscaling:*LifecycleHook autoscaling:ResumeProcesses autoscaling:SetDesiredCapacity
             autoscaling:SuspendProcesses autoscaling:TerminateInstanceInAutoScalingGroup
             autoscaling:UpdateAutoScalingGroup""",
             place.groups,
@@ -117,10 +117,12 @@ def _roles(place: Place) -> list[dict[str, Any]]:
     return [
         allow(
             "Roles",
-            """iam:AddRoleToInstanceProfile iam:AttachRolePolicy iam:CreateInstanceProfile iam:CreateRole
-            iam:DeleteInstanceProfile iam:DeleteRole iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetInstanceProfile
-            iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies iam:ListRolePolicies iam:PassRole
-            iam:PutRolePermissionsBoundary iam:PutRolePolicy iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole
+            """iam:AddRoleToInstanceProfile iam:AttachRolePolicy iam:CreateInstanceProfile iam:CreatePolicy
+            iam:CreatePolicyVersion iam:CreateRole iam:DeleteInstanceProfile iam:DeletePolicy iam:DeletePolicyVersion
+            iam:DeleteRole iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetInstanceProfile iam:GetPolicy
+            iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy
+            iam:ListPolicyVersions iam:ListRolePolicies iam:PassRole iam:PutRolePermissionsBoundary iam:PutRolePolicy
+            iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole
             iam:UpdateAssumeRolePolicy iam:UpdateRole iam:UpdateRoleDescription""",
             place.roles,
         ),

@@ -1,9 +1,10 @@
 """What AWS must allow an operator and CloudFormation, as policies that can be attached as they are.
 
-Two documents in docs/ are made of this: the operator's, for use with a service role of CloudFormation, and the
-execution policy, for that role, or beside the operator's for somebody who deploys without one. Each fits into one
-managed policy (6,144 characters). Sources: the Service Authorization Reference for resources and conditions, and for
-what CloudFormation calls the permissions of its handlers in the CloudFormation registry.
+Documents in docs/ are made of this: the operator's, for use with a service role of CloudFormation, and the execution
+policy, for that role, or beside the operator's for somebody who deploys without one; and what several masters take
+besides. Each fits into one managed policy (6,144 characters). Sources: the Service Authorization Reference for
+resources and conditions, and for what CloudFormation calls the permissions of its handlers in the CloudFormation
+registry.
 
 What is destroyed or replaced must bear the cluster's tag. What is being created has no tags yet, and whether
 CloudFormation tags it in the same call is not documented, so that creating is bound to account and region alone.
@@ -15,7 +16,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cfngen.deploy.policies import backups
 from cfngen.deploy.policies.execution import statements as execution_statements
+from cfngen.deploy.policies.load_balancer import statements as load_balancer_statements
 from cfngen.deploy.policies.policy_statements import Place, allow, document, tagged
 
 SERVICE_ROLE = "cfngen-cloudformation"
@@ -97,6 +100,50 @@ def execution_policy(
     return document(execution_statements(Place(partition, account, region, cluster, stack or cluster)))
 
 
+def several_masters_policy(
+    account: str = "*", region: str = "*", cluster: str = "*", *, partition: str = "aws"
+) -> dict[str, Any]:
+    """Return what goes beside the execution policy where a cluster has several masters.
+
+    Args:
+        account: account number.
+        region: region.
+        cluster: name of the cluster.
+        partition: partition of the ARNs.
+    """
+    return document(load_balancer_statements(Place(partition, account, region, cluster, cluster)))
+
+
+def etcd_policy(
+    account: str = "*", region: str = "*", cluster: str = "*", *, partition: str = "aws", stack: str = ""
+) -> dict[str, Any]:
+    """Return what goes beside the operator's policy for `cfngen etcd backup` and `cfngen etcd restore`.
+
+    Args:
+        account: account number.
+        region: region.
+        cluster: name of the cluster.
+        partition: partition of the ARNs.
+        stack: name of the root stack; the cluster's if empty.
+    """
+    return document(backups.operating(Place(partition, account, region, cluster, stack or cluster)))
+
+
+def backup_bucket_policy(
+    account: str = "*", region: str = "*", cluster: str = "*", *, partition: str = "aws", stack: str = ""
+) -> dict[str, Any]:
+    """Return what goes beside the execution policy where the stack makes a bucket for etcd's snapshots.
+
+    Args:
+        account: account number.
+        region: region.
+        cluster: name of the cluster.
+        partition: partition of the ARNs.
+        stack: name of the root stack; the cluster's if empty.
+    """
+    return document(backups.execution(Place(partition, account, region, cluster, stack or cluster)))
+
+
 def _read(place: Place) -> list[dict[str, Any]]:
     return [
         allow(
@@ -123,8 +170,8 @@ def _read(place: Place) -> list[dict[str, Any]]:
         # to stacks and resources with drift detection", CloudFormation User Guide).
         allow(
             "ReadRoles",
-            """iam:GetInstanceProfile iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies
-            iam:ListRolePolicies""",
+            """iam:GetInstanceProfile iam:GetPolicy iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy
+            iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy iam:ListRolePolicies""",
             place.roles,
         ),
         allow(
@@ -134,6 +181,7 @@ def _read(place: Place) -> list[dict[str, Any]]:
             tagged(place),
         ),
         allow("ReadSecretNames", "secretsmanager:DescribeSecret", place.secrets),
+        *backups.reading(place),
     ]
 
 

@@ -52,12 +52,13 @@ class Place:
 
     @property
     def roles(self) -> list[str]:
-        """Roles and instance profiles, named after their nested stack.
+        """Roles, instance profiles and managed policies, named after their nested stack.
 
         A name of IAM has 64 characters at most; CloudFormation shortens the stack's part of it.
         """
         return [
-            f"arn:{self.partition}:iam::{self.account}:{kind}/{self._made}" for kind in ("instance-profile", "role")
+            f"arn:{self.partition}:iam::{self.account}:{kind}/{self._made}"
+            for kind in ("instance-profile", "policy", "role")
         ]
 
     @property
@@ -84,6 +85,12 @@ class Place:
     def templates(self) -> str:
         """The cluster's templates in it."""
         return f"{self.bucket}/{self.cluster}/*"
+
+    @property
+    def backups(self) -> str:
+        """The bucket of etcd's snapshots, named after its nested stack, of whose name CloudFormation takes a part."""
+        stack = "" if self.stack == "*" else self.stack[:20].lower()
+        return f"arn:{self.partition}:s3:::{stack}*backupbucket-*"
 
     def secret(self, name: str) -> str:
         """Return the ARN of a secret by its logical id."""

@@ -12,11 +12,13 @@ from cfngen.deploy.preview.change_set_reading import UNKNOWN, Description, Entry
 from cfngen.deploy.preview.plan import Cost, Creation, Item
 
 # What else is counted one by one, in the order in which a person thinks of it.
+_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 _KINDS = {
     "AWS::EC2::VPC": "VPC",
     "AWS::EC2::Subnet": "subnet",
     "AWS::EC2::RouteTable": "route table",
     "AWS::EC2::EIP": "public address of the API (Elastic IP)",
+    _BALANCER: "network load balancer of the API",
     "AWS::EC2::SecurityGroup": "security group",
     "AWS::IAM::Role": "IAM role",
     "AWS::SecretsManager::Secret": "secret",
@@ -64,8 +66,23 @@ def creation(cluster: Cluster, root: Description) -> Creation:
             kind = str(_known(properties.get("VolumeType")) or volume.type)
             volumes[kind] += _whole(properties.get("Size")) or volume.size
     kinds = Counter(entry.type for entry in made.values())
-    items += [Item(kinds[kind], what) for kind, what in _KINDS.items() if kinds[kind]]
-    return Creation(tuple(items), tuple(_costs(instances, users, volumes, addresses, kinds)))
+    words = {**_KINDS, **({"AWS::EC2::EIP": "public address of a master (Elastic IP)"} if kinds[_BALANCER] else {})}
+    items += [Item(kinds[kind], what) for kind, what in words.items() if kinds[kind]]
+    # An internet-facing load balancer has a public address in each zone.
+    addresses += sum(
+        len(_properties(made, entry.logical_id).get("Subnets", ()))
+        for entry in made.values()
+        if entry.type == _BALANCER and _properties(made, entry.logical_id).get("Scheme") == "internet-facing"
+    )
+    return Creation(_merged(items), tuple(_costs(instances, users, volumes, addresses, kinds)))
+
+
+def _merged(items: list[Item]) -> tuple[Item, ...]:
+    """Return items in which those that are alike, such as masters, are counted together."""
+    counted: Counter[tuple[str, str]] = Counter()
+    for each in items:
+        counted[each.what, each.detail] += each.count
+    return tuple(Item(number, *alike) for alike, number in counted.items())
 
 
 def _costs(
@@ -85,8 +102,10 @@ def _costs(
     elastic = kinds.get("AWS::EC2::EIP", 0)
     if elastic + addresses:
         detail = "the API's" if not addresses else ("the API's and the nodes'" if elastic else "the nodes'")
+        detail = "the masters', the API's and the nodes'" if kinds.get(_BALANCER) else detail
         yield Cost(elastic + addresses, "address", "public IPv4", detail)
     for kind, unit, what in (
+        (_BALANCER, "load balancer", "Elastic Load Balancing"),
         ("AWS::SecretsManager::Secret", "secret", "Secrets Manager"),
         ("AWS::KMS::Key", "key", "KMS"),
     ):

@@ -11,10 +11,11 @@ from typing import Any
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.plan import Danger, Meaning
 from cfngen.errors import CfngenError
-from cfngen.templates.decided import VERSION, decided, noted
+from cfngen.templates.decided import COUNT, VERSION, ZONES, decided, noted
 
 _WHY = {
     "api.port": "nodes that have joined know no other",
+    "network.plugin": "pods that run keep their addresses, and nodes the plug-in's interfaces, routes and rules",
     "network.podCidr": "nodes that have joined and their routes keep theirs",
     "network.serviceCidr": "Services that exist keep their addresses",
     "network.dnsServiceIp": "the DNS Service that exists keeps its address",
@@ -49,8 +50,9 @@ def foreseen(before: Mapping[str, Any], cluster: Cluster) -> tuple[Meaning, ...]
     problems = [
         f"{key}: was {was[key]} when the cluster was made and cannot become {wanted[key]}: {reason}"
         for key, reason in _WHY.items()
-        if key in was and was[key] != wanted[key]
+        if key in was and key in wanted and was[key] != wanted[key]
     ]
+    problems += _misplaced(was, wanted)
     meaning = None
     if was.get(VERSION, wanted[VERSION]) != wanted[VERSION]:
         old, new = was[VERSION], wanted[VERSION]
@@ -64,15 +66,55 @@ def foreseen(before: Mapping[str, Any], cluster: Cluster) -> tuple[Meaning, ...]
             )
         elif new_minor > old_minor:
             meaning = Meaning(
-                f"Kubernetes {old} becomes {new}: masters and nodes are replaced at the same time and no upgrade steps "
-                "of kubeadm are run, so new nodes may meet the older API server; try it on a copy of the cluster first",
+                f"Kubernetes {old} becomes {new}: masters are replaced one at a time, new nodes wait for the last of "
+                "them; there is no way back but a snapshot of etcd from before, also when the update fails half-way",
                 Danger.DANGEROUS,
             )
         else:
             meaning = Meaning(f"Kubernetes {old} becomes {new}", Danger.DISRUPTIVE)
     if problems:
         raise DecidedOnceError(tuple(problems))
-    return (meaning,) if meaning else ()
+    found = (meaning, _more_masters(was, wanted))
+    return tuple(each for each in found if each)
+
+
+def _misplaced(was: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
+    """Return which masters would go, or move: etcd's data stay in their zones, and few members are too few."""
+    count = int(was.get(COUNT, wanted[COUNT]))
+    if int(wanted[COUNT]) < count:
+        why = "the masters that go take their parts of etcd with them, and those that stay would wait for them"
+        return [f"{COUNT}: was {count} when the cluster was made and cannot become {wanted[COUNT]}: {why}"]
+    places = zip("abcde", was.get(ZONES, "").split(), wanted[ZONES].split(), strict=False)
+    return [
+        f"controlPlane.addresses: master {letter} is in {old} and cannot move to {new}: its volume stays there; "
+        f"give it an address of the subnet in {old}"
+        for letter, old, new in places
+        if old != new
+    ]
+
+
+def _more_masters(was: Mapping[str, str], wanted: Mapping[str, str]) -> Meaning | None:
+    """Return what it means that masters are added; None if none are."""
+    before, after = int(was.get(COUNT, wanted[COUNT])), int(wanted[COUNT])
+    if after <= before:
+        return None
+    # CloudFormation takes new resources back, and knows nothing of etcd.
+    back = (
+        "Use --on-failure keep: an update that is taken back after they have joined leaves etcd without a majority, "
+        "and the way back is a snapshot of etcd from before"
+    )
+    if before == 1:
+        return Meaning(
+            f"1 master becomes {after}: the API's address becomes that of a load balancer, so that kubeconfigs have to "
+            "be fetched anew. The master that is there is replaced first, and the API is away for the minutes of its "
+            f"boot; then the others join it one after another. {back}",
+            Danger.DANGEROUS,
+        )
+    return Meaning(
+        f"{before} masters become {after}: those that are there are replaced one at a time, then the others join; the "
+        f"API stays up. {back}",
+        Danger.DANGEROUS,
+    )
 
 
 def _minor(version: str) -> int:

@@ -94,6 +94,17 @@ def _launch_templates(account: Account, ids: list[str]) -> set[str]:
     return {each["LaunchTemplateId"] for page in pages for each in page["LaunchTemplates"]}.intersection(ids)
 
 
+def _load_balancers(account: Account, ids: list[str]) -> set[str]:
+    # One that is gone fails the whole call, whatever else was asked for.
+    pages = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
+    return {each["LoadBalancerArn"] for page in pages for each in page["LoadBalancers"]}.intersection(ids)
+
+
+def _target_groups(account: Account, ids: list[str]) -> set[str]:
+    pages = account.client("elbv2").get_paginator("describe_target_groups").paginate()
+    return {each["TargetGroupArn"] for page in pages for each in page["TargetGroups"]}.intersection(ids)
+
+
 def _roles(account: Account, ids: list[str]) -> set[str]:
     iam = account.client("iam")
     return _each(ids, lambda name: iam.get_role(RoleName=name))
@@ -129,6 +140,8 @@ def _exists(identity: str, describe: Callable[[str], Any], gone: Callable[[Any],
 _KINDS: tuple[tuple[str, str, Callable[[Account, list[str]], set[str]]], ...] = (
     ("Auto Scaling groups", GROUP, _groups),
     ("launch templates", "AWS::EC2::LaunchTemplate", _launch_templates),
+    ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", _load_balancers),
+    ("target groups", "AWS::ElasticLoadBalancingV2::TargetGroup", _target_groups),
     ("volumes", "AWS::EC2::Volume", _ec2("describe_volumes", "Volumes", "volume-id", "VolumeId")),
     ("Elastic IPs", "AWS::EC2::EIP", _addresses),
     (

@@ -19,7 +19,7 @@ from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.messages import Message, Notice, Question, Report, Step
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.recovery import BusyError, DeclinedError, Waiting
-from cfngen.deploy.removal import accounting, leftovers, retained, stack_removal, volumes
+from cfngen.deploy.removal import accounting, backups, leftovers, retained, stack_removal, volumes
 from cfngen.deploy.removal.accounting import Counted
 from cfngen.deploy.removal.drain import Drain
 from cfngen.deploy.removal.leftover import Leftover, Removed
@@ -197,8 +197,8 @@ class _Deletion:
                 told.append("its termination protection is lifted")
             if shown.authorities:
                 told.append(
-                    "the certificate authorities go with their secret; without a copy of it no snapshot of a master's "
-                    "volume will ever start as this cluster again"
+                    "the certificate authorities go with their secret; without a copy of it no snapshot, of a volume "
+                    "or of etcd, will ever start as this cluster again"
                 )
             if shown.obstacles:
                 told.append("the network stays for what others have in it, and may lose its way to the internet")
@@ -319,9 +319,10 @@ class _Deletion:
         named = not found.survey.namesake
         bucket = template_objects.find(account, request.bucket, request.cluster) if request.bucket and named else None
         return (
-            *retained.left_by_stacks(account, members),
+            *retained.left_by_stacks(account, [each for each in members if each.view.type not in backups.KEPT]),
             *retained.snapshots(account, scope),
             *retained.keys(account, scope),
+            *backups.snapshots(account, scope, found.stack.outputs if found.stack else {}),
             *retained.of_leftovers(account, claimed, "data of a claim, kept unless --delete-volumes is given"),
             *retained.of_leftovers(account, copies, "snapshot of a claim, kept unless --delete-snapshots is given"),
             *(retained.templates(bucket) if bucket else ()),

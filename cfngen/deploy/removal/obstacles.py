@@ -115,8 +115,13 @@ def _instances(account: Account, ids: list[str]) -> dict[str, str]:
 
 
 def _of_a_stack_resource(each: Mapping[str, Any], tags: Mapping[str, str], scope: Scope) -> bool:
-    """Whether an interface belongs to a NAT gateway or an endpoint of the cluster's stacks: AWS manages it for them."""
+    """Whether an interface belongs to something of the cluster's stacks for which AWS manages it.
+
+    That is a NAT gateway, a load balancer or an endpoint.
+    """
     description = each.get("Description", "")
+    if network_interfaces.balancer(description) in scope.load_balancers:
+        return True
     named = any(word in scope.ids() for word in description.replace("/", " ").split())
     # An interface of a VPC endpoint names the service only; those in the cluster's groups are the cluster's.
     groups = {group["GroupId"] for group in each.get("Groups", ())}

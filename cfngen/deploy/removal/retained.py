@@ -227,6 +227,8 @@ COMMANDS = {
     "AWS::EC2::VPC": "ec2 delete-vpc --vpc-id",
     "AWS::EC2::VPCEndpoint": "ec2 delete-vpc-endpoints --vpc-endpoint-ids",
     "AWS::EC2::Volume": "ec2 delete-volume --volume-id",
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": "elbv2 delete-load-balancer --load-balancer-arn",
+    "AWS::ElasticLoadBalancingV2::TargetGroup": "elbv2 delete-target-group --target-group-arn",
     "AWS::IAM::InstanceProfile": "iam delete-instance-profile --instance-profile-name",
     "AWS::IAM::Role": "iam delete-role --role-name",
     "AWS::KMS::Key": "kms schedule-key-deletion --key-id",

@@ -54,6 +54,12 @@ class Scope:
             each.view.physical_id for each in self.resources if each.view.physical_id and kind in ("", each.view.type)
         )
 
+    @property
+    def load_balancers(self) -> frozenset[str]:
+        """Return the names of the load balancers that the stacks have or had, as they stand in their ARNs."""
+        arns = self.ids("AWS::ElasticLoadBalancingV2::LoadBalancer")
+        return frozenset(each.split("/")[-2] for each in arns if each.count("/") > 1)
+
     def alive(self, kind: str) -> tuple[str, ...]:
         """Return the physical ids of what the stacks have now of one type."""
         return tuple(each.view.physical_id for each in self.resources if each.exists and each.view.type == kind)

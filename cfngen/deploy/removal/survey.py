@@ -14,7 +14,7 @@ from cfngen.deploy.namesakes import living
 from cfngen.deploy.ownership import ForeignStackError, check
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.publishing.template_objects import Objects
-from cfngen.deploy.removal import leftovers, obstacles, retained, volumes
+from cfngen.deploy.removal import backups, leftovers, obstacles, retained, volumes
 from cfngen.deploy.removal.leftover import Leftover
 from cfngen.deploy.removal.obstacles import Obstacle
 from cfngen.deploy.removal.retained import Retained
@@ -308,7 +308,7 @@ def _parts(scope: Scope) -> Iterator[Part]:
     for kind, type_name in KINDS:
         if ids := scope.alive(type_name):
             yield Part(kind, ids)
-    named = {type_name for _, type_name in KINDS}
+    named = {*backups.KEPT, *(type_name for _, type_name in KINDS)}
     if others := [each.name for each in scope.resources if each.exists and each.view.type not in named]:
         yield Part("other resources", tuple(others))
 
@@ -343,6 +343,7 @@ def _stays(
             for each in scope.alive("AWS::KMS::Key")
         ]
         found += retained.given(scope, tuple(stack.parameters.items()))
+    found += backups.snapshots(account, scope, stack.outputs if stack else {})
     if not request.delete_volumes:
         found += retained.of_leftovers(account, claimed, "data of a claim; --delete-volumes deletes it")
     if not request.delete_snapshots:
@@ -356,6 +357,7 @@ KINDS = (
     ("nested stacks", NESTED),
     ("master volumes", "AWS::EC2::Volume"),
     ("Elastic IPs", "AWS::EC2::EIP"),
+    ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer"),
     ("Auto Scaling groups", GROUP),
     ("VPCs", "AWS::EC2::VPC"),
     ("subnets", "AWS::EC2::Subnet"),

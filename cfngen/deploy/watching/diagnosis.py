@@ -13,10 +13,11 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, ClassVar
 
+from cfngen.cluster.names import auto_scaling_group
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, DeniedError, aws_errors, code_of, explained
 from cfngen.deploy.messages import Event, Message
-from cfngen.deploy.stacks import GROUP, NESTED, StackView, find, stack_name
+from cfngen.deploy.stacks import GROUP, NESTED, StackView, find, resources, stack_name
 from cfngen.deploy.status import Standing
 from cfngen.deploy.watching import console_output
 from cfngen.deploy.watching.console_output import InstanceWords
@@ -27,6 +28,7 @@ from cfngen.deploy.watching.progress import action_of
 from cfngen.deploy.watching.reasons import Explanation, explain, explain_event
 
 _NAMED_INSTANCE = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
+_WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
 _OF_INSTANCES = re.compile(r"resource signal|FAILURE signal|instance|launch template|capacity", re.IGNORECASE)
 # What a deletion stumbles over has network interfaces; by which filter they are found.
 _OCCUPIED = re.compile(r"DependencyViolation|dependenc|dependent object|mapped public address", re.IGNORECASE)
@@ -245,7 +247,7 @@ def _briefly(account: Account, event: Event) -> Cause:
 def _explained(account: Account, event: Event) -> Cause:
     """Return a failure with everything that other services tell about it."""
     cause = _briefly(account, event)
-    if event.type == GROUP and _OF_INSTANCES.search(event.reason):
+    if event.type in (GROUP, _WAIT_CONDITION) and _OF_INSTANCES.search(event.reason):
         return _with_instances(account, cause)
     if event.type in _OCCUPIED_BY and _OCCUPIED.search(event.reason):
         with _noting() as noted:
@@ -260,6 +262,9 @@ def _with_instances(account: Account, cause: Cause) -> Cause:
     with _noting():
         failed = _failed_instance(account, event)
     group = event.physical_id
+    if event.type == _WAIT_CONDITION:
+        with _noting():
+            group = _group_beside(account, event)
     launches: tuple[str, ...] = ()
     instances: tuple[InstanceWords, ...] = ()
     with _noting() as of_launches:
@@ -300,6 +305,13 @@ def _failed_instance(account: Account, event: Event) -> str:
         if not reason and each["ResourceStatus"].endswith("_IN_PROGRESS"):
             break  # where the group's own update began
     return ""
+
+
+def _group_beside(account: Account, event: Event) -> str:
+    """Return the name of the group of the same slot as a wait condition; empty if there is none."""
+    wanted = auto_scaling_group(event.logical_id.removesuffix("WaitCondition"))
+    found = (each for each in resources(account, event.stack_id) if each.logical_id == wanted)
+    return next((each.physical_id for each in found), "")
 
 
 def _occupants(account: Account, event: Event) -> Iterator[str]:

@@ -17,10 +17,15 @@ Path = tuple[str, ...]
 
 BOOT = 300  # seconds until an instance has booted, installed Kubernetes and signalled
 USUAL = 15
+DRAIN = 60  # seconds until the pods of an instance have moved elsewhere
+UNAWAITED = 20  # seconds to create a group whose instances are not waited for
 # Seconds to create, update in place, and delete.
 SECONDS: Mapping[str, tuple[int, int, int]] = {
     # Ends when every instance has signalled; at its deletion, when every instance is terminated.
     GROUP: (BOOT, BOOT, 120),
+    # A creation policy's: of the master that its group has launched.
+    "AWS::CloudFormation::WaitCondition": (BOOT, 5, 5),
+    "AWS::CloudFormation::WaitConditionHandle": (5, 5, 5),
     "AWS::EC2::DHCPOptions": (15, 15, 10),
     "AWS::EC2::EIP": (20, 20, 20),
     "AWS::EC2::EIPAssociation": (20, 20, 20),
@@ -39,6 +44,9 @@ SECONDS: Mapping[str, tuple[int, int, int]] = {
     "AWS::EC2::VPCGatewayAttachment": (15, 10, 15),
     # Deletion includes a snapshot, which takes minutes for each of the first gigabytes.
     "AWS::EC2::Volume": (15, 60, 180),
+    "AWS::ElasticLoadBalancingV2::Listener": (10, 10, 5),
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": (180, 20, 30),
+    "AWS::ElasticLoadBalancingV2::TargetGroup": (15, 15, 10),
     # CloudFormation waits two minutes for a profile to be known everywhere.
     "AWS::IAM::InstanceProfile": (130, 10, 5),
     "AWS::IAM::Role": (20, 20, 10),
@@ -122,9 +130,14 @@ def expect(
             action = actions if isinstance(actions, str) else actions.get((path, logical_id))
             if action is None:
                 continue
-            count = _signals(resource, _parameters(bodies, path, values or {}))
+            count = _signals(resource, _parameters(bodies, path, values or {}), action)
             # A nested stack takes as long as what is in it.
             seconds = 0 if resource["Type"] == NESTED else usual_seconds(resource["Type"], action, count)
+            if resource["Type"] == GROUP and action == "create" and "CreationPolicy" not in resource:
+                seconds = UNAWAITED
+            if action in ("update", "delete") and "LifecycleHookSpecificationList" in resource.get("Properties", {}):
+                # One after another while they are replaced, all at once when they are removed.
+                seconds += DRAIN * (max(count, 1) if action == "update" else 1)
             waits = count if action != "delete" else 0
             planned[path, logical_id] = Expected(path, logical_id, resource["Type"], action, waits, seconds)
     deleting = bool(planned) and all(each.action == "delete" for each in planned.values())
@@ -163,10 +176,13 @@ def _needs(resource: Mapping[str, Any]) -> Iterator[str]:
     yield from (name for name, _ in references(resource))
 
 
-def _signals(resource: Mapping[str, Any], values: Mapping[str, str]) -> int:
+def _signals(resource: Mapping[str, Any], values: Mapping[str, str], action: Action) -> int:
+    """Return of how many instances signals are waited for: at the creation, or as many are replaced in an update."""
     signal = resource.get("CreationPolicy", {}).get("ResourceSignal")
     if not signal:
-        return 0
+        rolling = resource.get("UpdatePolicy", {}).get("AutoScalingRollingUpdate", {})
+        waits = action == "update" and rolling.get("WaitOnResourceSignals")
+        return _number(resource.get("Properties", {}).get("MinSize", 1), values) if waits else 0
     return _number(signal.get("Count", 1), values)
 
 

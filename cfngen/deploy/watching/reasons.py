@@ -154,6 +154,12 @@ KNOWN: tuple[Known, ...] = (
     _quota(
         r"InternetGatewayLimitExceeded|maximum number of internet gateways", "internet gateways", "vpc", "L-A4707A72"
     ),
+    _quota(
+        r"TooManyLoadBalancers|maximum number of load balancers",
+        "network load balancers",
+        "elasticloadbalancing",
+        "L-69A177A2",
+    ),
     _quota(r"NatGatewayLimitExceeded", "NAT gateways", "vpc", "L-FE5A380F"),
     _quota(
         r"VcpuLimitExceeded|requested more vCPU capacity",

@@ -27,7 +27,6 @@ from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult, BaseResponse
 from moto.ec2.models import amis, elastic_block_store, instances
 from moto.ec2.responses.general import General
-from moto.iam.access_control import IAMPolicyStatement, PermissionResult
 from moto.servicequotas.responses import ServiceQuotasResponse
 from moto.ssm.responses import SimpleSystemManagerResponse
 
@@ -63,6 +62,7 @@ QUOTAS = (
     Quota("ebs", "L-D18FCD1D", "Storage for General Purpose SSD (gp2) volumes, in TiB", 50, 50),
     Quota("ebs", "L-7A658B76", "Storage for General Purpose SSD (gp3) volumes, in TiB", 50, 50),
     Quota("autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", 500),
+    Quota("elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", 50, 50),
 )
 
 
@@ -136,7 +136,6 @@ class Gaps:
         """Fill moto's gaps in this process."""
         with contextlib.ExitStack() as stack:
             for owner, name, method in (
-                (IAMPolicyStatement, "is_action_permitted", _with_transport(IAMPolicyStatement.is_action_permitted)),
                 (AutoScalingResponse, "describe_scaling_activities", self._scaling_activities()),
                 (General, "get_console_output", self._console_output()),
                 (ServiceQuotasResponse, "get_service_quota", self._quota(applied=True)),
@@ -217,15 +216,6 @@ class Gaps:
             return ActionResult(answer)
 
         return get_parameters
-
-
-def _with_transport(permitted: Callable[..., PermissionResult]) -> Callable[..., PermissionResult]:
-    def is_action_permitted(statement: Any, *arguments: Any, **options: Any) -> PermissionResult:
-        if statement._statement.get("Condition") == {"Bool": {"aws:SecureTransport": "false"}}:  # noqa: SLF001
-            return PermissionResult.NEUTRAL
-        return permitted(statement, *arguments, **options)
-
-    return is_action_permitted
 
 
 def _stored(name: str, value: str) -> dict[str, Any]:

@@ -31,6 +31,7 @@ Policy = Mapping[str, Any]
 # called like the operation.
 S3_ACTIONS = {
     "CompleteMultipartUpload": "PutObject",
+    "CopyObject": "PutObject",  # and GetObject on what is copied
     "CreateMultipartUpload": "PutObject",
     "DeleteObjects": "DeleteObject",
     "DeletePublicAccessBlock": "PutBucketPublicAccessBlock",

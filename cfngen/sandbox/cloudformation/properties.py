@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
+WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
 
 

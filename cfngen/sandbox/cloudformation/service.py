@@ -128,10 +128,12 @@ class CloudFormation(Region):
         """
         stack = self.stack(stack_name)
         resource = stack.resources.get(logical_id)
-        if resource is None or status not in ("SUCCESS", "FAILURE"):
-            raise ValidationError(
-                f"Resource {logical_id} does not exist for stack {stack_name}, or {status} is no status"
-            )
+        if status not in ("SUCCESS", "FAILURE"):
+            raise ValidationError(f"{status} is no status")
+        if stack.finished:
+            raise ValidationError(f"Stack {stack.id} is in {stack.status} state and cannot be signaled")
+        if resource is None:
+            raise ValidationError(f"Resource {logical_id} does not exist for stack {stack_name}")
         if resource.status not in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS") or not resource.signals_wanted:
             raise ValidationError(f"Resource {logical_id} is in {resource.status} state and cannot be signaled")
         if unique_id not in resource.signals:

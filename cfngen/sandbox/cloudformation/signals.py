@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import client
-from cfngen.sandbox.cloudformation.properties import GROUP
+from cfngen.sandbox.cloudformation.properties import GROUP, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.stack import Launched, Resource, Stack
 
 if TYPE_CHECKING:
@@ -36,9 +36,15 @@ def creation_policy(service: Region, stack: Stack, resource: Resource) -> tuple[
     """Signals to wait for, and for how many seconds; none in express mode."""
     policy = service.scope(stack).resolve(resource.definition.body.get("CreationPolicy", {}))
     if not policy:
+        if resource.type == WAIT_CONDITION:
+            raise NotModelledError("a WaitCondition without a CreationPolicy")
         return 0, 0
     signal = policy.get("ResourceSignal", {})
-    if resource.type != GROUP or set(policy) != {"ResourceSignal"} or set(signal) - {"Count", "Timeout"}:
+    if (
+        resource.type not in (GROUP, WAIT_CONDITION)
+        or set(policy) != {"ResourceSignal"}
+        or set(signal) - {"Count", "Timeout"}
+    ):
         raise NotModelledError(f"CreationPolicy {policy} of {resource.type}")
     seconds = seconds_of(signal.get("Timeout", "PT5M"), "CreationPolicy Timeout")
     if stack.root.express:

@@ -1,8 +1,8 @@
 """What a change of a resource means for the cluster, in words for somebody who runs Kubernetes.
 
 The words say what today's templates do: a node group's instances are replaced one at a time, each new one has to
-report success before the next goes, and nothing drains the old one's pods first. See `roll_one_at_a_time` in
-`cfngen.templates.launch`.
+report success before the next goes, and an old one moves its pods first if its group has a hook for that. See
+`roll_one_at_a_time` in `cfngen.templates.launch`, and `cfngen.templates.nodes`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import group_id
 from cfngen.deploy.preview.change_set_reading import Description, Entry
-from cfngen.deploy.preview.meaning import instances, network, program, secrets
+from cfngen.deploy.preview.meaning import backups, instances, network, program, secrets
 from cfngen.deploy.preview.meaning.instances import sizes
 from cfngen.deploy.preview.meaning.subject import Subject, owner
 from cfngen.deploy.preview.plan import Change, Danger, Meaning, Replacement
@@ -38,7 +38,7 @@ _LASTING = frozenset(
     }
 )
 _ABOUT_TAGS = re.compile(r"(/Properties)?/Tags(?![A-Za-z])")
-_RULES = {**instances.RULES, **network.RULES, **program.RULES, **secrets.RULES}
+_RULES = {**backups.RULES, **instances.RULES, **network.RULES, **program.RULES, **secrets.RULES}
 
 
 class Meanings:
@@ -83,7 +83,8 @@ class Meanings:
             return None
         if action == "delete":
             return Meaning(
-                f"{whose} is removed with its instances, all at once; their pods are not drained first",
+                f"{whose} is removed with its instances, all at once; their pods are drained first if the group has a "
+                "drainTimeout",
                 Danger.DISRUPTIVE,
             )
         group = next((each for each in self._cluster.node_groups if f"{group_id(each.name)}Stack" == path[-1]), None)

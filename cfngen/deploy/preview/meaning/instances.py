@@ -15,6 +15,8 @@ _FIXED = ("AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotId", "OutpostArn
 # A change of these makes a rolling update: CloudFormation user guide, UpdatePolicy attribute, AutoScalingRollingUpdate.
 _ROLLING = ("LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones", "MixedInstancesPolicy")
 
+_HOOKS = "LifecycleHookSpecificationList"
+
 
 def _group(subject: Subject) -> Meaning | None:
     whose = subject.whose or subject.change.logical_id
@@ -22,17 +24,19 @@ def _group(subject: Subject) -> Meaning | None:
         if subject.master:
             return Meaning(f"{whose} {subject.going}: the API is lost with it", Danger.DANGEROUS)
         return Meaning(
-            f"{whose} {subject.going} with its instances, all at once; their pods are not drained first",
+            f"{whose} {subject.going} with its instances, all at once; their pods are {_drained(subject)} first",
             Danger.DISRUPTIVE,
         )
     if subject.change.action == "add":
-        return None
+        return Meaning(f"new {whose}: it joins those that are there") if subject.master else None
     texts = []
     danger = Danger.NONE
     if subject.touches(*_ROLLING):
         verb = "is" if subject.certain(*_ROLLING) else "might be"
         danger = Danger.DISRUPTIVE
-        if subject.master and subject.cluster.control_plane.count == 1:
+        # Only the group of a single master has a creation policy: it loses it when others come.
+        alone = any(each.path.startswith("/CreationPolicy") for each in subject.change.properties)
+        if subject.master and (alone or subject.cluster.control_plane.count == 1):
             texts.append(
                 f"{whose} {verb} replaced; it is the only one, so the API is away for the minutes of its boot. "
                 "Pods keep running meanwhile"
@@ -41,14 +45,22 @@ def _group(subject: Subject) -> Meaning | None:
             texts.append(f"{whose} {verb} replaced, one master at a time; the API stays up")
         else:
             verb = "are" if verb == "is" else verb
-            texts.append(f"{whose}: its instances {verb} replaced one at a time; pods are not drained first")
+            texts.append(f"{whose}: its instances {verb} replaced one at a time; pods are {_drained(subject)} first")
     if subject.touches("VPCZoneIdentifier"):
         texts.append(f"{whose} may launch instances in other subnets, and so in other zones")
+    if subject.touches(_HOOKS):
+        verb = "are drained" if subject.after(_HOOKS) else "are no longer drained"
+        texts.append(f"from now on pods of {whose} {verb} before an instance is terminated")
     if subject.touches("MinSize", "MaxSize", "DesiredCapacity"):
         text, shrinks = _resized(subject, whose, alone=not texts)
         texts.append(text)
         danger = Danger.DISRUPTIVE if shrinks else danger
     return Meaning("; ".join(texts), danger) if texts else None
+
+
+def _drained(subject: Subject) -> str:
+    """Return whether pods are drained before an instance goes: by those that run now, which are told by their group."""
+    return "drained" if subject.before(_HOOKS) else "not drained"
 
 
 def _resized(subject: Subject, whose: str, *, alone: bool) -> tuple[str, bool]:
@@ -65,7 +77,7 @@ def _resized(subject: Subject, whose: str, *, alone: bool) -> tuple[str, bool]:
     )
     text = f"{whose} {verb} from {sizes(low, high)} to {sizes(least, greatest)}"
     if greatest < high:
-        return f"{text}: instances above {greatest} are terminated; their pods are not drained first", True
+        return f"{text}: instances above {greatest} are terminated; their pods are {_drained(subject)} first", True
     started = f", and {least} run at least" if least > low else ""
     return f"{text}: no instance is replaced{started}" if alone else f"it {text.removeprefix(f'{whose} ')}", False
 

@@ -10,6 +10,8 @@ from cfngen.deploy.preview.plan import Danger, Meaning
 from cfngen.templates.naming import zone_id
 
 _EVERYWHERE = "0.0.0.0/0"
+# Rules for the API between the cluster's own security groups.
+_INSIDE = ("MasterApiFromNodes", "MasterApiFromLoadBalancer", "ApiLoadBalancerFromMasters", "ApiLoadBalancerFromNodes")
 
 
 def _network_interface(subject: Subject) -> Meaning | None:
@@ -29,6 +31,11 @@ def _network_interface(subject: Subject) -> Meaning | None:
 def _elastic_ip(subject: Subject) -> Meaning | None:
     if not subject.goes:
         return None
+    if _several(subject):
+        return Meaning(
+            f"the public address by which {subject.whose or 'a master'} reaches the internet {subject.going}",
+            Danger.DISRUPTIVE,
+        )
     return Meaning(
         f"API address changes: its public address {subject.going}; kubeconfigs stop reaching the API, and its "
         "certificate names the old address until the master is replaced",
@@ -39,6 +46,9 @@ def _elastic_ip(subject: Subject) -> Meaning | None:
 def _elastic_ip_association(subject: Subject) -> Meaning | None:
     if not subject.goes:
         return None
+    if _several(subject):
+        whose = subject.whose or "a master"
+        return Meaning(f"{whose} reaches the internet from another public address", Danger.DISRUPTIVE)
     if subject.change.action == "remove" or subject.certain("AllocationId"):
         return Meaning(
             "API address changes: the master is reached by another public address, or by none; kubeconfigs stop "
@@ -50,6 +60,42 @@ def _elastic_ip_association(subject: Subject) -> Meaning | None:
 
 def _moves(subject: Subject) -> str:
     return "might move" if subject.might else "moves"
+
+
+def _load_balancer(subject: Subject) -> Meaning | None:
+    if subject.goes:
+        return Meaning(
+            f"API address changes: its load balancer {subject.going}; kubeconfigs stop reaching the API, and its "
+            "certificate names the old address until the masters are replaced",
+            Danger.DANGEROUS,
+        )
+    if subject.change.action == "add":
+        return Meaning("people reach the API by a load balancer from now on: fetch kubeconfigs anew", Danger.DISRUPTIVE)
+    if subject.touches("Subnets"):
+        return Meaning("the API's load balancer gets an address in other zones, or loses one", Danger.DISRUPTIVE)
+    if subject.touches("SecurityGroups"):
+        return Meaning("who may reach the API changes at once", Danger.DISRUPTIVE)
+    return None
+
+
+def _target_group(subject: Subject) -> Meaning | None:
+    if subject.goes:
+        return Meaning(
+            f"the masters' list behind the API's load balancer {subject.going}; the API is away until they count as "
+            "healthy again",
+            Danger.DISRUPTIVE,
+        )
+    if subject.change.action == "add":
+        return None
+    if subject.touches("Targets"):
+        return Meaning("the API's load balancer leads to other masters, to each once it is healthy")
+    return Meaning("how the API's load balancer looks after the masters changes") if subject.touches() else None
+
+
+def _listener(subject: Subject) -> Meaning | None:
+    if not subject.goes:
+        return None
+    return Meaning(f"the way through the API's load balancer {subject.going}, and is interrupted", Danger.DISRUPTIVE)
 
 
 def _vpc(subject: Subject) -> Meaning | None:
@@ -84,7 +130,8 @@ def _routing(subject: Subject) -> Meaning | None:
 
 def _security_group(subject: Subject) -> Meaning | None:
     if subject.goes:
-        whose = "masters" if subject.change.logical_id.startswith("Master") else "nodes"
+        kinds = {"Master": "masters", "ApiLoadBalancer": "API's load balancer"}
+        whose = next((kinds[each] for each in kinds if subject.change.logical_id.startswith(each)), "nodes")
         return Meaning(f"the security group of the {whose} {subject.going}, with every rule in it", Danger.DISRUPTIVE)
     if subject.touches("SecurityGroupEgress"):
         return Meaning("what instances may reach changes at once", Danger.DISRUPTIVE)
@@ -97,8 +144,11 @@ def _rule(subject: Subject) -> Meaning | None:
     name = subject.change.logical_id
     if "SshFrom" in name:
         what = "SSH of the masters" if name.startswith("Master") else "SSH of the nodes"
-    elif name.startswith("MasterApiFrom") and name != "MasterApiFromNodes":
+    elif name.startswith(("MasterApiFrom", "ApiLoadBalancerFrom")) and name not in _INSIDE:
         what = "the API"
+        if name.startswith("MasterApiFrom") and subject.change.action == "remove" and _several(subject):
+            old = subject.before("CidrIp") or _range_in(name) or "a range"
+            return Meaning(f"masters are no longer reached from {old} themselves, but by the API's load balancer")
     else:
         # Between masters and nodes: not from anywhere else.
         if subject.change.action == "remove":
@@ -123,6 +173,10 @@ def _rule(subject: Subject) -> Meaning | None:
     return Meaning(f"the rule that lets {old or 'a range'} reach {what} is made anew") if subject.goes else None
 
 
+def _several(subject: Subject) -> bool:
+    return subject.cluster.control_plane.count > 1
+
+
 def _range_in(logical_id: str) -> str:
     """Return the CIDR that a rule's logical id holds, see `cfngen.templates.naming.cidr_id`; empty if none."""
     match = re.search(r"From(\d+)x(\d+)x(\d+)x(\d+)x(\d+)$", logical_id)
@@ -142,4 +196,7 @@ RULES: Mapping[str, Callable[[Subject], Meaning | None]] = {
     "AWS::EC2::SubnetRouteTableAssociation": _routing,
     "AWS::EC2::VPC": _vpc,
     "AWS::EC2::VPCGatewayAttachment": _routing,
+    "AWS::ElasticLoadBalancingV2::Listener": _listener,
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": _load_balancer,
+    "AWS::ElasticLoadBalancingV2::TargetGroup": _target_group,
 }

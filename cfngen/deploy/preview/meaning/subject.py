@@ -11,7 +11,10 @@ from cfngen.cluster.names import group_id, slot_id
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, Entry
 from cfngen.deploy.preview.plan import Change, Replacement
 
-_PARTS = "Stack|Program[0-9a-f]{12}|LaunchTemplate|AutoScalingGroup|Role|InstanceProfile|NetworkInterface|Volume"
+_PARTS = (
+    "Stack|Program[0-9a-f]{12}|LaunchTemplate|AutoScalingGroup|Role|InstanceProfile|NetworkInterface|Volume|ElasticIp|"
+    "ElasticIpAssociation|WaitCondition"
+)
 _OF_GROUP = re.compile(rf"NodeGroup(\w+?)({_PARTS})")
 
 

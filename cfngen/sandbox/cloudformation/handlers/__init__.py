@@ -6,12 +6,13 @@ it. Nested stacks are no handler: `creation` and `updating` make and change them
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.handlers import identity, instances, network, waiting
+from cfngen.sandbox.cloudformation.handlers import balancing, identity, instances, network, storage, waiting
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client
 
 __all__ = ["HANDLERS", "Call", "Created", "Handler", "client"]
 
 HANDLERS: dict[str, Handler] = {
+    "AWS::CloudFormation::WaitCondition": waiting.WaitCondition(),
     "AWS::CloudFormation::WaitConditionHandle": waiting.WaitConditionHandle(),
     "AWS::AutoScaling::AutoScalingGroup": instances.AutoScalingGroup(),
     "AWS::EC2::DHCPOptions": network.DhcpOptions(),
@@ -31,8 +32,14 @@ HANDLERS: dict[str, Handler] = {
     "AWS::EC2::VPCDHCPOptionsAssociation": network.DhcpOptionsAssociation(),
     "AWS::EC2::VPCGatewayAttachment": network.VpcGatewayAttachment(),
     "AWS::EC2::Volume": instances.Volume(),
+    "AWS::ElasticLoadBalancingV2::Listener": balancing.Listener(),
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": balancing.LoadBalancer(),
+    "AWS::ElasticLoadBalancingV2::TargetGroup": balancing.TargetGroup(),
     "AWS::IAM::InstanceProfile": identity.InstanceProfile(),
+    "AWS::IAM::ManagedPolicy": identity.ManagedPolicy(),
     "AWS::IAM::Role": identity.Role(),
     "AWS::KMS::Key": identity.Key(),
+    "AWS::S3::Bucket": storage.Bucket(),
+    "AWS::S3::BucketPolicy": storage.BucketPolicy(),
     "AWS::SecretsManager::Secret": identity.Secret(),
 }

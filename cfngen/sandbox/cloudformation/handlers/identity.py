@@ -11,6 +11,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handle
 
 ROLE_NAME = 64  # characters, IAM user guide, "IAM object identifiers and quotas"
 PROFILE_NAME = 128
+MANAGED_POLICY = 6_144  # characters without white space, same page
 INLINE_POLICIES = 10_240  # characters without white space, all inline policies of a role together, same page
 
 
@@ -84,6 +85,49 @@ def _check_size(call: Call, name: str) -> None:
 
 def _size(document: object) -> int:
     return len("".join(json.dumps(document, separators=(",", ":")).split()))
+
+
+class ManagedPolicy(Handler):
+    """A new document is a new version; the one before it goes, since a policy has five at most."""
+
+    properties = frozenset({"Description", "PolicyDocument", "Roles"})
+    changeable = frozenset({"PolicyDocument", "Roles"})
+
+    def create(self, call: Call) -> Created:
+        made = call.iam.create_policy(
+            PolicyName=call.name(limit=PROFILE_NAME), PolicyDocument=self._document(call), **call.only("Description")
+        )["Policy"]
+        for role in call.properties.get("Roles", []):
+            call.iam.attach_role_policy(RoleName=role, PolicyArn=made["Arn"])
+        return Created(made["Arn"], {"PolicyArn": made["Arn"], "PolicyId": made["PolicyId"]})
+
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        arn = call.physical_id
+        if "PolicyDocument" in changed:
+            call.iam.create_policy_version(PolicyArn=arn, PolicyDocument=self._document(call), SetAsDefault=True)
+            self._prune(call)
+        had, has = (set(each.get("Roles", [])) for each in (before, call.properties))
+        for role in sorted(had - has):
+            call.iam.detach_role_policy(RoleName=role, PolicyArn=arn)
+        for role in sorted(has - had):
+            call.iam.attach_role_policy(RoleName=role, PolicyArn=arn)
+        return {}
+
+    def delete(self, call: Call) -> None:
+        for role in call.properties.get("Roles", []):
+            call.iam.detach_role_policy(RoleName=role, PolicyArn=call.physical_id)
+        self._prune(call)
+        call.iam.delete_policy(PolicyArn=call.physical_id)
+
+    def _prune(self, call: Call) -> None:
+        for version in call.iam.list_policy_versions(PolicyArn=call.physical_id)["Versions"]:
+            if not version["IsDefaultVersion"]:
+                call.iam.delete_policy_version(PolicyArn=call.physical_id, VersionId=version["VersionId"])
+
+    def _document(self, call: Call) -> str:
+        if _size(call["PolicyDocument"]) > MANAGED_POLICY:
+            raise ResourceError(f"Cannot exceed quota for PolicySize: {MANAGED_POLICY}")
+        return json.dumps(call["PolicyDocument"])
 
 
 class InstanceProfile(Handler):

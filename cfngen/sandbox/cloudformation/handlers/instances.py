@@ -12,6 +12,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handle
 
 USER_DATA_LIMIT = 16384  # bytes before base64, EC2 user guide, "Run commands when you launch an instance"
 SIZES = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
+HOOKS = "LifecycleHookSpecificationList"
 
 
 class NetworkInterface(Handler):
@@ -171,7 +172,16 @@ class AutoScalingGroup(Handler):
     """Which instances an update replaces is the business of the UpdatePolicy."""
 
     properties = frozenset(
-        {"MinSize", "MaxSize", "DesiredCapacity", "AvailabilityZones", "VPCZoneIdentifier", "LaunchTemplate", "Tags"}
+        {
+            "MinSize",
+            "MaxSize",
+            "DesiredCapacity",
+            "AvailabilityZones",
+            "VPCZoneIdentifier",
+            "LaunchTemplate",
+            "Tags",
+            HOOKS,
+        }
     )
     changeable = properties
 
@@ -182,6 +192,7 @@ class AutoScalingGroup(Handler):
             Tags=_group_tags(name, call.properties.get("Tags", [])),
             **_settings(call, set(self.properties)),
         )
+        _put_hooks(call, name, {})
         return Created(name)
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
@@ -189,6 +200,8 @@ class AutoScalingGroup(Handler):
             client("autoscaling", call.region).update_auto_scaling_group(
                 AutoScalingGroupName=call.physical_id, **settings
             )
+        if HOOKS in changed:
+            _put_hooks(call, call.physical_id, before)
         return {}
 
     def retag(self, call: Call, before: Mapping[str, Any]) -> None:
@@ -223,11 +236,23 @@ class AutoScalingGroup(Handler):
 
 def _settings(call: Call, keys: set[str]) -> dict[str, Any]:
     """What the service's calls say of a group, without its tags."""
-    given = call.only(*sorted(keys - {"Tags"}))
+    given = call.only(*sorted(keys - {"Tags", HOOKS}))
     settings: dict[str, Any] = {key: int(value) if key in SIZES else value for key, value in given.items()}
     if subnets := settings.get("VPCZoneIdentifier"):
         settings["VPCZoneIdentifier"] = ",".join(subnets)
     return settings
+
+
+def _put_hooks(call: Call, group: str, before: Mapping[str, Any]) -> None:
+    """Give a group its lifecycle hooks, which moto keeps and does not wait for."""
+    autoscaling, hooks = client("autoscaling", call.region), call.properties.get(HOOKS, [])
+    names = {each["LifecycleHookName"] for each in hooks}
+    for name in {each["LifecycleHookName"] for each in before.get(HOOKS, [])} - names:
+        autoscaling.delete_lifecycle_hook(AutoScalingGroupName=group, LifecycleHookName=name)
+    for each in hooks:
+        # Templates may have numbers as text.
+        timeout = {key: int(value) for key, value in each.items() if key == "HeartbeatTimeout"}
+        autoscaling.put_lifecycle_hook(AutoScalingGroupName=group, **{**each, **timeout})
 
 
 def _group_tags(name: str, tags: list[dict[str, Any]]) -> list[dict[str, Any]]:

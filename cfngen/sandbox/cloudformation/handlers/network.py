@@ -227,8 +227,9 @@ def _permission(rule: Any) -> dict[str, Any]:
     """A rule of a template as an IpPermission of EC2."""
     permission = {key: rule[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in rule}
     described = {"Description": rule["Description"]} if "Description" in rule else {}
-    if "SourceSecurityGroupId" in rule:
-        return {**permission, "UserIdGroupPairs": [{"GroupId": rule["SourceSecurityGroupId"], **described}]}
+    for key in ("SourceSecurityGroupId", "DestinationSecurityGroupId"):
+        if key in rule:
+            return {**permission, "UserIdGroupPairs": [{"GroupId": rule[key], **described}]}
     return {**permission, "IpRanges": [{"CidrIp": rule["CidrIp"], **described}]}
 
 
@@ -241,13 +242,14 @@ def _rules(call: Call, group: str, *, egress: bool) -> list[dict[str, Any]] | No
     for permission in found[0]["IpPermissionsEgress" if egress else "IpPermissions"]:
         shared = {key: permission[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in permission}
         rules += [{**shared, "CidrIp": each["CidrIp"]} for each in permission["IpRanges"]]
-        rules += [{**shared, "SourceSecurityGroupId": each["GroupId"]} for each in permission["UserIdGroupPairs"]]
+        other = "DestinationSecurityGroupId" if egress else "SourceSecurityGroupId"
+        rules += [{**shared, other: each["GroupId"]} for each in permission["UserIdGroupPairs"]]
     return rules
 
 
 def _comparable(rule: Mapping[str, Any]) -> dict[str, Any]:
     """What a rule allows, without its description; all protocols have no ports."""
-    keys = ["IpProtocol", "CidrIp", "SourceSecurityGroupId"]
+    keys = ["IpProtocol", "CidrIp", "SourceSecurityGroupId", "DestinationSecurityGroupId"]
     if str(rule["IpProtocol"]) != "-1":
         keys += ["FromPort", "ToPort"]
     return {key: str(rule[key]) for key in keys if rule.get(key) is not None}

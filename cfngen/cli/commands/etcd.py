@@ -1,0 +1,137 @@
+"""`cfngen etcd`: the snapshots of the cluster's database, and the way back to one of them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import click
+
+from cfngen.cli.duration import Duration
+from cfngen.cli.json_output import emit
+from cfngen.cli.screen import screen
+from cfngen.cli.target import Target, target_options
+from cfngen.cli.terminal import examples, progress
+
+
+@click.group(
+    "etcd",
+    short_help="Snapshots of the cluster's database, and the way back to one.",
+    epilog=examples(
+        "cfngen etcd list",
+        "cfngen etcd backup                take a snapshot now",
+        "cfngen etcd restore               set the cluster back to the newest one",
+    ),
+)
+def command() -> None:
+    """See the snapshots of etcd that the masters put into the cluster's bucket, take one, or return to one.
+
+    Masters take a snapshot every `etcd.backups.interval` minutes. The frequent ones are kept for
+    `etcd.backups.hourlyDays`, one of each day for `etcd.backups.dailyDays`. docs/backups.md says more.
+    """
+
+
+@command.command(
+    "list",
+    short_help="Show the snapshots.",
+    epilog=examples(
+        "cfngen etcd list",
+        "cfngen etcd list --all",
+        "cfngen etcd list --output json | jq -r '.snapshots[0].key'",
+    ),
+)
+@target_options
+@click.option("--all", "everything", is_flag=True, help="Show every snapshot, not only the newest ones.")
+def listing(target: Target, everything: bool) -> None:
+    """Show which snapshots there are, the newest first, and whether one is being restored.
+
+    Without the stack, what a deleted cluster has left is found with `--set etcd.backups.bucket=NAME`.
+    """
+    from cfngen.cli.render import etcd as render
+    from cfngen.deploy.etcd.restore import REQUEST
+    from cfngen.deploy.etcd.snapshots import Snapshots, store
+
+    account = target.connect()
+    with progress("reading …"):
+        place = store(account, target.stack_name, target.cluster)
+        restoring = str(place.read(REQUEST).get("snapshot", ""))
+        found = Snapshots(place.cluster, place.bucket, place.prefix, place.snapshots(), restoring)
+    if target.json:
+        emit(found)
+    else:
+        click.echo("\n".join(target.again(line) for line in render.listing(found, everything=everything)))
+
+
+@command.command(
+    "backup",
+    short_help="Take a snapshot now.",
+    epilog=examples("cfngen etcd backup", "cfngen etcd backup && cfngen deploy --yes"),
+)
+@target_options
+@click.option(
+    "--wait",
+    "patience",
+    metavar="DURATION",
+    type=Duration(timedelta(seconds=1)),
+    default="5m",
+    show_default=True,
+    help="How long to wait for it, e.g. 10m.",
+)
+def backup(target: Target, patience: timedelta) -> None:
+    """Ask the masters for a snapshot, and wait until it lies in the bucket.
+
+    The request goes through the bucket, where the master of etcd's leader finds it within a minute; you need no way to
+    the cluster but that.
+    """
+    from cfngen.deploy.etcd.backup import take
+    from cfngen.deploy.etcd.snapshots import store
+
+    account = target.connect()
+    with screen(target, account) as shown:
+        shown.report(take(store(account, target.stack_name, target.cluster), shown.report, patience))
+
+
+@command.command(
+    "restore",
+    short_help="Set the cluster back to a snapshot.",
+    epilog=examples(
+        "cfngen etcd restore",
+        "cfngen etcd restore 2026-11-21T120000Z.db",
+        "cfngen etcd restore kubernetes/etcd/daily/2026-11-21T000007Z.db --yes",
+    ),
+)
+@click.argument("snapshot", default="latest")
+@target_options
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for the cluster's name.")
+@click.option(
+    "--wait",
+    "patience",
+    metavar="DURATION",
+    type=Duration(timedelta(seconds=1)),
+    help="How long to wait for the masters. Default: what an instance may take to boot, and 15 minutes.",
+)
+def restore(target: Target, snapshot: str, yes: bool, patience: timedelta | None) -> None:
+    """Replace all masters by new ones that begin with a snapshot, and wait until they work.
+
+    SNAPSHOT is `latest`, a key that `cfngen etcd list` shows, or the last part of one. It shows first what that means,
+    and asks for the cluster's name. What was written since the snapshot is lost; the Kubernetes API is down for some
+    minutes, while pods on nodes go on running.
+
+    Interrupt it, or let it fail, and run it again: it goes on with the same snapshot where things are.
+    """
+    from cfngen.deploy.etcd.restore import restore as set_back
+
+    account = target.connect()
+    with screen(target, account) as shown:
+        waiting = shown.waiting(target.consent(yes=yes, allow_danger=yes))
+        shown.report(
+            set_back(
+                account,
+                target.stack_name,
+                target.cluster,
+                snapshot,
+                consent=waiting.consent,
+                report=waiting.report,
+                override=target.kubernetes_override,
+                patience=patience,
+            )
+        )

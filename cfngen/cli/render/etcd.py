@@ -1,0 +1,99 @@
+"""Snapshots of etcd as text: which there are, one more, and the way back to one of them."""
+
+from __future__ import annotations
+
+import click
+
+from cfngen.cli.render.durations import duration
+from cfngen.cli.terminal import table
+from cfngen.deploy.etcd.backup import BackupTaken
+from cfngen.deploy.etcd.restore import Restored, RestorePlan
+from cfngen.deploy.etcd.snapshots import Snapshots
+from cfngen.deploy.etcd.watch import READY, RestoreProgress
+from cfngen.words import counted
+
+SHOWN = 12  # snapshots; more are counted
+_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+_RESTORING = "Masters are being set back to {}; `cfngen etcd restore` sees it to its end."
+
+
+def listing(found: Snapshots, *, everything: bool = False) -> list[str]:
+    """Return the snapshots, the newest ones unless all are asked for."""
+    if not found.snapshots:
+        lines = [f"There is no snapshot under s3://{found.bucket}/{found.prefix} yet."]
+    else:
+        shown = found.snapshots if everything else found.snapshots[:SHOWN]
+        rows = [
+            (f"{each.time:%Y-%m-%d %H:%M:%S} UTC", age(each.age), size(each.size), each.period, each.key)
+            for each in shown
+        ]
+        lines = table(("TIME", "AGE", "SIZE", "KIND", "KEY"), rows)
+        if len(shown) < len(found.snapshots):
+            lines.append(f"  … and {len(found.snapshots) - len(shown):,} more; --all shows them")
+        total = sum(each.size for each in found.snapshots)
+        lines += ["", f"{counted(len(found.snapshots), 'snapshot')}, {size(total)}, in the bucket {found.bucket}"]
+    if found.restoring:
+        lines += ["", click.style(_RESTORING.format(found.restoring), fg="yellow")]
+    return lines
+
+
+def taken(message: BackupTaken) -> list[str]:
+    """Return that a snapshot lies in the bucket."""
+    each = message.snapshot
+    text = f"s3://{message.bucket}/{each.key}, {size(each.size)}, after {duration(message.seconds)}."
+    return [click.style(text, fg="green")]
+
+
+def plan(message: RestorePlan) -> list[str]:
+    """Return what a restore will do."""
+    each = message.snapshot
+    verb = "goes on being set back" if message.pending else "will be set back"
+    return [
+        click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}",
+        f"  {verb} to s3://{message.bucket}/{each.key}",
+        f"  taken on {each.time:%Y-%m-%d %H:%M:%S} UTC, {age(each.age)} ago; {size(each.size)}",
+        "",
+        *(f"  - {text}" for text in message.consequences),
+        "",
+    ]
+
+
+def progress(message: RestoreProgress) -> list[str]:
+    """Return how far the masters are, on one line."""
+    parts = [
+        f"master {each.slot} "
+        + click.style(each.state, fg="green" if each.state == READY else None)
+        + (f" ({each.instance})" if each.instance else "")
+        for each in message.masters
+    ]
+    api = click.style(message.api, fg="green" if message.api == READY else None)
+    return ["  " + "; ".join([*parts, f"API {api}"])]
+
+
+def restored(message: Restored) -> list[str]:
+    """Return that every master works, and what is left to do."""
+    text = f"{message.cluster} works on {message.snapshot.key}, after {duration(message.seconds)}."
+    return [
+        click.style(text, fg="green", bold=True),
+        "",
+        "Next: cfngen validate cluster   says whether every node has come back too.",
+    ]
+
+
+def size(count: int) -> str:
+    """Return a number of bytes in the unit that fits it, e.g. `12.3 MiB`."""
+    if count < 1024:
+        return counted(count, "byte")
+    amount, units = float(count), iter(("KiB", "MiB", "GiB", "TiB"))
+    unit = ""
+    while amount >= 1024:
+        amount, unit = amount / 1024, next(units)
+    return f"{amount:.1f} {unit}"
+
+
+def age(seconds: float) -> str:
+    """Return how old something is, in its greatest unit; clocks need not agree to the second."""
+    for noun, unit in _UNITS:
+        if seconds >= unit:
+            return counted(int(seconds // unit), noun)
+    return counted(0, "second")

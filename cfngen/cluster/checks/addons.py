@@ -1,0 +1,62 @@
+"""Add-ons: what an add-on cannot do without, and names of releases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.problems import Problem
+
+# Names of cfngen's own releases, whether they are on or not: a chart would take over the one's resources.
+RELEASES = frozenset(
+    {
+        "aws-ebs-csi-driver",
+        "aws-load-balancer-controller",
+        "aws-node-termination-handler",
+        "aws-vpc-cni",
+        "calico",
+        "calico-crds",
+        "cert-manager",
+        "cilium",
+        "cluster-autoscaler",
+        "external-dns",
+        "flannel",
+        "fluent-bit",
+        "kubernetes-dashboard",
+        "metrics-server",
+        "prometheus",
+    }
+)
+
+
+def _zones(cluster: Cluster) -> Iterator[Problem]:
+    given = cluster.addons.external_dns
+    if given.enabled and not given.zones:
+        message = "is empty, so externalDns may write nowhere; give the ids of its hosted zones, or turn it off"
+        yield Problem(("addons", "externalDns", "zones"), message, (("addons", "externalDns", "enabled"),))
+
+
+def _outputs(cluster: Cluster) -> Iterator[Problem]:
+    given = cluster.addons.fluent_bit
+    config = given.values.get("config")
+    if given.enabled and not (isinstance(config, dict) and config.get("outputs")):
+        message = (
+            "says nowhere where logs go; give config.outputs, a text of fluent-bit's [OUTPUT] sections, or turn "
+            "fluentBit off"
+        )
+        yield Problem(("addons", "fluentBit", "values"), message, (("addons", "fluentBit", "enabled"),))
+
+
+def _names(cluster: Cluster) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for index, chart in enumerate(cluster.addons.charts):
+        path = ("addons", "charts", index, "name")
+        earlier = first.setdefault(chart.name, index)
+        if earlier != index:
+            message = f"{chart.name} is the name of charts[{earlier}] too; name each release differently"
+            yield Problem(path, message, (("addons", "charts", earlier, "name"),))
+        elif chart.name in RELEASES:
+            yield Problem(path, f"{chart.name} is the name of a release of cfngen's own; take another name")
+
+
+PROBLEMS = (_zones, _outputs, _names)

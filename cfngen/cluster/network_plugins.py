@@ -1,0 +1,103 @@
+"""What each network plug-in asks of the cluster: addresses, controllers, ports.
+
+One table that templates, user data and checks read. Ports are those of the plug-ins' own documentation, for the way in
+which cfngen installs them: Cilium's system requirements (VXLAN, health checks), Calico's network requirements (VXLAN,
+Typha), flannel's backends (VXLAN).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cfngen.cluster.model import Cluster, Plugin
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What nodes may send to masters for the sake of pods.
+
+    Attributes:
+        name: part of the rule's logical id.
+        protocol: `tcp`, `udp` or `icmp`.
+        port: the port; of ICMP the type.
+        purpose: what for.
+    """
+
+    name: str
+    protocol: str
+    port: int
+    purpose: str
+
+
+@dataclass(frozen=True)
+class NetworkPlugin:
+    """How pods reach each other.
+
+    Attributes:
+        routes: whether by VPC routes, which the cloud controller manager writes; instances then carry packets that are
+            not addressed to them.
+        pod_range: whether pods' addresses come from `network.podCidr`.
+        node_ranges: whether kube-controller-manager gives each node a /24 of it.
+        least_prefix: prefix length of the smallest part of it that a node takes; 0 if none.
+        interfaces: whether pods have addresses of network interfaces in the VPC.
+        installed: whether cfngen installs it, as Helm releases.
+        openings: what nodes may send to masters. Without a tunnel that is DNS: the cluster's DNS pods tolerate masters,
+            and start there while no node has joined.
+        taken: TCP ports of each instance that its programs listen on.
+    """
+
+    routes: bool = False
+    pod_range: bool = True
+    node_ranges: bool = True
+    least_prefix: int = 24
+    interfaces: bool = False
+    installed: bool = True
+    openings: tuple[Opening, ...] = ()
+    taken: tuple[int, ...] = ()
+
+
+_DNS = (
+    Opening("DnsTcp", "tcp", 53, "Pods to cluster DNS pods on masters"),
+    Opening("DnsUdp", "udp", 53, "Pods to cluster DNS pods on masters"),
+)
+PLUGINS: Mapping[Plugin, NetworkPlugin] = {
+    "vpc-routes": NetworkPlugin(routes=True, installed=False, openings=_DNS),
+    "cilium": NetworkPlugin(
+        openings=(
+            Opening("Vxlan", "udp", 8472, "Pods to pods on masters, in Cilium's tunnel (VXLAN)"),
+            Opening("CiliumHealth", "tcp", 4240, "Cilium's health checks between instances"),
+            Opening("CiliumPing", "icmp", 8, "Cilium's health checks between instances (echo request)"),
+        ),
+        taken=(4240, 4244, 9234, 9878, 9879, 9890, 9891, 9963, 9964),
+    ),
+    # Calico gives out addresses itself, in blocks of /26 that a node takes as it needs them.
+    "calico": NetworkPlugin(
+        node_ranges=False,
+        least_prefix=26,
+        openings=(
+            Opening("Vxlan", "udp", 4789, "Pods to pods on masters, in Calico's tunnel (VXLAN)"),
+            Opening("CalicoTypha", "tcp", 5473, "Calico's agents to Typha, which may run on masters"),
+        ),
+        taken=(5473, 9098, 9099),
+    ),
+    "flannel": NetworkPlugin(
+        openings=(Opening("Vxlan", "udp", 8472, "Pods to pods on masters, in flannel's tunnel (VXLAN)"),),
+        taken=(8081,),
+    ),
+    "amazon-vpc": NetworkPlugin(
+        pod_range=False,
+        node_ranges=False,
+        least_prefix=0,
+        interfaces=True,
+        openings=_DNS,
+        taken=(8162, 8163, 50051, 50052, 61678, 61679),
+    ),
+    # Somebody's own: most want the nodes' ranges, and what they send between instances nobody knows here.
+    "none": NetworkPlugin(installed=False),
+}
+
+
+def network_plugin(cluster: Cluster) -> NetworkPlugin:
+    """Return what the cluster's network plug-in asks for."""
+    return PLUGINS[cluster.network.plugin]

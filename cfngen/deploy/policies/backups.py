@@ -1,0 +1,45 @@
+"""What etcd's snapshots take besides: of CloudFormation a bucket, of an operator `cfngen etcd`.
+
+Documents of their own: whoever keeps no snapshots, or in a bucket of their own, need not give all of these rights.
+Statements for a bucket that is not the stack's are written for that bucket by whoever owns it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cfngen.deploy.policies.policy_statements import Place, allow, tagged
+
+
+def execution(place: Place) -> list[dict[str, Any]]:
+    """Return the statements of CloudFormation's service role: it makes the bucket, and never deletes it."""
+    return [
+        allow(
+            "BackupBucket",
+            """s3:CreateBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket s3:ListTagsForResource
+            s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock s3:PutBucketTagging
+            s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource s3:UntagResource""",
+            [place.backups],
+        )
+    ]
+
+
+def reading(place: Place) -> list[dict[str, Any]]:
+    """Return what status, drift and the account of a deletion read; what is in a snapshot is not among it."""
+    return [
+        allow(
+            "ReadBackups",
+            "s3:Get*Configuration s3:GetBucket* s3:GetObject s3:ListBucket s3:ListTagsForResource",
+            [place.backups, f"{place.backups}/{place.cluster}/etcd/restore.json"],
+        )
+    ]
+
+
+def operating(place: Place) -> list[dict[str, Any]]:
+    """Return the statements of somebody who takes and restores snapshots, beside those of the operator."""
+    ours = f"{place.backups}/{place.cluster}/etcd/"
+    return [
+        allow("Snapshots", "s3:GetObject", [f"{ours}*"]),
+        allow("AskMasters", "s3:DeleteObject s3:PutObject", [f"{ours}backup-request.json", f"{ours}restore.json"]),
+        allow("ReplaceMasters", "autoscaling:TerminateInstanceInAutoScalingGroup", place.groups, tagged(place)),
+    ]

@@ -1,0 +1,83 @@
+"""The Helm charts of the add-ons: which version goes with which Kubernetes minor, where it is, what its digest is.
+
+`charts.json` holds the releases of each chart. The digests are those of the charts' own indexes (`index.yaml` of their
+repositories); those of cert-manager and kube-prometheus-stack, and of Calico's operator, are the ones that independent
+projects pin. `appVersion` is the version of the program that is installed, which may be newer than the chart's default.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from cfngen.errors import CfngenError
+from cfngen.releases import exact_version
+
+
+class UnknownChartError(CfngenError):
+    """A chart that the catalogue does not hold for a Kubernetes version.
+
+    Attributes:
+        name: the chart's name.
+    """
+
+    def __init__(self, name: str, minor: str) -> None:
+        super().__init__(
+            f"the catalogue holds no chart {name} for Kubernetes {minor}",
+            hint="list it under addons.charts with its URL and sha256",
+        )
+        self.name = name
+
+
+@dataclass(frozen=True)
+class PinnedChart:
+    """One release of a Helm chart.
+
+    Attributes:
+        name: its name, e.g. `metrics-server`.
+        version: its version, e.g. `3.13.1`.
+        app_version: version of the program that it installs.
+        url: address of its archive (.tgz).
+        sha256: the archive's published digest, 64 hexadecimal digits.
+        kubernetes: the Kubernetes minors it is for, e.g. `("1.35", "1.36")`.
+    """
+
+    name: str
+    version: str
+    app_version: str
+    url: str
+    sha256: str
+    kubernetes: tuple[str, ...]
+
+
+@cache
+def charts() -> tuple[PinnedChart, ...]:
+    """Return every release of every chart, those of one chart together."""
+    text = resources.files("cfngen.releases").joinpath("charts.json").read_text(encoding="utf-8")
+    entries: dict[str, list[dict[str, Any]]] = json.loads(text)["charts"]
+    return tuple(
+        PinnedChart(name, each["version"], each["appVersion"], each["url"], each["sha256"], tuple(each["kubernetes"]))
+        for name, releases in entries.items()
+        for each in releases
+    )
+
+
+def chart(name: str, kubernetes_version: str) -> PinnedChart:
+    """Return the release of a chart that goes with a Kubernetes version.
+
+    Args:
+        name: the chart's name.
+        kubernetes_version: a version that `exact_version` accepts.
+
+    Raises:
+        UnknownChartError: there is none.
+        UnknownReleaseError: the catalogue does not hold the Kubernetes version.
+    """
+    minor = exact_version(kubernetes_version).rpartition(".")[0]
+    for found in charts():
+        if found.name == name and minor in found.kubernetes:
+            return found
+    raise UnknownChartError(name, minor)

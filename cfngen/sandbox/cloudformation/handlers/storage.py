@@ -1,0 +1,96 @@
+"""AWS::S3 types: a bucket's settings are made call by call, as S3 has no call that takes all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client
+
+NAME = 63  # characters, S3 user guide, "Bucket naming rules"
+
+
+class Bucket(Handler):
+    """A name of its own is not modelled. S3 refuses to delete a bucket in which something is."""
+
+    properties = frozenset(
+        {
+            "BucketEncryption",
+            "LifecycleConfiguration",
+            "OwnershipControls",
+            "PublicAccessBlockConfiguration",
+            "Tags",
+        }
+    )
+    changeable = properties
+
+    def create(self, call: Call) -> Created:
+        name = call.name(limit=NAME).lower()
+        region = call.region
+        where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+        _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **where)
+        _settle(call, name, set(call.properties))
+        domain = f"{name}.s3.amazonaws.com"
+        return Created(name, {"Arn": f"arn:aws:s3:::{name}", "DomainName": domain})
+
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        _settle(call, call.physical_id, changed - {"Tags"})
+        return {}
+
+    def retag(self, call: Call, before: Mapping[str, Any]) -> None:
+        _s3(call).put_bucket_tagging(Bucket=call.physical_id, Tagging={"TagSet": call.properties.get("Tags", [])})
+
+    def delete(self, call: Call) -> None:
+        _s3(call).delete_bucket(Bucket=call.physical_id)
+
+
+class BucketPolicy(Handler):
+    properties = frozenset({"Bucket", "PolicyDocument"})
+    changeable = frozenset({"PolicyDocument"})
+
+    def create(self, call: Call) -> Created:
+        self._put(call)
+        return Created(call["Bucket"])
+
+    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        self._put(call)
+        return {}
+
+    def delete(self, call: Call) -> None:
+        _s3(call).delete_bucket_policy(Bucket=call["Bucket"])
+
+    def _put(self, call: Call) -> None:
+        _s3(call).put_bucket_policy(Bucket=call["Bucket"], Policy=json.dumps(call["PolicyDocument"]))
+
+
+def _s3(call: Call) -> Any:
+    return client("s3", call.region)
+
+
+def _settle(call: Call, name: str, keys: set[str]) -> None:
+    """Set the properties that are named, and take away those that the template no longer has."""
+    s3, bucket, given = _s3(call), {"Bucket": name}, call.properties
+    if "BucketEncryption" in keys:
+        rules = given.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
+        translated = [{"ApplyServerSideEncryptionByDefault": each["ServerSideEncryptionByDefault"]} for each in rules]
+        s3.put_bucket_encryption(**bucket, ServerSideEncryptionConfiguration={"Rules": translated})
+    if "LifecycleConfiguration" in keys:
+        rules = [_rule(each) for each in given.get("LifecycleConfiguration", {}).get("Rules", [])]
+        if rules:
+            s3.put_bucket_lifecycle_configuration(**bucket, LifecycleConfiguration={"Rules": rules})
+        else:
+            s3.delete_bucket_lifecycle(**bucket)
+    if "OwnershipControls" in keys and "OwnershipControls" in given:
+        s3.put_bucket_ownership_controls(**bucket, OwnershipControls={"Rules": given["OwnershipControls"]["Rules"]})
+    if "PublicAccessBlockConfiguration" in keys and "PublicAccessBlockConfiguration" in given:
+        s3.put_public_access_block(**bucket, PublicAccessBlockConfiguration=given["PublicAccessBlockConfiguration"])
+    if "Tags" in keys and given.get("Tags"):
+        s3.put_bucket_tagging(**bucket, Tagging={"TagSet": given["Tags"]})
+
+
+def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule of a template in the words of S3's own call."""
+    expiration = {"Expiration": {"Days": rule["ExpirationInDays"]}} if "ExpirationInDays" in rule else {}
+    kept = {key: rule[key] for key in ("Status", "AbortIncompleteMultipartUpload") if key in rule}
+    return {"ID": rule["Id"], "Filter": {"Prefix": rule.get("Prefix", "")}, **kept, **expiration}

@@ -1,0 +1,143 @@
+"""The IAM statements of add-ons: what each may do on the masters' role, as long as it is on.
+
+Least privilege as in `statements`: reads, which EC2 and Elastic Load Balancing do not scope; changes of what carries
+the cluster's tag; creation with the cluster's tag, and tagging only while creating. The actions are those of the
+add-ons' own documentation: aws-ebs-csi-driver, docs/example-iam-policy.json; cluster-autoscaler,
+cloudprovider/aws/README.md; aws-load-balancer-controller, docs/install/iam_policy.json; external-dns,
+docs/tutorials/aws.md.
+"""
+
+from __future__ import annotations
+
+from awacs.aws import Condition, Null, Statement, StringEquals
+from troposphere import Sub
+
+from cfngen.cluster.model import Cluster
+from cfngen.templates.statements import _allow, _ec2, _tagged, _tagging
+
+# What the EBS CSI driver puts on every volume it makes.
+CSI_TAG = {"ebs.csi.aws.com/cluster": "true"}
+# What `templates.tagging` puts on groups that cluster-autoscaler may scale; masters' groups lack it.
+SCALED_TAG = {"k8s.io/cluster-autoscaler/enabled": "true"}
+
+
+def of_masters(cluster: Cluster) -> list[Statement]:
+    """Return what the add-ons that are on need on the masters' role, beside what `statements` grants there."""
+    addons = cluster.addons
+    return [
+        *(_ebs_csi_driver(cluster) if addons.aws_ebs_csi_driver.enabled else []),
+        *(_cluster_autoscaler(cluster) if addons.cluster_autoscaler.enabled else []),
+        *(_load_balancer_controller(cluster) if addons.aws_load_balancer_controller.enabled else []),
+        *(_external_dns(cluster) if addons.external_dns.enabled else []),
+    ]
+
+
+def _ebs_csi_driver(cluster: Cluster) -> list[Statement]:
+    """Return what makes, attaches and deletes volumes, but never the masters' own, which lack the driver's tag."""
+    return [
+        _allow(
+            "EbsRead",
+            """ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTypes ec2:DescribeSnapshots
+            ec2:DescribeTags ec2:DescribeVolumes ec2:DescribeVolumesModifications ec2:DescribeVolumeStatus""",
+        ),
+        _allow("EbsNewVolumes", "ec2:CreateVolume", [_ec2("volume/*")], _tagging(cluster)),
+        _allow(
+            "EbsTagNewVolumes",
+            "ec2:CreateTags",
+            [_ec2("volume/*")],
+            Condition(
+                StringEquals({"aws:RequestTag/KubernetesCluster": cluster.name, "ec2:CreateAction": "CreateVolume"})
+            ),
+        ),
+        _allow(
+            "EbsOwnVolumes",
+            "ec2:AttachVolume ec2:DeleteVolume ec2:DetachVolume ec2:ModifyVolume",
+            [_ec2("volume/*")],
+            _tagged(cluster, **CSI_TAG),
+        ),
+        # EC2 checks the instance as well as the volume.
+        _allow("EbsOwnInstances", "ec2:AttachVolume ec2:DetachVolume", [_ec2("instance/*")], _tagged(cluster)),
+    ]
+
+
+def _cluster_autoscaler(cluster: Cluster) -> list[Statement]:
+    return [
+        _allow(
+            "AutoscalerRead",
+            """autoscaling:DescribeAutoScalingGroups autoscaling:DescribeAutoScalingInstances
+            autoscaling:DescribeLaunchConfigurations autoscaling:DescribeScalingActivities
+            ec2:DescribeImages ec2:DescribeInstanceTypes ec2:DescribeLaunchTemplateVersions
+            ec2:GetInstanceTypesFromInstanceRequirements""",
+        ),
+        _allow(
+            "AutoscalerOwnGroups",
+            "autoscaling:SetDesiredCapacity autoscaling:TerminateInstanceInAutoScalingGroup",
+            condition=_tagged(cluster, **SCALED_TAG),
+        ),
+    ]
+
+
+def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
+    """Return what the controller does beyond the cloud controller manager, which has the same role.
+
+    That is rules, certificates and addresses of load balancers. AWS WAF, Shield and Cognito are left out; so are their
+    integrations in the controller's values.
+    """
+    return [
+        _allow(
+            "LoadBalancersRead",
+            """acm:DescribeCertificate acm:ListCertificates
+            ec2:DescribeAccountAttributes ec2:DescribeAddresses ec2:DescribeInternetGateways
+            ec2:DescribeNetworkInterfaces ec2:DescribeTags ec2:DescribeVpcPeeringConnections
+            ec2:GetSecurityGroupsForVpc
+            elasticloadbalancing:DescribeCapacityReservation elasticloadbalancing:DescribeListenerAttributes
+            elasticloadbalancing:DescribeListenerCertificates elasticloadbalancing:DescribeRules
+            elasticloadbalancing:DescribeSSLPolicies elasticloadbalancing:DescribeTags
+            elasticloadbalancing:DescribeTrustStores""",
+        ),
+        _allow("LoadBalancersNewRules", "elasticloadbalancing:CreateRule", condition=_tagging(cluster)),
+        _allow(
+            "LoadBalancersTagNewRules",
+            "elasticloadbalancing:AddTags",
+            condition=Condition(
+                StringEquals(
+                    {
+                        "aws:RequestTag/KubernetesCluster": cluster.name,
+                        "elasticloadbalancing:CreateAction": "CreateRule",
+                    }
+                )
+            ),
+        ),
+        _allow(
+            "LoadBalancersOwn",
+            """elasticloadbalancing:AddListenerCertificates elasticloadbalancing:DeleteRule
+            elasticloadbalancing:ModifyListenerAttributes elasticloadbalancing:ModifyRule
+            elasticloadbalancing:RemoveListenerCertificates elasticloadbalancing:RemoveTags
+            elasticloadbalancing:SetIpAddressType elasticloadbalancing:SetRulePriorities
+            elasticloadbalancing:SetSecurityGroups elasticloadbalancing:SetSubnets""",
+            condition=_tagged(cluster),
+        ),
+        # It keeps the tags of its security groups as configured, all but the one that this rests on.
+        _allow(
+            "LoadBalancersTagOwnGroups",
+            "ec2:CreateTags ec2:DeleteTags",
+            [_ec2("security-group/*")],
+            Condition(
+                [
+                    StringEquals({"aws:ResourceTag/KubernetesCluster": cluster.name}),
+                    Null({"aws:RequestTag/KubernetesCluster": "true"}),
+                ]
+            ),
+        ),
+    ]
+
+
+def _external_dns(cluster: Cluster) -> list[Statement]:
+    return [
+        _allow("DnsRead", "route53:ListHostedZones"),
+        _allow(
+            "DnsRecords",
+            "route53:ChangeResourceRecordSets route53:ListResourceRecordSets",
+            [Sub(f"arn:${{AWS::Partition}}:route53:::hostedzone/{zone}") for zone in cluster.addons.external_dns.zones],
+        ),
+    ]

@@ -1,0 +1,100 @@
+"""The bucket of etcd's snapshots: made with the secrets and kept when they go, or one that exists already.
+
+It is encrypted by S3's own key and not by the cluster's: that one is deleted with the cluster, and the snapshots must
+be readable after it. What in them is secret, Kubernetes has encrypted before it reached etcd.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from awacs.aws import Action, Bool, Condition, Deny, PolicyDocument, Statement
+from awacs.aws import Principal as AwsPrincipal
+from troposphere import GetAtt, Ref, Sub, s3
+
+from cfngen.cluster.model import Cluster
+from cfngen.templates.stack import Stack
+from cfngen.templates.tagging import tags
+
+BUCKET_NAME = "BackupBucketName"
+DESCRIPTION = "S3 bucket of etcd's snapshots, which lie under <cluster>/etcd/"
+KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+UNFINISHED_UPLOADS = 7  # days
+
+
+def add_bucket(stack: Stack, cluster: Cluster) -> None:
+    """Add the bucket to the stack of the secrets, unless there is one already or none is needed; put out its name."""
+    backups = cluster.etcd.backups
+    if not backups.enabled:
+        return
+    if backups.bucket:
+        stack.output(BUCKET_NAME, backups.bucket, DESCRIPTION, shown=True)
+        return
+    bucket = stack.add(
+        s3.Bucket(
+            "BackupBucket",
+            BucketEncryption=s3.BucketEncryption(
+                ServerSideEncryptionConfiguration=[
+                    s3.ServerSideEncryptionRule(
+                        ServerSideEncryptionByDefault=s3.ServerSideEncryptionByDefault(SSEAlgorithm="AES256")
+                    )
+                ]
+            ),
+            LifecycleConfiguration=s3.LifecycleConfiguration(Rules=_lifecycle(cluster)),
+            OwnershipControls=s3.OwnershipControls(
+                Rules=[s3.OwnershipControlsRule(ObjectOwnership="BucketOwnerEnforced")]
+            ),
+            PublicAccessBlockConfiguration=s3.PublicAccessBlockConfiguration(
+                BlockPublicAcls=True, BlockPublicPolicy=True, IgnorePublicAcls=True, RestrictPublicBuckets=True
+            ),
+            Tags=tags(cluster, f"{cluster.name}-etcd-backups"),
+            **KEPT,
+        )
+    )
+    stack.add(s3.BucketPolicy("BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_policy(bucket), **KEPT))
+    stack.output(BUCKET_NAME, Ref(bucket), DESCRIPTION, shown=True)
+
+
+def bucket_name(stack: Stack, cluster: Cluster) -> Any | None:
+    """Return the reference to the name of the bucket, or None where no snapshots are taken."""
+    return stack.wire(BUCKET_NAME, description=DESCRIPTION) if cluster.etcd.backups.enabled else None
+
+
+def _lifecycle(cluster: Cluster) -> list[s3.LifecycleRule]:
+    """Return what expires when; requests of operators and whatever else lies there stays."""
+    backups = cluster.etcd.backups
+    kept = {"Hourly": backups.hourly_days, "Daily": backups.daily_days}
+    return [
+        *(
+            s3.LifecycleRule(
+                Id=f"{kind}Snapshots",
+                Status="Enabled",
+                Prefix=f"{cluster.name}/etcd/{kind.lower()}/",
+                ExpirationInDays=days,
+            )
+            for kind, days in kept.items()
+        ),
+        s3.LifecycleRule(
+            Id="UnfinishedUploads",
+            Status="Enabled",
+            AbortIncompleteMultipartUpload=s3.AbortIncompleteMultipartUpload(DaysAfterInitiation=UNFINISHED_UPLOADS),
+        ),
+    ]
+
+
+def _policy(bucket: s3.Bucket) -> PolicyDocument:
+    """Refuse connections without TLS; who may do what else is left to IAM."""
+    arn = GetAtt(bucket, "Arn")
+    return PolicyDocument(
+        Version="2012-10-17",
+        Statement=[
+            Statement(
+                Sid="OnlyTls",
+                Effect=Deny,
+                Principal=AwsPrincipal("*"),
+                Action=[Action("s3", "*")],
+                Resource=[arn, Sub("${Bucket}/*", Bucket=arn)],
+                Condition=Condition(Bool({"aws:SecureTransport": "false"})),
+            )
+        ],
+    )

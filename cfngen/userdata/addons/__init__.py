@@ -1,0 +1,46 @@
+"""The add-ons as Helm releases: which are on, of which chart, with which values.
+
+Each module here turns a cluster into the releases of one theme; the user's values are merged over theirs. What the
+masters do with the result is in `cfngen.boot.addons`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cfngen.cluster.model import Addon, Cluster
+from cfngen.userdata.addons import observation, scaling, storage, traffic
+from cfngen.userdata.addons.networking import network
+from cfngen.userdata.addons.release import Release, described
+
+# In the order in which they are installed, after the network plug-in.
+CATALOGUE = (
+    (storage.aws_ebs_csi_driver, "aws_ebs_csi_driver"),
+    (observation.metrics_server, "metrics_server"),
+    (scaling.cluster_autoscaler, "cluster_autoscaler"),
+    (scaling.node_termination_handler, "node_termination_handler"),
+    (traffic.cert_manager, "cert_manager"),
+    (traffic.aws_load_balancer_controller, "aws_load_balancer_controller"),
+    (traffic.external_dns, "external_dns"),
+    (observation.kubernetes_dashboard, "kubernetes_dashboard"),
+    (observation.fluent_bit, "fluent_bit"),
+    (observation.prometheus, "prometheus"),
+)
+
+
+def releases(cluster: Cluster) -> list[dict[str, Any]]:
+    """Return the releases that masters install, in order, as the boot program reads them.
+
+    Raises:
+        UnknownChartError: the catalogue holds no chart of an add-on for the cluster's Kubernetes version.
+    """
+    found = [described(cluster, release, values) for release, values in network(cluster)]
+    for make, field in CATALOGUE:
+        addon: Addon = getattr(cluster.addons, field)
+        if addon.enabled:
+            found.append(described(cluster, make(cluster), addon.values))
+    for chart in cluster.addons.charts:
+        version = chart.url.rpartition("/")[2].removesuffix(".tgz").removeprefix(f"{chart.name}-")
+        release = Release(chart.name, chart.namespace, version, chart.url, chart.sha256)
+        found.append(described(cluster, release, chart.values))
+    return found

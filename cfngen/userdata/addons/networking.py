@@ -1,0 +1,117 @@
+"""The network plug-in: what comes before every other add-on, for their pods need addresses.
+
+Agents have the host's network, so they find the API by its name in the instance's /etc/hosts: it answers before
+kube-proxy has made the services' addresses work.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.names import api_host
+from cfngen.userdata.addons.release import Release, known, of_chart, replicas
+
+# With these the plug-in holds ten addresses for a node of few pods, and two free ones for one of many
+# (cfngen.cluster.checks.networking counts with the first). Its own default is a whole interface more than is used.
+_MINIMUM, _WARM = "10", "2"
+
+
+def network(cluster: Cluster) -> list[tuple[Release, Mapping[str, Any]]]:
+    """Return the releases of the network plug-in, in order, each with the user's values for it.
+
+    Raises:
+        UnknownChartError: the catalogue holds no chart of it for the cluster's Kubernetes version.
+    """
+    make = _PLUGINS.get(cluster.network.plugin)
+    found = make(cluster) if make else []
+    return [(each, {} if each.name.endswith("-crds") else cluster.network.plugin_values) for each in found]
+
+
+def _cilium(cluster: Cluster) -> list[Release]:
+    """Cilium in its tunnel, beside kube-proxy, with the nodes' ranges that kube-controller-manager gives out.
+
+    Hubble stays off: its certificates would be made anew at each run of Helm, and its port is not open.
+    """
+    values = {
+        "ipam": {"mode": "kubernetes"},
+        "k8s": {"requireIPv4PodCIDR": True},
+        "routingMode": "tunnel",
+        "tunnelProtocol": "vxlan",
+        "kubeProxyReplacement": "false",
+        "k8sServiceHost": api_host(cluster),
+        "k8sServicePort": cluster.api.port,
+        "hubble": {"enabled": False},
+        "operator": {"replicas": replicas(cluster)},
+    }
+    return [_release(cluster, "cilium", "cilium", "kube-system", values)]
+
+
+def _calico(cluster: Cluster) -> list[Release]:
+    """Calico by its operator: VXLAN between all instances, no BGP, addresses of its own from `network.podCidr`.
+
+    The resource definitions are a chart of their own: the other's objects are of these kinds.
+    """
+    pool = {
+        "cidr": str(cluster.network.pod_cidr),
+        "encapsulation": "VXLAN",
+        "natOutgoing": "Enabled",
+        "nodeSelector": "all()",
+        "blockSize": 26,
+    }
+    values = {
+        "installation": {
+            "cni": {"type": "Calico", "ipam": {"type": "Calico"}},
+            "calicoNetwork": {"bgp": "Disabled", "ipPools": [pool]},
+            "controlPlaneReplicas": replicas(cluster),
+        },
+        "kubernetesServiceEndpoint": {"host": api_host(cluster), "port": str(cluster.api.port)},
+        # Flow logs and their page: who wants them turns them on.
+        "goldmane": {"enabled": False},
+        "whisker": {"enabled": False},
+    }
+    space = "tigera-operator"
+    return [
+        _release(cluster, "calico-crds", "calico-crds", space, {}),
+        _release(cluster, "tigera-operator", "calico", space, values),
+    ]
+
+
+def _flannel(cluster: Cluster) -> list[Release]:
+    """Flannel in its tunnel. It knows no network policies."""
+    values = {"podCidr": str(cluster.network.pod_cidr), "flannel": {"backend": "vxlan"}}
+    return [_release(cluster, "flannel", "flannel", "kube-flannel", values)]
+
+
+def _amazon_vpc(cluster: Cluster) -> list[Release]:
+    """The Amazon VPC plug-in: pods' addresses are those of further network interfaces of their instance.
+
+    They bear the cluster's tags, on which the permissions of masters and nodes rest. All are made in the instance's own
+    subnet. The agent for network policies stays off.
+    """
+    tags = {**cluster.tags, "KubernetesCluster": cluster.name, f"kubernetes.io/cluster/{cluster.name}": "owned"}
+    values = {
+        "env": {
+            "ADDITIONAL_ENI_TAGS": json.dumps(tags, sort_keys=True),
+            "CLUSTER_ENDPOINT": f"https://{api_host(cluster)}:{cluster.api.port}",
+            "ENABLE_SUBNET_DISCOVERY": "false",
+            "MINIMUM_IP_TARGET": _MINIMUM,
+            "WARM_IP_TARGET": _WARM,
+        },
+        "nodeAgent": {"enabled": False},
+    }
+    return [_release(cluster, "aws-vpc-cni", "aws-vpc-cni", "kube-system", values)]
+
+
+def _release(cluster: Cluster, chart: str, name: str, namespace: str, values: Mapping[str, Any]) -> Release:
+    return of_chart(known(cluster, chart), name, namespace, values, essential=True)
+
+
+_PLUGINS: Mapping[str, Callable[[Cluster], list[Release]]] = {
+    "cilium": _cilium,
+    "calico": _calico,
+    "flannel": _flannel,
+    "amazon-vpc": _amazon_vpc,
+}

@@ -1,0 +1,47 @@
+"""Seeing what the cluster does: metrics, logs, dashboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cfngen.cluster.model import Cluster
+from cfngen.userdata import kubeadm
+from cfngen.userdata.addons.release import Release, known, of_chart
+
+
+def metrics_server(cluster: Cluster) -> Release:
+    """Return metrics-server; it verifies the kubelets' certificates where the cluster's authority signs them."""
+    signed = kubeadm.kubelet(cluster)["serverTLSBootstrap"]
+    values: dict[str, Any] = {"args": [] if signed else ["--kubelet-insecure-tls"]}
+    return of_chart(known(cluster, "metrics-server"), "metrics-server", "kube-system", values)
+
+
+def kubernetes_dashboard(cluster: Cluster) -> Release:
+    """Return the dashboard; nobody outside reaches it, and it makes no account."""
+    name = "kubernetes-dashboard"
+    return of_chart(known(cluster, name), name, name, {})
+
+
+def fluent_bit(cluster: Cluster) -> Release:
+    """Return fluent-bit on every instance; where logs go is the user's to say (`values.config.outputs`)."""
+    return of_chart(known(cluster, "fluent-bit"), "fluent-bit", "logging", {"tolerations": [{"operator": "Exists"}]})
+
+
+def prometheus(cluster: Cluster) -> Release:
+    """Return the Prometheus operator with Prometheus, Alertmanager and Grafana.
+
+    Prometheus keeps its data on a volume where there is a class for one. Under kubeadm etcd, the scheduler, the
+    controller manager and kube-proxy show metrics on the loopback address only: asking for them would be a standing
+    alert.
+    """
+    claim = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}}}
+    storage = {"storageSpec": {"volumeClaimTemplate": claim}} if cluster.addons.aws_ebs_csi_driver.enabled else {}
+    values: dict[str, Any] = {
+        "fullnameOverride": "prometheus",
+        "prometheus": {"prometheusSpec": {"retention": "10d", **storage}},
+        **{
+            component: {"enabled": False}
+            for component in ("kubeEtcd", "kubeScheduler", "kubeControllerManager", "kubeProxy")
+        },
+    }
+    return of_chart(known(cluster, "kube-prometheus-stack"), "prometheus", "monitoring", values)

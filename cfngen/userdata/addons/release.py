@@ -1,0 +1,111 @@
+"""A Helm release as data, and what several of them share: running on masters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cfngen.cluster.model import Cluster
+from cfngen.releases.charts import PinnedChart, chart
+from cfngen.userdata.merging import merge
+from cfngen.userdata.mirror import mirrored
+
+CHARTS = "/opt/cfngen/charts"
+MASTER = "node-role.kubernetes.io/control-plane"
+# A pod with the host's network has the host's ports: an old one must go before a new one can come.
+ONE_FOR_ONE = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+
+
+@dataclass(frozen=True)
+class Release:
+    """A Helm release.
+
+    Attributes:
+        name: its name.
+        namespace: its namespace, made if it is not there.
+        version: the chart's version, for people.
+        url: address of the chart's archive at its origin.
+        sha256: the archive's digest.
+        values: cfngen's values.
+        patches: parts of Kubernetes objects, laid over what the chart made, for what it has no value for.
+        essential: whether a master counts as working only once it is installed.
+    """
+
+    name: str
+    namespace: str
+    version: str
+    url: str
+    sha256: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    patches: tuple[Mapping[str, Any], ...] = ()
+    essential: bool = False
+
+
+def of_chart(pinned: PinnedChart, name: str, namespace: str, values: Mapping[str, Any], **more: Any) -> Release:
+    """Return the release of a chart of the catalogue.
+
+    Args:
+        pinned: the chart.
+        name: name of the release.
+        namespace: its namespace.
+        values: cfngen's values.
+        more: further attributes of `Release`.
+    """
+    return Release(name, namespace, pinned.version, pinned.url, pinned.sha256, values, **more)
+
+
+def known(cluster: Cluster, name: str) -> PinnedChart:
+    """Return the catalogue's chart for the cluster's Kubernetes version.
+
+    Raises:
+        UnknownChartError: it holds none.
+    """
+    return chart(name, cluster.kubernetes_version)
+
+
+def described(cluster: Cluster, release: Release, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a release as the boot program reads it, with the user's values merged over cfngen's."""
+    return {
+        "name": release.name,
+        "namespace": release.namespace,
+        "version": release.version,
+        "essential": release.essential,
+        "chart": {
+            "url": mirrored(cluster, release.url),
+            "sha256": release.sha256,
+            "file": f"{CHARTS}/{release.name}-{release.sha256[:12]}.tgz",
+        },
+        # Text, and its braces hidden from the filling in of facts: every master must read the same values.
+        "values": json.dumps(merge(release.values, values), sort_keys=True).replace("${", "$\\u007b"),
+        "patches": [dict(each) for each in release.patches],
+    }
+
+
+def on_masters() -> dict[str, Any]:
+    """Return the values that most charts have for placing pods: on masters only.
+
+    Add-ons that call AWS run there with the host's network: an instance's role answers only processes that have it
+    (the metadata service's hop limit is 1), and only the masters' role may do what these add-ons do.
+    """
+    return {
+        "nodeSelector": {MASTER: ""},
+        "tolerations": [{"key": MASTER, "operator": "Exists", "effect": "NoSchedule"}],
+    }
+
+
+def host_network(namespace: str, deployment: str) -> dict[str, Any]:
+    """Return the patch that gives a Deployment's pods the host's network and resolver."""
+    pod = {"hostNetwork": True, "dnsPolicy": "Default"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": deployment, "namespace": namespace},
+        "spec": {"template": {"spec": pod}},
+    }
+
+
+def replicas(cluster: Cluster) -> int:
+    """Return how many pods an add-on on masters has: a second one where there is a second master."""
+    return min(2, cluster.control_plane.count)

@@ -1,0 +1,45 @@
+"""Nodes that come and go."""
+
+from __future__ import annotations
+
+from cfngen.cluster.model import Cluster
+from cfngen.userdata.addons.release import ONE_FOR_ONE, Release, known, of_chart, on_masters, replicas
+
+SPACE = "kube-system"
+
+
+def cluster_autoscaler(cluster: Cluster) -> Release:
+    """Return cluster-autoscaler; it finds the node groups by the tags that `templates.tagging` gives them."""
+    pinned = known(cluster, "cluster-autoscaler")
+    values = {
+        "fullnameOverride": "cluster-autoscaler",
+        "cloudProvider": "aws",
+        "awsRegion": cluster.region,
+        "autoDiscovery": {"clusterName": cluster.name},
+        # Its scheduler is that of one Kubernetes minor; the chart's default image is of another.
+        "image": {"tag": f"v{pinned.app_version}"},
+        "replicaCount": replicas(cluster),
+        "hostNetwork": True,
+        "dnsPolicy": "Default",
+        "updateStrategy": ONE_FOR_ONE,
+        "extraArgs": {"balance-similar-node-groups": True},
+        **on_masters(),
+    }
+    return of_chart(pinned, "cluster-autoscaler", SPACE, values)
+
+
+def node_termination_handler(cluster: Cluster) -> Release:
+    """Return the AWS node termination handler, on every node, listening to the instance's own metadata.
+
+    In this mode it calls no AWS API and needs no queue; terminations by an Auto Scaling group are not its part here.
+    """
+    pinned = known(cluster, "aws-node-termination-handler")
+    values = {
+        "fullnameOverride": "aws-node-termination-handler",
+        "image": {"tag": f"v{pinned.app_version}"},
+        "rbac": {"pspEnabled": False},
+        "enableSpotInterruptionDraining": True,
+        "enableScheduledEventDraining": True,
+        "extraEnv": [{"name": "ENABLE_ASG_LIFECYCLE_DRAINING", "value": "false"}],
+    }
+    return of_chart(pinned, "aws-node-termination-handler", SPACE, values)

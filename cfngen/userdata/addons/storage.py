@@ -1,0 +1,49 @@
+"""Persistent volumes."""
+
+from __future__ import annotations
+
+from cfngen.cluster.model import Cluster
+from cfngen.userdata.addons.release import Release, host_network, known, of_chart, on_masters, replicas
+
+# The name of kube-up's default class.
+STORAGE_CLASS = "default"
+SPACE = "kube-system"
+
+
+def aws_ebs_csi_driver(cluster: Cluster) -> Release:
+    """Return the EBS CSI driver, with an encrypted gp3 class as the default.
+
+    The chart has no value for the controller's network, so a patch gives it. The driver on the nodes needs no AWS call:
+    it takes zone and instance type from the Node's labels.
+    """
+    tags = {**cluster.tags, "KubernetesCluster": cluster.name}
+    values = {
+        "controller": {
+            "replicaCount": replicas(cluster),
+            "region": cluster.region,
+            # Tags volumes with kubernetes.io/cluster/<name>; IAM's conditions go by the other one.
+            "k8sTagClusterId": cluster.name,
+            # The driver reads them from one flag, as key=value.
+            "extraVolumeTags": {key: value for key, value in tags.items() if "=" not in key},
+            **on_masters(),
+        },
+        "node": {"metadataSources": "kubernetes", "enableWindows": False},
+        "storageClasses": [
+            {
+                "name": STORAGE_CLASS,
+                "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+                "allowVolumeExpansion": True,
+                "reclaimPolicy": "Delete",
+                "volumeBindingMode": "WaitForFirstConsumer",
+                "parameters": {"type": "gp3", "encrypted": "true"},
+            }
+        ],
+        "helmTester": {"enabled": False},
+    }
+    return of_chart(
+        known(cluster, "aws-ebs-csi-driver"),
+        "aws-ebs-csi-driver",
+        SPACE,
+        values,
+        patches=(host_network(SPACE, "ebs-csi-controller"),),
+    )

@@ -1,0 +1,68 @@
+"""Ways into the cluster: load balancers, names, certificates."""
+
+from __future__ import annotations
+
+from cfngen.cluster.model import Cluster
+from cfngen.userdata.addons.release import (
+    ONE_FOR_ONE,
+    Release,
+    host_network,
+    known,
+    of_chart,
+    on_masters,
+    replicas,
+)
+
+SPACE = "kube-system"
+
+
+def aws_load_balancer_controller(cluster: Cluster) -> Release:
+    """Return the AWS load balancer controller, for ingresses and for services that name its load balancer class.
+
+    Other services of type LoadBalancer stay with the cloud controller manager: the webhook that would take them all
+    over is off, so that no service depends on this add-on unasked.
+    """
+    values = {
+        "fullnameOverride": "aws-load-balancer-controller",
+        "clusterName": cluster.name,
+        "region": cluster.region,
+        "replicaCount": replicas(cluster),
+        "hostNetwork": True,
+        "dnsPolicy": "Default",
+        "updateStrategy": ONE_FOR_ONE,
+        # On every resource it makes; IAM's conditions rest on the first.
+        "defaultTags": {**cluster.tags, "KubernetesCluster": cluster.name},
+        "enableServiceMutatorWebhook": False,
+        # Looked up for every load balancer unless it is off, and not among the masters' permissions.
+        "enableShield": False,
+        "enableWaf": False,
+        "enableWafv2": False,
+        # Else each upgrade would make a new certificate, which running pods learn of late.
+        "keepTLSSecret": True,
+        **on_masters(),
+    }
+    return of_chart(known(cluster, "aws-load-balancer-controller"), "aws-load-balancer-controller", SPACE, values)
+
+
+def external_dns(cluster: Cluster) -> Release:
+    """Return external-dns, which writes to the hosted zones of `addons.externalDns.zones` and to no other."""
+    name = "external-dns"
+    values = {
+        "fullnameOverride": name,
+        "provider": {"name": "aws"},
+        "txtOwnerId": cluster.name,
+        "extraArgs": [f"--zone-id-filter={zone}" for zone in cluster.addons.external_dns.zones],
+        "env": [{"name": "AWS_DEFAULT_REGION", "value": cluster.region}],
+        **on_masters(),
+    }
+    return of_chart(known(cluster, name), name, SPACE, values, patches=(host_network(SPACE, name),))
+
+
+def cert_manager(cluster: Cluster) -> Release:
+    """Return cert-manager with its resource definitions, which stay when it goes: certificates hang on them."""
+    values = {
+        "crds": {"enabled": True, "keep": True},
+        # A hook that waits for pods, which there may be no node for yet.
+        "startupapicheck": {"enabled": False},
+    }
+    return of_chart(known(cluster, "cert-manager"), "cert-manager", "cert-manager", values)

@@ -1,0 +1,98 @@
+"""containerd's configuration (version 4) and the mirrors of registries; TOML is written here, for want of a writer.
+
+Sources: containerd's docs/cri/config.md and docs/hosts.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cfngen.cluster.model import Instances
+from cfngen.releases import PAUSE
+from cfngen.userdata.merging import merge
+
+CERTS = "/etc/containerd/certs.d"
+_IMAGES = "io.containerd.cri.v1.images"
+_RUNTIME = "io.containerd.cri.v1.runtime"
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+
+
+def configuration(instances: Instances, cni: Mapping[str, Any]) -> str:
+    """Return containerd's configuration file.
+
+    Args:
+        instances: whose `containerd` is merged over cfngen's, field by field.
+        cni: where containerd finds the network's configuration: fields of the CRI runtime's `cni`.
+    """
+    images = {
+        "pinned_images": {"sandbox": PAUSE},
+        "registry": {"config_path": CERTS},
+        "snapshotter": instances.containerd.snapshotter,
+    }
+    runc = {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": True}}
+    runtime = {"cni": dict(cni), "containerd": {"runtimes": {"runc": runc}}}
+    ours = {"version": 4, "plugins": {_IMAGES: images, _RUNTIME: runtime}}
+    return toml(merge(ours, instances.containerd.configuration))
+
+
+def mirrors(instances: Instances) -> dict[str, str]:
+    """Return the file of each registry that has mirrors, by path; the registry itself is asked last."""
+    return {
+        f"{CERTS}/{registry}/hosts.toml": toml({"host": {url: _host(url) for url in urls}})
+        for registry, urls in instances.containerd.registry_mirrors.items()
+    }
+
+
+def _host(url: str) -> dict[str, Any]:
+    # containerd appends /v2 to an address; a mirror that serves several registries has it in the middle.
+    within = re.search(r"^https?://[^/]+/(.*/)?v2(/|$)", url)
+    return {"capabilities": ["pull", "resolve"], **({"override_path": True} if within else {})}
+
+
+def toml(data: Mapping[str, Any]) -> str:
+    """Return data as a TOML document (https://toml.io/en/v1.0.0): mappings become tables.
+
+    Raises:
+        ValueError: a value has no counterpart in TOML. A cluster file holds none: its loader leaves out what is null.
+    """
+    return "\n\n".join(_tables(data, ())) + "\n"
+
+
+def _tables(data: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+    plain = {key: value for key, value in data.items() if not isinstance(value, Mapping)}
+    head = [f"[{'.'.join(map(_key, path))}]"] if path and (plain or not data) else []
+    lines = [*head, *(f"{_key(key)} = {_value(value)}" for key, value in plain.items())]
+    if lines:
+        yield "\n".join(lines)
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _tables(value, (*path, key))
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _text(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + "}"
+    raise ValueError(f"TOML has no {value!r}")
+
+
+def _text(text: str) -> str:
+    return f'"{"".join(_ESCAPES.get(each) or _shown(each) for each in text)}"'
+
+
+def _shown(character: str) -> str:
+    return f"\\u{ord(character):04x}" if character < " " or character == "\x7f" else character

@@ -1,0 +1,28 @@
+"""Lays what a cluster file says over what cfngen says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with the fields of `override` laid over it, at any depth.
+
+    Lists of named things (arguments, variables, volumes) are merged by name; other lists are replaced.
+    """
+    merged = dict(base)
+    for key, value in override.items():
+        old = merged.get(key)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            merged[key] = merge(old, value)
+        elif old and _named(old) and _named(value):
+            by_name = merge({item["name"]: item for item in old}, {item["name"]: item for item in value})
+            merged[key] = list(by_name.values())
+        else:
+            merged[key] = value
+    return merged
+
+
+def _named(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value)

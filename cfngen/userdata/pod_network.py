@@ -1,0 +1,137 @@
+"""What an instance needs for pods to reach each other: files, services and steps, by the network plug-in.
+
+With VPC routes there is no program: containerd writes a CNI configuration for the node's range, and a unit masquerades
+what leaves. The other plug-ins bring both along; what they need is that the distribution leaves their interfaces,
+routes and rules alone. Those settings are the ones that kops found needed on the same distributions
+(nodeup/pkg/model/networking), and the EKS images have (awslabs/amazon-eks-ami).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import network_plugin
+
+CNI_FOLDER = "/etc/cni/net.d"
+CNI_TEMPLATE = "/etc/containerd/cni.template"
+UNIT = "cfngen-masquerade.service"
+# Plug-ins that make routes and rules on the instance which systemd-networkd would take for its own.
+MANAGING = ("cilium", "amazon-vpc")
+_UNITS = "/etc/systemd/system"
+
+
+def files(cluster: Cluster) -> dict[str, str]:
+    """Return the files of every instance, by path."""
+    if network_plugin(cluster).routes:
+        return {
+            CNI_TEMPLATE: json.dumps(_cni(), indent=1) + "\n",
+            f"{_UNITS}/{UNIT}": _masquerade_unit(cluster),
+        }
+    found: dict[str, str] = {}
+    if cluster.network.plugin in MANAGING:
+        # At a restart systemd-networkd removes routes and rules that it does not know; cloud-init's hotplug would
+        # configure interfaces that are not the instance's own business.
+        found["/etc/systemd/networkd.conf.d/40-cfngen.conf"] = _lines(
+            "[Network]", "ManageForeignRoutes=no", "ManageForeignRoutingPolicyRules=no"
+        )
+        found["/etc/cloud/cloud.cfg.d/99-cfngen-network.cfg"] = "updates: {network: {when: [boot-new-instance]}}\n"
+    if network_plugin(cluster).interfaces:
+        # Pods know the hardware address of their gateway by heart (amazon-vpc-cni-k8s#2103).
+        found["/etc/systemd/network/99-default.link.d/40-cfngen.conf"] = _lines("[Link]", "MACAddressPolicy=none")
+    return found
+
+
+def containerd(cluster: Cluster) -> dict[str, str]:
+    """Return where containerd finds the CNI configuration: fields of the CRI runtime's `cni`.
+
+    With VPC routes the kubelet tells containerd the node's range, and containerd fills it into the template.
+    """
+    template = {"conf_template": CNI_TEMPLATE} if network_plugin(cluster).routes else {}
+    return {"conf_dir": CNI_FOLDER, **template}
+
+
+def services(cluster: Cluster) -> tuple[str, ...]:
+    """Return the services to start besides containerd."""
+    return (UNIT.removesuffix(".service"),) if network_plugin(cluster).routes else ()
+
+
+def steps(cluster: Cluster, given: Mapping[str, str]) -> dict[str, str]:
+    """Return a role's steps, `module.function` by title, with the one that the network plug-in may add."""
+    found = {}
+    for title, function in given.items():
+        found[title] = function
+        if title == "settings" and cluster.network.plugin in MANAGING:
+            found["pod network"] = "pod_network.prepare"
+    return found
+
+
+def configuration(cluster: Cluster) -> dict[str, Any]:
+    """Return what the boot program must know of the network: the configuration's `podNetwork`."""
+    environment = cluster.network.plugin_values.get("env")
+    prefixes = isinstance(environment, Mapping) and str(environment.get("ENABLE_PREFIX_DELEGATION")).lower() == "true"
+    return {
+        "interfaces": network_plugin(cluster).interfaces,
+        "prefixes": prefixes,
+        # Nodes are not Ready before somebody has installed a plug-in, and nobody may be able to before they are there.
+        "awaited": cluster.network.plugin != "none" or bool(cluster.addons.charts),
+    }
+
+
+def _cni() -> dict[str, Any]:
+    """Return the template of the CNI configuration: a veth pair for each pod, an address of the node's range.
+
+    The packets of other nodes' pods come and go by the VPC's routes, so nothing more is needed.
+    """
+    ipam = {
+        "type": "host-local",
+        "ranges": [[{"subnet": "{{.PodCIDR}}"}]],
+        "routes": [{"dst": "0.0.0.0/0"}],
+    }
+    return {
+        "cniVersion": "1.0.0",
+        "name": "kubernetes",
+        "plugins": [{"type": "ptp", "ipam": ipam}, {"type": "portmap", "capabilities": {"portMappings": True}}],
+    }
+
+
+def _masquerade_unit(cluster: Cluster) -> str:
+    """Return the unit that lets pods reach the world with their node's address.
+
+    What pods send to `network.nonMasqueradeCidr`, to other pods and to the node itself keeps the pod's address.
+    """
+    pods, vpc = cluster.network.pod_cidr, cluster.network.vpc.cidr
+    kept = [cluster.network.non_masquerade_cidr]
+    if not pods.subnet_of(kept[0]):
+        kept.append(pods)
+    # Amazon's resolver, the VPC's second address, answers the VPC's own addresses only, which pods' are not.
+    resolver = [vpc[2]] if vpc.overlaps(kept[0]) else []
+    chain, rule = "CFNGEN-MASQUERADE", f"POSTROUTING -s {pods} -m addrtype ! --dst-type LOCAL"
+    commands = [
+        f"-iptables -w -t nat -N {chain}",
+        f"iptables -w -t nat -F {chain}",
+        *(f"iptables -w -t nat -A {chain} -d {each} -j MASQUERADE" for each in resolver),
+        *(f"iptables -w -t nat -A {chain} -d {each} -j RETURN" for each in kept),
+        f"iptables -w -t nat -A {chain} -j MASQUERADE",
+        f"-iptables -w -t nat -D {rule} -j {chain}",
+        f"iptables -w -t nat -A {rule} -j {chain}",
+    ]
+    return _lines(
+        "[Unit]",
+        "Description=Masquerading of pods' traffic to other networks",
+        "After=network.target",
+        "",
+        "[Service]",
+        "Type=oneshot",
+        "RemainAfterExit=yes",
+        *(f"ExecStart={command}" for command in commands),
+        "",
+        "[Install]",
+        "WantedBy=multi-user.target",
+    )
+
+
+def _lines(*lines: str) -> str:
+    return "\n".join(lines) + "\n"

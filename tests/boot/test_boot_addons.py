@@ -1,0 +1,326 @@
+"""Add-ons on masters: applied once, by one master, again when they change, and after any interruption."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from helm_cluster import Cluster, Master, release
+from scripted_machine import ScriptedMachine
+
+from cfngen.boot import addons
+from cfngen.boot.machine import BootError
+
+MASTER, OTHER = "i-0000000000000000a", "i-0000000000000000b"
+LATER = "2026-09-01T11:30:00Z"
+ALPHA, BETA = release("alpha"), release("beta")
+NETWORK = release("network", essential=True)
+
+
+class PowerCutError(Exception):
+    """The instance is gone; nothing of it runs any more."""
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+@pytest.fixture
+def master(cluster: Cluster) -> Master:
+    return cluster.master(MASTER)
+
+
+def helm_runs(machine: ScriptedMachine) -> list[str]:
+    return [command.split()[3] for command in machine.ran("helm upgrade")]
+
+
+def test_releases_are_installed_in_order_and_noted(cluster: Cluster, master: Master) -> None:
+    given = release("beta", version="2.1.0", values='{"replicas": 2}', namespace="shop")
+    assert addons.apply(master, master.configuration(ALPHA, given)) == "applied 2, removed 0 of 2 releases"
+    assert helm_runs(master) == ["alpha", "beta"]
+    assert json.loads(cluster.helm["beta"]["values"]) == {"replicas": 2}
+    assert cluster.helm["beta"]["namespace"] == "shop"
+    note = cluster.notes()["beta"]
+    assert (note["version"], note["status"], note["message"]) == ("2.1.0", "deployed", "")
+    assert note["time"].startswith("2026-09-01T12:00")
+
+
+def test_values_reach_helm_in_a_file_that_only_root_may_read(master: Master) -> None:
+    addons.apply(master, master.configuration(release("alpha", values='{"password": "geheim"}')))
+    assert not [command for command in master.commands if "geheim" in command]
+    [path] = [path for path, text in master.files.items() if "geheim" in text]
+    assert master.modes[path] == 0o600
+
+
+def test_nothing_is_done_or_said_where_all_is_as_configured(cluster: Cluster, master: Master) -> None:
+    addons.apply(master, master.configuration(ALPHA, BETA))
+    again = cluster.master(OTHER)
+    assert addons.apply(again, again.configuration(ALPHA, BETA)) == ""
+    assert not again.ran("helm")
+
+
+def test_only_what_changed_is_applied_again(cluster: Cluster, master: Master) -> None:
+    addons.apply(master, master.configuration(ALPHA, BETA))
+    master.commands.clear()
+    addons.apply(master, master.configuration(ALPHA, release("beta", values='{"a": 1}')))
+    assert helm_runs(master) == ["beta"]
+    assert cluster.helm["beta"]["revision"] == 2
+
+
+def test_release_that_vanished_is_removed(cluster: Cluster, master: Master) -> None:
+    addons.apply(master, master.configuration(ALPHA, BETA))
+    assert addons.apply(master, master.configuration(ALPHA)) == "applied 0, removed 1 of 1 releases"
+    assert cluster.installed() == ["alpha"]
+    assert list(cluster.notes()) == ["alpha"]
+
+
+def test_release_moves_to_another_namespace(cluster: Cluster, master: Master) -> None:
+    addons.apply(master, master.configuration(ALPHA))
+    addons.apply(master, master.configuration(release("alpha", namespace="elsewhere")))
+    assert master.ran("helm uninstall alpha --namespace kube-system")
+    assert cluster.helm["alpha"]["namespace"] == "elsewhere"
+
+
+def test_patches_are_laid_over_what_the_chart_made(cluster: Cluster, master: Master) -> None:
+    patch = {"kind": "Deployment", "metadata": {"name": "alpha"}, "spec": {"hostNetwork": True}}
+    addons.apply(master, master.configuration(release("alpha", patches=[patch])))
+    assert cluster.applied == [patch]
+    applied = master.commands.index(master.ran("kubectl .* --field-manager=cfngen ")[0])
+    assert applied > master.commands.index(master.ran("helm upgrade")[0])
+
+
+def test_resource_definitions_are_brought_to_the_charts_version(cluster: Cluster, master: Master) -> None:
+    cluster.definitions["alpha"] = "kind: CustomResourceDefinition"
+    addons.apply(master, master.configuration(ALPHA, BETA))
+    assert cluster.applied == ["kind: CustomResourceDefinition"]
+    assert all("--skip-crds" in command for command in master.ran("helm upgrade"))
+
+
+def test_failure_of_one_does_not_stop_the_others(cluster: Cluster, master: Master) -> None:
+    cluster.broken["alpha"] = "no matches for kind Foo"
+    with pytest.raises(BootError, match=r"alpha: .*no matches for kind Foo") as caught:
+        addons.apply(master, master.configuration(ALPHA, BETA))
+    assert "the next try is within the hour" in caught.value.hint
+    assert cluster.status() == {"alpha": "failed", "beta": "deployed"}
+    assert "no matches for kind Foo" in cluster.notes()["alpha"]["message"]
+
+
+def test_failure_that_passes_is_got_over(cluster: Cluster, master: Master) -> None:
+    # A hook's pod that waits for the first node.
+    cluster.broken["alpha"] = "timed out waiting for the condition"
+
+    def joined(machine: ScriptedMachine, name: str) -> None:
+        if machine.passed > 150:
+            cluster.broken.clear()
+
+    cluster.during = joined
+    assert addons.apply(master, master.configuration(ALPHA)) == "applied 1, removed 0 of 1 releases"
+    assert cluster.status() == {"alpha": "deployed"}
+
+
+def test_chart_that_cannot_be_had_holds_up_no_other(cluster: Cluster, master: Master) -> None:
+    del master.web["https://charts.example.com/alpha.tgz"]
+    with pytest.raises(BootError, match=r"alpha: .*404"):
+        addons.apply(master, master.configuration(ALPHA, BETA))
+    assert cluster.status() == {"alpha": "failed", "beta": "deployed"}
+    assert "alpha" not in cluster.helm
+
+
+def test_chart_with_another_digest_is_never_installed(cluster: Cluster, master: Master) -> None:
+    master.web["https://charts.example.com/alpha.tgz"] = "something else"
+    with pytest.raises(BootError, match="another SHA-256"):
+        addons.apply(master, master.configuration(ALPHA))
+    assert not cluster.helm
+
+
+def test_interrupted_operation_is_taken_up_at_once(cluster: Cluster, master: Master) -> None:
+    def cut(machine: ScriptedMachine, name: str) -> None:
+        raise PowerCutError
+
+    cluster.during = cut
+    with pytest.raises(PowerCutError):
+        addons.apply(master, master.configuration(ALPHA))
+    assert cluster.helm["alpha"]["status"] == "pending-install"
+    cluster.during = lambda machine, name: None
+    # The same master again, after a reboot.
+    rebooted = cluster.master(MASTER)
+    addons.apply(rebooted, rebooted.configuration(ALPHA))
+    assert cluster.installed() == ["alpha"]
+    assert rebooted.passed < 60
+
+
+def test_somebody_elses_operation_is_respected_for_a_quarter_of_an_hour(cluster: Cluster, master: Master) -> None:
+    cluster.helm["alpha"] = {"status": "pending-upgrade", "revision": 3, "changed": 0.0}
+    with pytest.raises(BootError, match=r"another Helm operation \(pending-upgrade\) on alpha began \d+ s ago"):
+        addons.essentials(master, master.configuration(release("alpha", essential=True)))
+    assert cluster.helm["alpha"]["revision"] == 3
+    cluster.passed = 1000
+    addons.apply(master, master.configuration(ALPHA))
+    assert cluster.installed() == ["alpha"]
+
+
+def test_interrupted_removal_is_finished_before_installing_again(cluster: Cluster, master: Master) -> None:
+    cluster.helm["alpha"] = {"status": "uninstalling", "revision": 3, "changed": -1000.0}
+    addons.apply(master, master.configuration(ALPHA))
+    assert master.ran("helm uninstall alpha")
+    assert cluster.installed() == ["alpha"]
+
+
+def test_two_masters_never_run_helm_at_once(cluster: Cluster, master: Master) -> None:
+    other = cluster.master(OTHER)
+    said = []
+
+    def meanwhile(machine: ScriptedMachine, name: str) -> None:
+        if machine is master and name == "alpha":
+            # While the one installs, the other's timer fires; it waits, and finds little left to do.
+            cluster.during = lambda machine, name: None
+            said.append(addons._attempt(other, other.configuration(ALPHA, BETA))[0])
+
+    cluster.during = meanwhile
+    addons.apply(master, master.configuration(ALPHA, BETA))
+    assert said == [f"{MASTER} is at it since 2026-09-01T12:00:00Z"]
+    assert helm_runs(other) == []
+    assert not other.ran("kubectl .* --field-manager=cfngen-addons"), "notes are the lock holder's"
+    assert cluster.installed() == ["alpha", "beta"]
+
+
+def test_what_another_master_did_before_the_lock_was_had_is_not_done_again(cluster: Cluster, master: Master) -> None:
+    other, download = cluster.master(OTHER), master.download
+
+    def slowly(url: str, path: str, sha256: str) -> None:
+        download(url, path, sha256)
+        addons.apply(other, other.configuration(ALPHA))
+
+    master.download = slowly  # type: ignore[method-assign]
+    assert addons.apply(master, master.configuration(ALPHA)) == "applied 0, removed 0 of 1 releases"
+    assert helm_runs(master) == []
+    assert cluster.helm["alpha"]["revision"] == 1
+
+
+def test_lock_of_a_master_that_died_is_taken_over(cluster: Cluster, master: Master) -> None:
+    def cut(machine: ScriptedMachine, name: str) -> None:
+        if machine is master:
+            raise PowerCutError
+
+    cluster.during = cut
+    # It cannot give the lock back either.
+    master.run = _dying(master)  # type: ignore[method-assign]
+    with pytest.raises(PowerCutError):
+        addons.apply(master, master.configuration(ALPHA))
+    other = cluster.master(OTHER)
+    begin = cluster.passed = cluster.passed + 7
+    assert addons.apply(other, other.configuration(ALPHA)) == "applied 1, removed 0 of 1 releases"
+    assert 400 < cluster.passed - begin < 900
+    assert cluster.installed() == ["alpha"]
+
+
+def _dying(machine: Master):  # type: ignore[no-untyped-def]
+    run = machine.run
+
+    def until_helm_ran(*command: str, **options: object) -> tuple[int, str]:
+        if machine.ran("helm upgrade"):
+            raise PowerCutError
+        return run(*command, **options)  # type: ignore[arg-type]
+
+    return until_helm_ran
+
+
+def test_lock_is_free_after_a_failure(cluster: Cluster, master: Master) -> None:
+    cluster.broken["alpha"] = "no"
+    with pytest.raises(BootError):
+        addons.apply(master, master.configuration(ALPHA))
+    assert cluster.objects["lease", "cfngen-addons"]["spec"] == {}
+
+
+def test_old_master_does_not_undo_what_a_new_one_did(cluster: Cluster, master: Master) -> None:
+    # While masters are rolled, some still have the former configuration.
+    addons.apply(master, master.configuration(ALPHA))
+    new = cluster.master(OTHER, LATER)
+    addons.apply(new, new.configuration(release("alpha", version="2.0.0", values='{"new": 1}'), BETA))
+    assert addons.apply(master, master.configuration(ALPHA)) == ""
+    assert json.loads(cluster.helm["alpha"]["values"]) == {"new": 1}
+    assert cluster.installed() == ["alpha", "beta"]
+
+
+def test_youngest_master_vouches_for_what_others_do_with_the_same_configuration(
+    cluster: Cluster, master: Master
+) -> None:
+    new = cluster.master(OTHER, LATER)
+    addons.apply(new, new.configuration(ALPHA))
+    del cluster.objects["configmap", "cfngen-addons"]["data"]["alpha"]
+    addons.apply(master, master.configuration(ALPHA))
+    between = cluster.master("i-0000000000000000c", "2026-09-01T11:15:00Z")
+    assert addons.apply(between, between.configuration(BETA)) == ""
+    assert cluster.installed() == ["alpha"]
+
+
+def test_rolling_back_brings_the_former_releases_back(cluster: Cluster, master: Master) -> None:
+    new = cluster.master(OTHER, LATER)
+    addons.apply(new, new.configuration(release("alpha", values='{"new": 1}'), BETA))
+    back = cluster.master("i-0000000000000000c", "2026-09-01T11:45:00Z")
+    addons.apply(back, back.configuration(ALPHA))
+    assert cluster.installed() == ["alpha"]
+    assert json.loads(cluster.helm["alpha"]["values"]) == {}
+
+
+def test_boot_waits_for_essentials_and_leaves_the_rest_to_the_timer(cluster: Cluster, master: Master) -> None:
+    said = addons.essentials(master, master.configuration(NETWORK, ALPHA))
+    assert said == "the cloud controller manager and network at work; 1 charts follow"
+    assert cluster.installed() == ["network"]
+    assert cluster.applied[0]["kind"] == "DaemonSet"
+    assert master.ran("systemctl enable --now cfngen-addons.timer")
+    assert master.ran("systemctl start --no-block cfngen-addons.service")
+
+
+def test_boot_without_essential_charts_needs_no_helm(cluster: Cluster, master: Master) -> None:
+    del cluster.nodes[MASTER]["status"]
+    assert addons.essentials(master, master.configuration(ALPHA)).endswith("at work; 1 charts follow")
+    assert not master.ran("helm")
+
+
+def test_boot_never_removes_add_ons(cluster: Cluster, master: Master) -> None:
+    addons.apply(master, master.configuration(NETWORK, ALPHA, BETA))
+    addons.essentials(master, master.configuration(release("network", essential=True, values='{"a": 1}'), ALPHA))
+    assert set(cluster.installed()) == {"alpha", "beta", "network"}
+
+
+def test_master_does_not_work_before_the_cloud_controller_does(cluster: Cluster, master: Master) -> None:
+    tainted = [{"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"}]
+    cluster.nodes[MASTER]["spec"]["taints"] = tainted
+    with pytest.raises(BootError, match="for the cloud controller manager: the node still has its taint") as caught:
+        addons.essentials(master, master.configuration())
+    assert "logs daemonset/cloud-controller-manager" in caught.value.hint
+    cluster.nodes[MASTER]["spec"]["taints"] = [{"key": "node-role.kubernetes.io/control-plane"}]
+    assert addons.essentials(master, master.configuration()).startswith("the cloud controller manager at work")
+
+
+def test_master_does_not_work_before_its_network_does(cluster: Cluster, master: Master) -> None:
+    ready = {"type": "Ready", "status": "False", "message": "cni plugin not initialized"}
+    cluster.nodes[MASTER]["status"]["conditions"] = [ready]
+    with pytest.raises(BootError, match="the node is not Ready: cni plugin not initialized"):
+        addons.essentials(master, master.configuration(NETWORK))
+
+
+def test_boot_waits_while_another_master_installs_the_essentials(cluster: Cluster, master: Master) -> None:
+    other = cluster.master(OTHER)
+
+    def meanwhile(machine: ScriptedMachine, name: str) -> None:
+        cluster.during = lambda machine, name: None
+        assert addons._attempt(other, other.configuration(NETWORK))[0].startswith(MASTER)
+
+    cluster.during = meanwhile
+    addons.essentials(master, master.configuration(NETWORK))
+    addons.essentials(other, other.configuration(NETWORK))
+    assert helm_runs(other) == []
+
+
+def test_manifests_are_tried_again_and_go_through_standard_input(cluster: Cluster) -> None:
+    machine, answers = ScriptedMachine(), [(1, "the server is currently unable to handle the request"), (0, "")]
+    machine.on("kubectl .* apply", lambda _: answers.pop(0))
+    machine.on("kubectl .* get node ", (0, json.dumps({"spec": {}})))
+    config = cluster.master(MASTER).configuration()
+    assert addons.essentials(machine, config).startswith("the cloud controller manager at work")
+    command = machine.ran("kubectl .* apply")[-1]
+    assert command.endswith("apply --server-side --force-conflicts -f -")
+    assert json.loads(machine.stdin[command])["kind"] == "DaemonSet"

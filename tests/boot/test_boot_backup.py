@@ -1,0 +1,361 @@
+"""Snapshots of etcd, from the timer to the bucket, with whatever can go wrong on the way."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from scripted_machine import PowerCut, ScriptedMachine, refusal
+
+from cfngen.boot import backup, bucket
+from cfngen.boot import machine as seam
+from cfngen.boot.machine import BootError, Machine
+
+BUCKET = "backups"
+CONFIG: dict[str, Any] = {
+    "cluster": "one",
+    "backups": {"interval": 15},
+    "facts": {"bucket": BUCKET, "instanceId": "i-1"},
+}
+# The scripted machine's clock begins here.
+FIRST, DAY = "one/etcd/hourly/2026-09-01T120000Z.db", "one/etcd/daily/2026-09-01T120000Z.db"
+STATUS = {"hash": 1, "revision": 4711, "totalKey": 812, "totalSize": 20}
+
+
+class Storage:
+    """A bucket as S3 keeps it: content and metadata by key."""
+
+    def __init__(self, machine: ScriptedMachine) -> None:
+        self.content: dict[str, str] = {}
+        self.metadata: dict[str, dict[str, str]] = {}
+        machine.cloud["s3.list_objects_v2"] = self.list
+        machine.cloud["s3.get_object"] = self.get
+        machine.cloud["s3.head_object"] = self.head
+        machine.cloud["s3.copy_object"] = self.copy
+
+    def put(self, key: str, content: str, metadata: dict[str, str] | None = None) -> None:
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        self.content[key], self.metadata[key] = content, {**(metadata or {}), "sha256": digest}
+
+    def list(self, Bucket: str, Prefix: str) -> dict[str, Any]:  # noqa: N803
+        assert Bucket == BUCKET
+        assert Prefix.startswith("one/etcd/"), "the role may list nothing else"
+        found = [{"Key": key, "ETag": hash(text)} for key, text in self.content.items() if key.startswith(Prefix)]
+        return {"Contents": found} if found else {}
+
+    def get(self, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
+        if Key not in self.content:
+            return refusal("AccessDenied", "a role that may not list the bucket is not told that it is missing")
+        return {"Body": io.BytesIO(self.content[Key].encode()), "Metadata": self.metadata[Key]}
+
+    def head(self, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
+        return {"ContentLength": len(self.content[Key]), "Metadata": self.metadata[Key]}
+
+    def copy(self, Bucket: str, Key: str, CopySource: dict[str, str]) -> dict[str, Any]:  # noqa: N803
+        source = CopySource["Key"]
+        self.content[Key], self.metadata[Key] = self.content[source], self.metadata[source]
+        return {}
+
+
+class Leader(ScriptedMachine):
+    """A master with etcd's leader on it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.storage = Storage(self)
+        self.leads(True)
+        self.on("etcdctl .*snapshot save", self._save)
+        self.on("etcdutl snapshot status", (0, json.dumps(STATUS)))
+        self.on("stat ", lambda command: (0, f"{len(self.files[backup.FILE])}\n"))
+
+    def leads(self, leading: bool, leader: int = 7) -> None:
+        status = {"header": {"member_id": leader if leading else 8}, "leader": leader}
+        self.on(
+            "etcdctl .*endpoint status", (0, json.dumps([{"Endpoint": "https://127.0.0.1:2379", "Status": status}]))
+        )
+
+    def _save(self, command: str) -> tuple[int, str]:
+        self.files[backup.FILE] = f"snapshot at {self.passed}"
+        return 0, ""
+
+    def put_object(self, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
+        self.burn()
+        assert bucket == BUCKET
+        self.storage.put(key, self.files[path], metadata)
+
+    @property
+    def alarms(self) -> list[str]:
+        """What stands on the console."""
+        return [self.stdin[each] for each in self.commands if each == "sh -c cat > /dev/console"]
+
+    def ask(self, identity: str) -> None:
+        """What `cfngen etcd backup` does."""
+        self.storage.put("one/etcd/backup-request.json", json.dumps({"id": identity}))
+
+    def comes_by(self, minutes: float = 0) -> str:
+        """Let the timer come by after some minutes."""
+        self.passed += minutes * 60
+        return backup.backup(self, json.loads(json.dumps(CONFIG)))
+
+
+@pytest.fixture
+def leader() -> Leader:
+    return Leader()
+
+
+def test_first_snapshot_is_taken_at_once_and_is_the_days_too(leader: Leader) -> None:
+    said = leader.comes_by()
+    assert said == f"s3://{BUCKET}/{FIRST}: 0.0 MiB, 812 keys, and the day's"
+    assert set(leader.storage.content) == {FIRST, DAY}
+    assert leader.storage.metadata[DAY]["revision"] == "4711"
+    assert leader.storage.metadata[FIRST]["instance"] == "i-1"
+
+
+def test_etcd_is_asked_with_its_own_certificates_on_this_machine_only(leader: Leader) -> None:
+    leader.comes_by()
+    for command in leader.ran("etcdctl"):
+        assert "--endpoints=https://127.0.0.1:2379" in command
+        assert "--cert=/etc/kubernetes/pki/etcd/healthcheck-client.crt" in command
+
+
+def test_the_snapshot_is_checked_before_it_is_uploaded(leader: Leader) -> None:
+    leader.on("etcdutl snapshot status", BootError("`etcdutl` exited with 1: expected sha256 [1], got [2]"))
+    with pytest.raises(BootError, match="expected sha256"):
+        leader.comes_by()
+    assert leader.storage.content == {}
+
+
+def test_nothing_is_left_on_the_disk_and_only_root_may_look(leader: Leader) -> None:
+    leader.files[backup.FOLDER + "/snapshot.db.part"] = "of an attempt that was cut off"
+    leader.comes_by()
+    assert [path for path in leader.files if path.startswith(backup.FOLDER)] == []
+    assert leader.ran("mkdir") == [f"mkdir -p -m 700 {backup.FOLDER}"]
+
+
+def test_in_between_nothing_is_done_or_said(leader: Leader) -> None:
+    leader.comes_by()
+    before = len(leader.storage.content)
+    assert leader.comes_by(1) == ""
+    assert leader.comes_by(13) == ""
+    assert len(leader.storage.content) == before
+    assert leader.comes_by(1) != ""
+
+
+def test_snapshots_keep_to_the_clock(leader: Leader) -> None:
+    leader.comes_by()
+    leader.comes_by(17)
+    assert leader.comes_by(12) == "", "29 minutes past"
+    assert leader.comes_by(1) != "", "half past"
+
+
+def test_a_day_has_one_daily_snapshot(leader: Leader) -> None:
+    for _ in range(5):
+        leader.comes_by(6 * 60)
+    daily = [key for key in leader.storage.content if "/daily/" in key]
+    assert daily == ["one/etcd/daily/2026-09-01T180000Z.db", "one/etcd/daily/2026-09-02T000000Z.db"]
+
+
+def test_of_several_masters_only_the_leaders_takes_snapshots(leader: Leader) -> None:
+    leader.leads(False)
+    assert leader.comes_by() == ""
+    assert leader.calls == [], "the others do not even ask S3"
+    leader.leads(True)
+    assert leader.comes_by(1) != ""
+
+
+def test_a_request_is_answered_with_the_next_minute(leader: Leader) -> None:
+    leader.comes_by()
+    leader.ask("wanted")
+    leader.comes_by(1)
+    assert leader.storage.metadata["one/etcd/hourly/2026-09-01T120100Z.db"]["request"] == "wanted"
+    assert leader.comes_by(1) == "", "once"
+    leader.ask("another")
+    assert leader.comes_by(1) != ""
+
+
+def test_a_new_leader_answers_a_request_of_before(leader: Leader) -> None:
+    leader.ask("wanted")
+    leader.comes_by()
+    assert leader.storage.metadata[FIRST]["request"] == "wanted"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "answer", "reason"),
+    [
+        ("etcdctl .*endpoint status", BootError("`etcdctl` exited with 1: context deadline exceeded"), "deadline"),
+        ("etcdctl .*endpoint status", (0, "[]"), "etcd has no leader"),
+        ("etcdctl .*endpoint status", (0, "nonsense"), "answered 'nonsense'"),
+        ("etcdctl .*snapshot save", BootError("`etcdctl` exited with 1: no space left on device"), "no space"),
+        ("etcdutl snapshot status", (0, json.dumps({**STATUS, "totalKey": 0})), "holds no key"),
+        ("etcdutl snapshot status", (0, ""), "answered ''"),
+    ],
+)
+def test_a_failure_is_loud_and_tried_again_soon(leader: Leader, pattern: str, answer: Any, reason: str) -> None:
+    healthy = list(leader.answers)
+    leader.on(pattern, answer)
+    with pytest.raises(BootError, match=reason):
+        leader.comes_by()
+    [alarm] = leader.alarms
+    assert alarm.startswith("cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: ")
+    assert reason in alarm
+    assert "What to do: " in alarm
+    assert not any("hourly" in key for key in leader.storage.content)
+    assert [path for path in leader.files if path.startswith(backup.FOLDER)] == []
+    leader.answers = healthy
+    assert leader.comes_by(5) != ""
+
+
+@pytest.mark.parametrize("operation", ["list_objects_v2", "head_object", "copy_object"])
+def test_whatever_s3_refuses_is_loud(leader: Leader, operation: str) -> None:
+    healthy = leader.cloud[f"s3.{operation}"]
+    leader.cloud[f"s3.{operation}"] = lambda **arguments: refusal("AccessDenied", "not you")
+    with pytest.raises(BootError, match="AccessDenied"):
+        leader.comes_by()
+    assert len(leader.alarms) == 1
+    leader.cloud[f"s3.{operation}"] = healthy
+    leader.comes_by(5)
+    assert any("/daily/" in key for key in leader.storage.content)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"ContentLength": 3, "Metadata": {"sha256": hashlib.sha256(b"snapshot at 0.0").hexdigest()}},
+        {"ContentLength": 15, "Metadata": {"sha256": "another"}},
+        {"ContentLength": 15, "Metadata": {}},
+    ],
+)
+def test_what_does_not_lie_there_as_it_was_sent_is_no_snapshot(leader: Leader, found: dict[str, Any]) -> None:
+    leader.cloud["s3.head_object"] = lambda **arguments: found
+    with pytest.raises(BootError, match="is not what was uploaded"):
+        leader.comes_by()
+    assert not any("/daily/" in key for key in leader.storage.content)
+
+
+def test_a_power_cut_anywhere_leaves_the_next_attempt_a_clean_start() -> None:
+    for fuse in range(40):
+        leader = Leader()
+        leader.fuse = fuse
+        try:
+            leader.comes_by()
+        except PowerCut:
+            pass
+        else:
+            assert fuse > 5, "it was cut off at each call"
+            return
+        leader.fuse = None
+        leader.comes_by(15)
+        assert any("/hourly/" in key for key in leader.storage.content)
+        assert any("/daily/" in key for key in leader.storage.content)
+        assert [path for path in leader.files if path.startswith(backup.FOLDER)] == []
+    pytest.fail("the snapshot never ends")
+
+
+def test_the_timer_is_started(leader: Leader) -> None:
+    assert backup.schedule(leader, CONFIG) == f"a snapshot of etcd every 15 minutes into s3://{BUCKET}"
+    assert leader.commands == ["systemctl enable --now cfngen-backup.timer"]
+
+
+def test_a_document_that_is_missing_is_not_asked_for(leader: Leader) -> None:
+    assert bucket.document(leader, CONFIG, "restore.json") == {}
+    assert [name for name, _ in leader.calls] == ["s3.list_objects_v2"]
+    leader.storage.put("one/etcd/restore.json", '{"id": "1"}')
+    assert bucket.document(leader, CONFIG, "restore.json") == {"id": "1"}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{"])
+def test_a_document_that_is_none_is_told_with_the_way_out(leader: Leader, text: str) -> None:
+    leader.storage.put("one/etcd/restore.json", text)
+    with pytest.raises(BootError, match="is no JSON object") as caught:
+        bucket.document(leader, CONFIG, "restore.json")
+    assert caught.value.hint == f"delete it: aws s3 rm s3://{BUCKET}/one/etcd/restore.json"
+
+
+# The seam itself, against moto's S3.
+
+
+class Quick(Machine):
+    """A real machine whose time passes only by sleeping."""
+
+    region = "us-west-2"
+    passed = 0.0
+
+    def clock(self) -> float:
+        return self.passed
+
+    def sleep(self, seconds: float) -> None:
+        self.passed += seconds
+
+
+@pytest.fixture
+def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Quick]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    monkeypatch.setattr(seam, "LOG", str(tmp_path / "log"))
+    with mock_aws():
+        where = {"LocationConstraint": "us-west-2"}
+        boto3.client("s3", region_name="us-west-2").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
+        yield Quick()
+
+
+def test_a_file_goes_to_s3_and_comes_back(real: Quick, tmp_path: Path) -> None:
+    file, copy = tmp_path / "snapshot.db", tmp_path / "copies" / "snapshot.db"
+    file.write_bytes(bytes(range(256)) * 5000)
+    real.put_object(BUCKET, "key", str(file), {"revision": "1"})
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert real.get_object(BUCKET, "key", str(copy)) == {"revision": "1", "sha256": digest}
+    assert copy.read_bytes() == file.read_bytes()
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in copy.parent.iterdir()) == ["snapshot.db"]
+
+
+def test_s3_checks_what_arrives(real: Quick, tmp_path: Path) -> None:
+    file = tmp_path / "snapshot.db"
+    file.write_text("content")
+    sent: list[dict[str, Any]] = []
+    client = real._client("s3")
+    client.meta.events.register("before-call.s3.PutObject", lambda params, **_: sent.append(dict(params["headers"])))
+    real.put_object(BUCKET, "key", str(file), {})
+    assert sent[0]["x-amz-checksum-sha256"] == "7XACtDnprIRfIjV9giusFERzD722AW0+yUMil7nsn3M="
+
+
+def test_an_upload_that_is_tried_again_begins_at_the_beginning(real: Quick, tmp_path: Path) -> None:
+    file = tmp_path / "snapshot.db"
+    file.write_text("the whole content")
+    client, tries = real._client("s3"), []
+
+    def put(**arguments: Any) -> dict[str, Any]:
+        tries.append(arguments["Body"].read())
+        if len(tries) == 1:
+            from botocore.exceptions import EndpointConnectionError
+
+            raise EndpointConnectionError(endpoint_url="https://s3")
+        return {}
+
+    client.put_object = put
+    real._client = lambda service: client  # type: ignore[method-assign]
+    real.put_object(BUCKET, "key", str(file), {})
+    assert tries == [b"the whole content"] * 2
+
+
+def test_an_object_that_was_changed_is_not_taken(real: Quick, tmp_path: Path) -> None:
+    boto3.client("s3", region_name="us-west-2").put_object(
+        Bucket=BUCKET, Key="key", Body=b"changed", Metadata={"sha256": "0" * 64}
+    )
+    with pytest.raises(BootError, match=r"s3://backups/key has SHA-256 .*, not 0{64}"):
+        real.get_object(BUCKET, "key", str(tmp_path / "snapshot.db"))
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("snapshot")] == []
+
+
+def test_an_object_that_is_missing_is_an_error_at_once(real: Quick, tmp_path: Path) -> None:
+    with pytest.raises(BootError, match="NoSuchKey"):
+        real.get_object(BUCKET, "nothing", str(tmp_path / "snapshot.db"))
+    assert real.passed == 0

@@ -1,0 +1,115 @@
+"""Leaf certificates: looked at each day, renewed in time, read by the control plane, seen by operators."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from masters import EXPIRES, MANIFESTS, Master, boot
+from scripted_machine import PowerCut
+
+from cfngen.boot import certificates
+from cfngen.boot.machine import BootError
+
+DAY = 24 * 3600
+APPLY = "kubectl .* apply --server-side"
+
+
+@pytest.fixture
+def master() -> Master:
+    """A master that has just been set up; its certificates are good for a year."""
+    found = Master()
+    boot(found)
+    assert certificates.schedule(found, found.config) == f"good until {EXPIRES}"
+    found.commands.clear()
+    return found
+
+
+def restarted(master: Master) -> bool:
+    return bool(master.ran("kubeadm init phase etcd local") and master.ran("kubeadm init phase control-plane all"))
+
+
+def test_timer_is_started_at_boot_and_nothing_is_restarted() -> None:
+    master = Master()
+    boot(master)
+    before = len(master.ran("kubeadm init phase control-plane"))
+    certificates.schedule(master, master.config)
+    assert master.commands[-1] == "systemctl enable --now cfngen-certificates.timer"
+    assert len(master.ran("kubeadm init phase control-plane")) == before
+
+
+def test_certificates_with_much_of_their_life_left_are_left_alone(master: Master) -> None:
+    master.passed = 250 * DAY
+    assert certificates.renew(master, master.config) == f"good until {EXPIRES}"
+    assert master.ran("kubeadm certs renew") == []
+    assert not restarted(master)
+
+
+def test_certificates_near_their_end_are_renewed_and_read(master: Master) -> None:
+    master.passed = 260 * DAY
+    assert certificates.renew(master, master.config) == f"good until 2028-05-18T12:00:00Z, renewed (before: {EXPIRES})"
+    assert len(master.ran("kubeadm certs renew all")) == 1
+    assert restarted(master)
+    for component in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"):
+        patch = json.loads(master.files[f"/opt/cfngen/patches/{component}+merge.json"])
+        assert patch == {"metadata": {"annotations": {"cfngen/certificates": "2028-05-18T12:00:00Z"}}}
+    master.commands.clear()
+    certificates.renew(master, master.config)
+    assert not restarted(master)
+
+
+def test_renewal_that_was_cut_off_before_the_control_plane_read_it_is_finished(master: Master) -> None:
+    master.passed = 260 * DAY
+
+    def cut(command: str) -> tuple[int, str]:
+        raise PowerCut
+
+    master.on("kubeadm init phase etcd local", cut)
+    with pytest.raises(PowerCut):
+        certificates.renew(master, master.config)
+    master.answers.pop(0)
+    master.commands.clear()
+    certificates.renew(master, master.config)
+    assert master.ran("kubeadm certs renew") == []
+    assert restarted(master)
+
+
+def test_control_plane_that_does_not_come_back_is_not_taken_for_renewed(master: Master) -> None:
+    master.passed = 260 * DAY
+    master.config["deadline"] = master.passed + 600
+    master.on("kubectl .* get --server", (1, ""))
+    with pytest.raises(BootError, match="for the API server"):
+        certificates.renew(master, master.config)
+    master.answers.pop(0)
+    master.commands.clear()
+    assert ", renewed" in certificates.renew(master, master.config)
+    assert restarted(master)
+
+
+def test_renewal_that_renews_nothing_fails(master: Master) -> None:
+    master.passed = 260 * DAY
+    master.on("kubeadm certs renew all", (0, ""))
+    with pytest.raises(BootError, match="kubeadm renewed none"):
+        certificates.renew(master, master.config)
+
+
+def test_expiry_of_each_slot_is_written_where_operators_see_it(master: Master) -> None:
+    certificates.renew(master, master.config)
+    [command] = master.ran(APPLY)
+    assert "--field-manager=cfngen-a" in command, "each slot owns its line of the ConfigMap and no other"
+    item = json.loads(master.stdin[command])
+    assert item["metadata"] == {"name": "cfngen-certificates", "namespace": "kube-system"}
+    assert {slot: json.loads(text) for slot, text in item["data"].items()} == {
+        "a": {"expires": EXPIRES, "instance": master.name}
+    }
+
+
+def test_manifests_stay_in_place_while_certificates_are_renewed(master: Master) -> None:
+    master.passed = 260 * DAY
+    there = {path for path in master.files if path.startswith(MANIFESTS)}
+    for cut in range(40):
+        master.fuse = cut
+        try:
+            certificates.renew(master, master.config)
+        except PowerCut:
+            assert there <= set(master.files)

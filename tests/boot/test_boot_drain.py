@@ -1,0 +1,261 @@
+"""A node that is to be terminated: its pods move, budgets count, Auto Scaling hears of it, nothing waits forever."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from scripted_machine import ScriptedMachine, refusal
+
+from cfngen.boot import drain
+from cfngen.boot.kubelet import KUBELET_CONF
+from cfngen.boot.machine import BootError
+
+INSTANCE = "i-0123456789abcdef0"
+GROUP = "k8s-NodeGroupNodesStack-NodeGroupNodesAutoScalingGroup-ABC"
+
+
+def pod(name: str, **more: Any) -> dict[str, Any]:
+    status = {"phase": more.pop("phase", "Running")}
+    return {"metadata": {"namespace": "default", "name": name, **more}, "status": status}
+
+
+class Node(ScriptedMachine):
+    """A node with pods, an API server that evicts them, and an Auto Scaling group that waits.
+
+    Attributes:
+        pods: what runs on it.
+        kept: names of pods whose eviction is refused.
+        away: whether the API server does not answer.
+        evicted: names of pods whose eviction was asked for.
+        cordoned: whether the node takes no new pods.
+        beats: when the group heard a sign of life.
+        completed: what it heard in the end.
+    """
+
+    def __init__(self, *pods: dict[str, Any]) -> None:
+        super().__init__()
+        self.files[KUBELET_CONF] = "credentials"
+        self.pods = list(pods)
+        self.kept: set[str] = set()
+        self.away = False
+        self.evicted: list[str] = []
+        self.cordoned = False
+        self.beats: list[float] = []
+        self.completed: list[dict[str, Any]] = []
+        self.on("kubectl", self._kubectl)
+        self.cloud["cloudformation.describe_stack_resource"] = lambda **_: {
+            "StackResourceDetail": {"PhysicalResourceId": GROUP}
+        }
+        self.cloud["autoscaling.record_lifecycle_action_heartbeat"] = self._beat
+        self.cloud["autoscaling.complete_lifecycle_action"] = self._complete
+
+    def _kubectl(self, text: str) -> tuple[int, str]:
+        assert f"--kubeconfig {KUBELET_CONF}" in text
+        if self.away:
+            return 1, "connection refused"
+        if " patch node " in text:
+            change = json.loads(text.partition(" -p ")[2])
+            # NodeRestriction lets a node change neither its taints nor labels of other names.
+            assert set(change["spec"]) == {"unschedulable"}
+            assert all(key.startswith("node.kubernetes.io/") for key in change["metadata"]["labels"])
+            self.cordoned = change["spec"]["unschedulable"]
+        elif " get pods " in text:
+            # What else a node may list is nobody's pods (AuthorizeNodeWithSelectors).
+            assert f"--field-selector=spec.nodeName={INSTANCE}" in text
+            return 0, json.dumps({"items": self.pods})
+        elif found := re.search(r"/namespaces/default/pods/(\S+)/eviction", text):
+            body = json.loads(self.stdin[text])
+            assert (body["kind"], body["apiVersion"], body["metadata"]["name"]) == ("Eviction", "policy/v1", found[1])
+            assert self.cordoned
+            self.evicted.append(found[1])
+            if found[1] in self.kept:
+                return 1, "Cannot evict pod as it would violate the pod's disruption budget."
+            self.pods = [each for each in self.pods if each["metadata"]["name"] != found[1]]
+        return 0, ""
+
+    def _beat(self, **arguments: Any) -> dict[str, Any]:
+        self.beats.append(self.passed)
+        return {}
+
+    def _complete(self, **arguments: Any) -> dict[str, Any]:
+        self.completed.append(arguments)
+        return {}
+
+
+def config(minutes: int = 5) -> dict[str, Any]:
+    facts = {"instanceId": INSTANCE, "stack": "k8s", "resource": "NodeGroupNodesAutoScalingGroup"}
+    return {"facts": facts, "drain": minutes}
+
+
+def ended(node: Node, minutes: int = 5) -> str:
+    node.told[drain.STATE] = "Terminated"
+    return drain.watch(node, config(minutes))
+
+
+def test_pods_are_evicted_and_auto_scaling_goes_on() -> None:
+    node = Node(pod("a"), pod("b"))
+    assert ended(node) == "this instance is to be terminated: its pods are gone after 5 s; Auto Scaling was told"
+    assert sorted(node.evicted) == ["a", "b"]
+    assert node.completed == [
+        {
+            "AutoScalingGroupName": GROUP,
+            "LifecycleHookName": "cfngen-drain",
+            "InstanceId": INSTANCE,
+            "LifecycleActionResult": "CONTINUE",
+        }
+    ]
+
+
+def test_nothing_happens_as_long_as_the_instance_is_wanted() -> None:
+    node = Node(pod("a"))
+    node.told[drain.STATE] = "InService"
+    asked = 0
+    sleep = node.sleep
+
+    def pass_time(seconds: float) -> None:
+        nonlocal asked
+        asked += 1
+        assert node.evicted == [] or node.told[drain.STATE] == "Terminated"
+        if asked == 10:
+            node.told[drain.STATE] = "Terminated"
+        sleep(seconds)
+
+    node.sleep = pass_time  # type: ignore[method-assign]
+    drain.watch(node, config())
+    assert asked >= 10
+    assert node.evicted == ["a"]
+
+
+def test_what_belongs_to_the_node_and_what_has_ended_stays() -> None:
+    node = Node(
+        pod("proxy", ownerReferences=[{"kind": "DaemonSet", "name": "kube-proxy"}]),
+        pod("static", annotations={"kubernetes.io/config.mirror": "1"}),
+        pod("done", phase="Succeeded"),
+        pod("web", ownerReferences=[{"kind": "ReplicaSet", "name": "web"}]),
+    )
+    ended(node)
+    assert node.evicted == ["web"]
+
+
+def test_pod_that_is_ending_already_is_waited_for_and_not_evicted_again() -> None:
+    node = Node(pod("slow", deletionTimestamp="2026-09-01T12:00:00Z"))
+    sleep = node.sleep
+
+    def pass_time(seconds: float) -> None:
+        sleep(seconds)
+        if node.passed >= 40:
+            node.pods = []
+
+    node.sleep = pass_time  # type: ignore[method-assign]
+    assert "its pods are gone after 40 s" in ended(node)
+    assert node.evicted == []
+
+
+def test_disruption_budget_is_honoured_until_it_allows_the_eviction() -> None:
+    node = Node(pod("only"))
+    node.kept = {"only"}
+    sleep = node.sleep
+
+    def pass_time(seconds: float) -> None:
+        sleep(seconds)
+        if node.passed >= 60:
+            node.kept = set()
+
+    node.sleep = pass_time  # type: ignore[method-assign]
+    assert "its pods are gone" in ended(node)
+    assert len(node.evicted) > 5
+
+
+def test_pods_that_cannot_go_do_not_keep_the_instance_longer_than_asked_for() -> None:
+    node = Node(pod("only"))
+    node.kept = {"only"}
+    outcome = ended(node, 2)
+    assert outcome == (
+        "this instance is to be terminated: 1 pods are still there after 120 s: default/only; Auto Scaling was told"
+    )
+    assert 120 <= node.passed <= 130
+    assert len(node.completed) == 1
+
+
+def test_auto_scaling_hears_that_it_takes_longer() -> None:
+    node = Node(pod("only"))
+    node.kept = {"only"}
+    ended(node, 5)
+    pauses = [later - earlier for earlier, later in zip([0.0, *node.beats], node.beats, strict=False)]
+    assert len(pauses) >= 9
+    assert max(pauses) < 60, "the hook waits two minutes for a sign of life"
+
+
+def test_api_server_that_is_away_for_a_moment_is_waited_for() -> None:
+    node = Node(pod("a"))
+    node.away = True
+    sleep = node.sleep
+
+    def pass_time(seconds: float) -> None:
+        sleep(seconds)
+        node.away = node.passed < 30
+
+    node.sleep = pass_time  # type: ignore[method-assign]
+    assert "its pods are gone" in ended(node)
+
+
+def test_cluster_that_is_gone_does_not_keep_its_nodes() -> None:
+    node = Node(pod("a"))
+    node.away = True
+    assert "its pods stay, the API server does not answer" in ended(node, 60)
+    assert node.passed < 90
+    assert len(node.completed) == 1
+
+
+def test_instance_that_never_joined_is_let_go_at_once() -> None:
+    node = Node()
+    del node.files[KUBELET_CONF]
+    assert "it never joined the cluster" in ended(node)
+    assert node.passed == 0
+    assert len(node.completed) == 1
+
+
+def test_spot_instance_is_drained_before_ec2_takes_it() -> None:
+    node = Node(pod("only"))
+    node.kept = {"only"}
+    node.told[drain.STATE] = "InService"
+    node.told[drain.SPOT_ACTION] = json.dumps({"action": "terminate", "time": "2026-09-01T12:02:00Z"})
+    sleep = node.sleep
+
+    def pass_time(seconds: float) -> None:
+        sleep(seconds)
+        if node.passed > 200:
+            node.told[drain.STATE] = "Terminated"
+
+    node.sleep = pass_time  # type: ignore[method-assign]
+    drain.watch(node, config())
+    [said] = node.said
+    assert said.startswith("EC2 takes this spot instance back: 1 pods are still there after 100 s")
+
+
+@pytest.mark.parametrize(
+    "answer", [refusal("ValidationError", "No active Lifecycle Action found with instance ID"), refusal("Other", "no")]
+)
+def test_group_that_does_not_wait_is_no_failure(answer: dict[str, Any]) -> None:
+    node = Node()
+    node.cloud["autoscaling.complete_lifecycle_action"] = lambda **_: answer
+    assert answer["Error"]["Message"] in ended(node)
+
+
+def test_stack_that_is_gone_is_no_failure() -> None:
+    node = Node()
+
+    def gone(**_: Any) -> dict[str, Any]:
+        raise BootError("Stack with id k8s does not exist")
+
+    node.cloud["cloudformation.describe_stack_resource"] = gone
+    assert ended(node).endswith("Auto Scaling was not told: Stack with id k8s does not exist")
+
+
+def test_service_runs_from_the_first_boot_on() -> None:
+    node = Node()
+    assert drain.start(node, config(7)) == "pods get 7 min to move when this instance is terminated"
+    assert node.commands == ["systemctl daemon-reload", "systemctl enable --now cfngen-drain.service"]

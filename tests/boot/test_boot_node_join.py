@@ -1,0 +1,136 @@
+"""A node on its way into the cluster: it finds the masters, waits for them to be new enough, and follows them later."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from scripted_machine import IDENTITY, ScriptedMachine, SecretsManager
+
+from cfngen.boot import kubelet, node
+from cfngen.boot.hosts import HOSTS
+from cfngen.boot.machine import BootError
+
+INSTANCE = IDENTITY["instanceId"]
+SECRET = "arn:join"
+INFORMATION: dict[str, Any] = {
+    "endpoint": "api.kubernetes.internal:443",
+    "addresses": ["172.20.0.9", "172.20.1.9", "172.20.2.9"],
+    "caHash": "sha256:00",
+    "token": "abcdef.0123456789abcdef",
+    "expires": "2026-09-02T12:00:00Z",
+    "kubernetesVersion": "v1.36.3",
+}
+
+
+def config(**more: Any) -> dict[str, Any]:
+    facts = {"instanceId": INSTANCE, "providerId": f"aws:///us-west-2a/{INSTANCE}", "joinSecretArn": SECRET}
+    usual = {
+        "join": {"kind": "JoinConfiguration"},
+        "kubeletPatch": {},
+        "kubernetesVersion": "v1.36.3",
+        "deadline": 1080,
+    }
+    return {"facts": facts, **usual, **more}
+
+
+def joining(**information: Any) -> tuple[ScriptedMachine, SecretsManager]:
+    machine = ScriptedMachine()
+    secrets = SecretsManager(**{SECRET: json.dumps({**INFORMATION, **information})}).install(machine)
+
+    def join(_: str) -> tuple[int, str]:
+        machine.files["hosts when it joined"] = machine.files.get(HOSTS, "")
+        machine.files[kubelet.KUBELET_CONF] = "joined"
+        return 0, ""
+
+    machine.on("kubeadm join", join)
+    return machine, secrets
+
+
+def masters(machine: ScriptedMachine, path: str = HOSTS) -> set[str]:
+    lines = machine.files[path].splitlines()
+    return {line.split()[0] for line in lines if line.endswith(" api.kubernetes.internal")}
+
+
+def test_node_knows_the_masters_by_the_endpoints_name_before_it_joins() -> None:
+    machine, _ = joining()
+    machine.files[HOSTS] = "127.0.0.1 localhost\n"
+    assert node.join(machine, config()) == "joined api.kubernetes.internal:443"
+    assert masters(machine, "hosts when it joined") == set(INFORMATION["addresses"])
+    assert machine.files[HOSTS].startswith("127.0.0.1 localhost\n")
+
+
+def test_node_waits_for_masters_as_new_as_itself() -> None:
+    machine, secrets = joining(kubernetesVersion="v1.35.7")
+    sleep = machine.sleep
+
+    def pass_time(seconds: float) -> None:
+        assert machine.ran("kubeadm join") == []
+        sleep(seconds)
+        if machine.passed > 100:
+            secrets.put(SECRET, json.dumps(INFORMATION))
+
+    machine.sleep = pass_time  # type: ignore[method-assign]
+    assert node.join(machine, config()) == "joined api.kubernetes.internal:443"
+    assert "a master is still v1.35.7" in machine.said[0]
+
+
+def test_masters_that_are_newer_are_no_obstacle() -> None:
+    machine, _ = joining(kubernetesVersion="v1.37.0")
+    assert node.join(machine, config()) == "joined api.kubernetes.internal:443"
+
+
+def test_masters_that_stay_older_end_the_boot_with_the_reason() -> None:
+    machine, _ = joining(kubernetesVersion="v1.35.7")
+    with pytest.raises(BootError, match=r"waited 10[89]\d s for joining: this node's kubelet is v1\.36\.3"):
+        node.join(machine, config())
+
+
+def test_masters_that_were_added_are_found_later_without_a_reboot() -> None:
+    machine, secrets = joining(addresses=["172.20.0.9"])
+    node.join(machine, config())
+    assert masters(machine) == {"172.20.0.9"}
+    secrets.put(SECRET, json.dumps(INFORMATION))
+    assert node.addresses(machine, config()) == ""
+    assert masters(machine) == set(INFORMATION["addresses"])
+
+
+def test_masters_are_found_again_when_cloud_init_has_written_the_hosts_file_anew() -> None:
+    machine, _ = joining()
+    node.join(machine, config())
+    machine.files[HOSTS] = "127.0.0.1 localhost\n"
+    assert node.join(machine, config()) == "joined before"
+    assert masters(machine) == set(INFORMATION["addresses"])
+
+
+def test_timer_follows_the_masters() -> None:
+    machine, _ = joining()
+    node.follow(machine, config())
+    assert machine.commands == ["systemctl enable --now cfngen-addresses.timer"]
+
+
+def patched(**more: Any) -> dict[str, Any]:
+    machine = ScriptedMachine()
+    machine.files["/proc/meminfo"] = "MemTotal:        4026531 kB\nMemFree:          1000 kB\n"
+    machine.files["/proc/cpuinfo"] = "processor\t: 0\nmodel\t: x\n\nprocessor\t: 1\n"
+    kubelet.patch(machine, config(**more))
+    found: dict[str, Any] = json.loads(machine.files["/opt/cfngen/patches/kubeletconfiguration+merge.json"])
+    return found
+
+
+def test_share_of_the_system_follows_from_the_instance() -> None:
+    assert patched()["kubeReserved"] == {"cpu": "100m", "memory": "526Mi", "ephemeral-storage": "1Gi"}
+
+
+@pytest.mark.parametrize("given", ["kubeReserved", "systemReserved"])
+def test_share_that_the_cluster_file_gives_stands_alone(given: str) -> None:
+    found = patched(kubeletPatch={given: {"memory": "1Gi"}})
+    assert found[given] == {"memory": "1Gi"}
+    assert {"kubeReserved", "systemReserved"} & set(found) == {given}
+
+
+def test_settings_of_the_group_reach_the_kubelet_and_its_identity_is_its_own() -> None:
+    found = patched(kubeletPatch={"maxPods": 58, "resolvConf": "/etc/own", "providerID": "somebody else's"})
+    assert (found["maxPods"], found["resolvConf"]) == (58, "/etc/own")
+    assert found["providerID"] == f"aws:///us-west-2a/{INSTANCE}"

@@ -1,0 +1,383 @@
+"""Several masters: who begins, who joins, what a lost volume means, and what is never done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from masters import (
+    ADDRESSES,
+    CA_SECRET,
+    MANIFESTS,
+    Master,
+    World,
+    assert_whole,
+    boot,
+    cluster_of_three,
+    master_of,
+    successor,
+    together,
+)
+from scripted_machine import PowerCut
+
+from cfngen.boot import control_plane, etcd_members
+from cfngen.boot.authorities import INITIALISED
+from cfngen.boot.etcd_data import ADDING, DATA, FOLDER, JOINING
+from cfngen.boot.machine import BootError
+
+
+def test_first_slot_begins_and_the_others_join_it() -> None:
+    world = World()
+    masters = {slot: master_of(world, slot) for slot in "abc"}
+    assert boot(masters["a"])[1] == "initialised a new cluster"
+    assert boot(masters["b"]) == [
+        "join: restored certificate authorities",
+        "joined the cluster: etcd has taken this member as a2",
+    ]
+    assert boot(masters["c"])[1] == "joined the cluster: etcd has taken this member as a3"
+    assert_whole(world, *masters.values())
+    assert masters["b"].files[DATA] != masters["a"].files[DATA]
+
+
+@pytest.mark.parametrize("slot", ["b", "c"])
+def test_other_slots_never_begin_a_cluster_but_wait_for_the_first(slot: str) -> None:
+    world = World()
+    master = master_of(world, slot)
+    with pytest.raises(BootError, match="slot a has not initialised the cluster yet") as caught:
+        boot(master)
+    assert "did the boot of master a fail" in caught.value.hint
+    assert master.passed >= 1080
+    assert world.etcd.begun == []
+    assert master.ran("kubeadm") == []
+
+
+def test_other_slots_are_patient_while_the_first_one_begins() -> None:
+    world = World()
+    first, second = master_of(world, "a"), master_of(world, "b")
+    read = world.secrets.get
+
+    def later(SecretId: str) -> dict[str, str]:  # noqa: N803
+        if second.passed > 300 and first.files.get(DATA) is None:
+            boot(first)
+        return read(SecretId)
+
+    second.cloud["secretsmanager.get_secret_value"] = later
+    assert boot(second)[1].startswith("joined the cluster")
+    assert_whole(world, first, second)
+
+
+def test_two_slots_that_join_at_once_are_taken_one_after_the_other() -> None:
+    world = World()
+    masters = {slot: master_of(world, slot) for slot in "abc"}
+    boot(masters["a"])
+    # Slot c has announced itself and is about to start.
+    [cluster] = world.etcd.clusters
+    world.etcd.announce(cluster, ADDRESSES["c"], learner=True)
+
+    def finished(command: str) -> tuple[int, str]:
+        if masters["b"].passed > 20 and ADDRESSES["c"] not in world.etcd.running:
+            boot(masters["c"])
+        return masters["b"]._members(command)
+
+    masters["b"].on("etcdctl .* member add", finished)
+    assert boot(masters["b"])[1].startswith("joined the cluster")
+    assert_whole(world, *masters.values())
+
+
+def test_learner_that_has_not_caught_up_yet_is_promoted_later() -> None:
+    world = World()
+    first, second = master_of(world, "a"), master_of(world, "b")
+    boot(first)
+    world.etcd.lagging = 7
+    boot(second)
+    assert len(second.ran("etcdctl .* member promote")) == 8
+    assert_whole(world, first, second)
+
+
+@pytest.mark.parametrize("slot", ["a", "b", "c"])
+def test_replaced_instance_resumes_with_its_volume(slot: str) -> None:
+    world, masters = cluster_of_three()
+    before = masters[slot].files[DATA]
+    masters[slot] = successor(masters[slot])
+    assert boot(masters[slot])[1] == "resumed the cluster of the volume"
+    assert masters[slot].files[DATA] == before
+    assert masters[slot].ran("etcdctl .* member (add|remove|promote)") == []
+    assert_whole(world, *masters.values())
+
+
+@pytest.mark.parametrize("slot", ["a", "b", "c"])
+def test_slot_that_lost_its_volume_takes_the_place_of_its_former_self(slot: str) -> None:
+    world, masters = cluster_of_three()
+    masters[slot] = successor(masters[slot], volume=False)
+    assert boot(masters[slot])[0] == "join: restored certificate authorities"
+    assert len(masters[slot].ran("etcdctl .* member remove")) == 1
+    assert_whole(world, *masters.values())
+
+
+@pytest.mark.parametrize("slot", ["a", "b"])
+def test_reboot_of_one_of_several_only_looks(slot: str) -> None:
+    _, masters = cluster_of_three()
+    masters[slot].reboot()
+    masters[slot].commands.clear()
+    assert boot(masters[slot])[1] == "the API server and etcd are healthy"
+    assert masters[slot].ran("kubeadm") == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_masters_that_start_together_become_one_cluster(seed: int) -> None:
+    world = World()
+    masters = [master_of(world, slot) for slot in "abc"]
+    done = [report[1].partition(":")[0] for report in together(*masters, seed=seed)]
+    assert done == ["initialised a new cluster", "joined the cluster", "joined the cluster"]
+    assert_whole(world, *masters)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_all_masters_at_once_come_back_with_their_volumes(seed: int) -> None:
+    """Nobody has a quorum to ask before two of them run, so nobody may insist on asking."""
+    world, masters = cluster_of_three()
+    after = [successor(each) for each in masters.values()]
+    for report in together(*after, seed=seed):
+        assert report[1] == "resumed the cluster of the volume"
+    assert_whole(world, *after)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_two_of_five_that_lost_their_volumes_come_back_at_once(seed: int) -> None:
+    addresses = {**ADDRESSES, "d": "172.20.0.10", "e": "172.20.1.10"}
+    world = World()
+    masters = {slot: master_of(world, slot, masters=addresses) for slot in addresses}
+    for each in masters.values():
+        boot(each)
+    for slot in "be":
+        masters[slot] = successor(masters[slot], volume=False)
+    together(masters["b"], masters["e"], seed=seed)
+    assert_whole(world, *masters.values())
+
+
+def test_blank_volume_without_a_quorum_stops_with_the_command_that_helps() -> None:
+    world, masters = cluster_of_three()
+    masters["b"].lose()
+    blank = successor(masters["c"], volume=False)
+    with pytest.raises(BootError, match="none has a quorum of members") as caught:
+        boot(blank)
+    assert "cfngen etcd restore latest" in caught.value.hint
+    assert "start the other masters" in caught.value.hint
+    assert blank.ran("etcdctl .* member (add|remove)") == []
+    assert DATA not in blank.files
+    assert len(world.etcd.begun) == 1
+
+
+def test_quorum_that_comes_back_is_waited_for() -> None:
+    world, masters = cluster_of_three()
+    second = successor(masters["b"])
+    blank = successor(masters["c"], volume=False)
+
+    def health(command: str) -> tuple[int, str]:
+        if blank.passed > 200 and ADDRESSES["b"] not in world.etcd.running:
+            world.etcd.start(ADDRESSES["b"], "i-b+", second.files[DATA], {})
+        return blank._health(command)
+
+    blank.on("etcdctl .* endpoint health", health)
+    boot(blank)
+    boot(second)
+    assert_whole(world, masters["a"], second, blank)
+
+
+@pytest.mark.parametrize("same_instance", [True, False], ids=["reboot", "new instance"])
+def test_member_that_the_others_removed_sets_its_data_aside_and_joins(same_instance: bool) -> None:
+    world, masters = cluster_of_three()
+    old = masters["c"].files[DATA]
+    _, identity = world.etcd.running[ADDRESSES["c"]]
+    masters["c"].lose()
+    world.etcd.ask([ADDRESSES["a"]], "remove", f"{identity:x}")
+    if same_instance:
+        masters["c"].reboot()
+    else:
+        masters["c"] = successor(masters["c"])
+    assert boot(masters["c"])[0].startswith("join: ")
+    assert masters["c"].files[FOLDER + ".removed-2026-09-01T120000Z/member/snap/db"] == old
+    [said] = [line for line in masters["c"].said if "no use" in line]
+    assert "the other members of etcd have removed this one" in said
+    assert_whole(world, *masters.values())
+
+
+def test_data_of_an_older_member_of_the_same_slot_is_not_brought_back() -> None:
+    """Somebody put back an old snapshot of the volume; the cluster has had another member here since."""
+    world, masters = cluster_of_three()
+    old = masters["c"].volume()
+    masters["c"] = successor(masters["c"], volume=False)
+    boot(masters["c"])
+    masters["c"] = successor(masters["c"], volume=False)
+    masters["c"].files.update(old)
+    assert boot(masters["c"])[0].startswith("join: ")
+    assert_whole(world, *masters.values())
+
+
+def cut(command: str) -> tuple[int, str]:
+    raise PowerCut
+
+
+def test_join_that_died_with_its_learner_announced_is_begun_anew() -> None:
+    world, masters = cluster_of_three()
+    masters["c"] = successor(masters["c"], volume=False)
+    masters["c"].on("kubeadm init phase etcd local", cut)
+    with pytest.raises(PowerCut):
+        boot(masters["c"])
+    [cluster] = world.etcd.clusters
+    assert [each for each in world.etcd.clusters[cluster] if each.get("isLearner")]
+    masters["c"].answers.pop(0)
+    boot(masters["c"])
+    assert_whole(world, *masters.values())
+
+
+def test_join_that_failed_is_begun_anew_without_a_reboot() -> None:
+    """systemd starts the boot program again; the pods of its first attempt are still running."""
+    world, masters = cluster_of_three()
+    masters["c"] = successor(masters["c"], volume=False)
+    masters["c"].on("kubeadm init phase control-plane all", (1, "no space left on device"))
+    with pytest.raises(BootError, match="no space left"):
+        boot(masters["c"])
+    assert ADDRESSES["c"] in world.etcd.running
+    masters["c"].answers.pop(0)
+    boot(masters["c"])
+    assert_whole(world, *masters.values())
+    masters["b"] = successor(masters["b"], volume=False)
+    world.etcd.lagging = 10**6
+    with pytest.raises(BootError, match=r"vote for this member: .* in sync with leader"):
+        boot(masters["b"])
+    world.etcd.lagging = 0
+    boot(masters["b"])
+    assert_whole(world, *masters.values())
+
+
+def test_half_written_copy_is_not_taken_for_a_members_data() -> None:
+    """The power went while etcd was making its files: it would begin a cluster of its own with what is there."""
+    world, masters = cluster_of_three()
+    masters["c"] = successor(masters["c"], volume=False)
+    masters["c"].files.update({DATA: "", JOINING: ADDING})
+    assert boot(masters["c"])[0].startswith("join: ")
+    assert_whole(world, *masters.values())
+
+
+def test_etcd_of_an_earlier_attempt_has_ended_before_its_data_goes() -> None:
+    _, masters = cluster_of_three()
+    blank = masters["c"] = successor(masters["c"], volume=False)
+    blank.on("pgrep -x etcd", lambda _: (0 if blank.passed < 40 else 1, ""))
+    boot(blank)
+    assert blank.passed >= 40
+
+
+def test_slot_with_data_does_not_wait_for_a_mark_that_somebody_took_away() -> None:
+    world, masters = cluster_of_three()
+    bundle = json.loads(world.secrets.text(CA_SECRET))
+    del bundle[INITIALISED]
+    world.secrets.put(CA_SECRET, json.dumps(bundle))
+    masters["b"] = successor(masters["b"])
+    assert boot(masters["b"])[0].startswith("resume: ")
+    assert json.loads(world.secrets.text(CA_SECRET))[INITIALISED]
+
+
+def test_etcd_that_does_not_come_up_is_announced_anew() -> None:
+    world, masters = cluster_of_three()
+    masters["c"] = successor(masters["c"], volume=False)
+    tries = 0
+
+    def broken(command: str) -> tuple[int, str]:
+        nonlocal tries
+        tries += 1
+        return (1, "no space left on device") if tries == 1 else masters["c"]._etcd(command)
+
+    masters["c"].on("kubeadm init phase etcd local", broken)
+    boot(masters["c"])
+    assert len(masters["c"].ran("etcdctl .* member add")) == 2
+    assert_whole(world, *masters.values())
+
+
+def test_joining_etcd_is_told_who_the_members_are() -> None:
+    world = World()
+    first, second = master_of(world, "a"), master_of(world, "b")
+    second.config["kubeadm"][1]["etcd"]["local"]["extraArgs"] = [
+        {"name": "quota-backend-bytes", "value": "8589934592"},
+        {"name": "initial-cluster-state", "value": "of the user's"},
+    ]
+    boot(first)
+    boot(second)
+    assert json.loads(second.files[MANIFESTS + "etcd.yaml"]) == {
+        "quota-backend-bytes": "8589934592",
+        "initial-cluster": "i-a=https://172.20.0.9:2380,i-b=https://172.20.1.9:2380",
+        "initial-cluster-state": "existing",
+    }
+    assert second.modes[etcd_members.KUBEADM_JOIN] == 0o600
+    assert "existing" not in second.files["/opt/cfngen/kubeadm.yaml"], "it would reach the cluster's ConfigMap"
+
+
+def test_growing_from_one_master_to_three_keeps_the_first_ones_data() -> None:
+    world = World()
+    alone = master_of(world, several=False)
+    boot(alone)
+    first = successor(alone, masters=dict(ADDRESSES))
+    assert boot(first)[1] == "resumed the cluster of the volume"
+    others = [master_of(world, slot) for slot in "bc"]
+    for each in others:
+        boot(each)
+    assert_whole(world, first, *others)
+
+
+def test_master_without_the_api_server_of_its_own_is_not_ready_though_another_one_answers() -> None:
+    _, masters = cluster_of_three()
+    masters["b"] = successor(masters["b"])
+    masters["b"].on("kubectl .* get --server=https://172.20.1.9:443", (1, "connection refused"))
+    with pytest.raises(BootError, match="for the API server: not there yet"):
+        boot(masters["b"])
+
+
+def test_master_whose_etcd_is_not_healthy_is_not_ready() -> None:
+    master = Master()
+    boot(master)
+    master.on("etcdctl .* endpoint health", (1, '[{"endpoint": "https://127.0.0.1:2379", "health": false}]'))
+    with pytest.raises(BootError, match="for etcd on this master: it does not answer") as caught:
+        boot(master)
+    assert "cfngen etcd restore latest" in caught.value.hint
+
+
+@pytest.mark.parametrize("wait", [True, False], ids=["terminated", "running"])
+def test_nodes_of_former_instances_are_deleted_once_they_are_gone(wait: bool) -> None:
+    world, masters = cluster_of_three()
+    masters["b"] = successor(masters["b"])
+    if not wait:
+        world.ended["i-b"] = "shutting-down"
+    boot(masters["b"])
+    assert ("i-b" in world.nodes) is not wait
+    assert {"i-a", "i-b+", "i-c"} <= set(world.nodes)
+
+
+def test_no_secret_is_an_argument_or_is_said() -> None:
+    world, masters = cluster_of_three()
+    bundle = json.loads(world.secrets.text(CA_SECRET))
+    secret = [text for name, text in bundle.items() if name.endswith(".key")]
+    for each in masters.values():
+        written = " ".join([*each.commands, *each.said])
+        assert not [text for text in secret if text in written]
+
+
+def test_cluster_that_exists_is_marked_only_once() -> None:
+    world, masters = cluster_of_three()
+    since = json.loads(world.secrets.text(CA_SECRET))[INITIALISED]
+    masters["a"] = successor(masters["a"])
+    masters["a"].passed = 5000.0
+    boot(masters["a"])
+    assert json.loads(world.secrets.text(CA_SECRET))[INITIALISED] == since
+
+
+def test_steps_are_repeated_without_harm() -> None:
+    world, masters = cluster_of_three()
+    prepare: Callable[..., str] = control_plane.prepare
+    for each in masters.values():
+        config = {**each.config, "deadline": 1080}
+        prepare(each, config)
+        prepare(each, config)
+        control_plane.start(each, config)
+        control_plane.start(each, config)
+    assert_whole(world, *masters.values())

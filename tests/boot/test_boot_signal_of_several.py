@@ -1,0 +1,103 @@
+"""The signals of a master among several: to its group, and to the condition that its stack's creation waits for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scripted_machine import ScriptedMachine, refusal
+
+from cfngen.boot.machine import BootError
+from cfngen.boot.sequence import signal
+
+FACTS = {"stack": "k8s-MasterStack", "resource": "MasterBAutoScalingGroup", "condition": "MasterBWaitCondition"}
+CONFIG = {"facts": {**FACTS, "instanceId": "i-0123456789abcdef0"}}
+GROUP, CONDITION = FACTS["resource"], FACTS["condition"]
+
+
+class Stack:
+    """What CloudFormation answers for each resource: nothing, or a refusal; the first so often as told."""
+
+    def __init__(self, machine: ScriptedMachine, **refusals: str) -> None:
+        self.refusals = refusals
+        self.unborn = 0
+        self.accepted: list[tuple[str, str]] = []
+        machine.cloud["cloudformation.signal_resource"] = self.answer
+
+    def answer(self, LogicalResourceId: str, Status: str, **others: Any) -> dict[str, Any]:  # noqa: N803
+        if LogicalResourceId == CONDITION and self.unborn:
+            self.unborn -= 1
+            return refusal("ValidationError", f"Resource {CONDITION} does not exist for stack k8s-MasterStack")
+        if message := self.refusals.get(LogicalResourceId):
+            return refusal("ValidationError", message)
+        self.accepted.append((LogicalResourceId, Status))
+        return {}
+
+
+@pytest.fixture
+def machine() -> ScriptedMachine:
+    return ScriptedMachine()
+
+
+@pytest.mark.parametrize("status", ["SUCCESS", "FAILURE"])
+def test_on_creation_the_condition_is_told(machine: ScriptedMachine, status: str) -> None:
+    complete = f"Resource {GROUP} is in CREATE_COMPLETE state and cannot be signaled"
+    stack = Stack(machine, **{GROUP: complete})
+    assert signal(machine, CONFIG, status) == f"told CloudFormation {status}"
+    assert stack.accepted == [(CONDITION, status)]
+    assert machine.clock() == 0
+
+
+def test_in_an_update_the_group_is_told_and_the_condition_is_over(machine: ScriptedMachine) -> None:
+    complete = f"Resource {CONDITION} is in CREATE_COMPLETE state and cannot be signaled"
+    stack = Stack(machine, **{CONDITION: complete})
+    assert signal(machine, CONFIG, "SUCCESS") == "told CloudFormation SUCCESS"
+    assert stack.accepted == [(GROUP, "SUCCESS")]
+    assert machine.clock() == 0
+
+
+def test_a_condition_that_comes_after_the_groups_update_is_waited_for(machine: ScriptedMachine) -> None:
+    """One master becomes three: its condition is made only once its group has heard of the new instance."""
+    stack = Stack(machine)
+    stack.unborn = 12
+    signal(machine, CONFIG, "SUCCESS")
+    assert stack.accepted == [(GROUP, "SUCCESS"), (CONDITION, "SUCCESS")]
+
+
+def test_a_condition_that_never_comes_is_given_up_without_a_failure(machine: ScriptedMachine) -> None:
+    stack = Stack(machine)
+    stack.unborn = 10_000
+    assert signal(machine, CONFIG, "SUCCESS") == "told CloudFormation SUCCESS"
+    assert 300 <= machine.clock() < 400
+    assert signal(machine, CONFIG, "SUCCESS") == "told CloudFormation SUCCESS before"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Stack arn:aws:cloudformation:us-west-2:1:stack/k8s/1 is in UPDATE_COMPLETE state and cannot be signaled",
+        "Stack with id k8s-MasterStack does not exist",
+    ],
+)
+def test_a_stack_that_waits_for_nobody_is_no_failure(machine: ScriptedMachine, message: str) -> None:
+    """An instance that replaces a lost one long after the stack was made."""
+    Stack(machine, **{GROUP: message, CONDITION: message})
+    assert signal(machine, CONFIG, "SUCCESS") == f"{message}; {message}"
+    assert machine.clock() == 0
+
+
+def test_a_crash_between_the_two_signals_repeats_both(machine: ScriptedMachine) -> None:
+    stack = Stack(machine)
+    answer = machine.cloud["cloudformation.signal_resource"]
+
+    def once(LogicalResourceId: str, **others: Any) -> dict[str, Any]:  # noqa: N803
+        if LogicalResourceId == CONDITION:
+            return refusal("AccessDenied")
+        return answer(LogicalResourceId=LogicalResourceId, **others)
+
+    machine.cloud["cloudformation.signal_resource"] = once
+    with pytest.raises(BootError):
+        signal(machine, CONFIG, "SUCCESS")
+    machine.cloud["cloudformation.signal_resource"] = answer
+    signal(machine, CONFIG, "SUCCESS")
+    assert stack.accepted == [(GROUP, "SUCCESS"), (GROUP, "SUCCESS"), (CONDITION, "SUCCESS")]

@@ -1,0 +1,138 @@
+"""Another Kubernetes version: what is refused before anything is changed, and in which order the rest happens."""
+
+from __future__ import annotations
+
+import pytest
+from masters import Master, World, assert_whole, boot, cluster_of_three, master_of, successor
+
+from cfngen.boot import join_information, upgrade, versions
+from cfngen.boot.etcd_data import DATA
+from cfngen.boot.machine import BootError, Pending
+
+
+def upgraded(master: Master, version: str, volume: bool = True) -> Master:
+    return successor(master, volume, kubernetesVersion=version)
+
+
+def only_master(version: str) -> Master:
+    master = master_of(World(), several=False, kubernetesVersion=version)
+    boot(master)
+    return master
+
+
+@pytest.mark.parametrize(("before", "after"), [("v1.35.7", "v1.36.3"), ("v1.36.2", "v1.36.3"), ("v1.36.3", "v1.36.2")])
+def test_next_minor_version_and_any_patch_resume(before: str, after: str) -> None:
+    master = upgraded(only_master(before), after)
+    assert boot(master)[1] == "resumed the cluster of the volume"
+    assert master.files[upgrade.RECORD] == after
+    assert master.world.version == master.world.proxy == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message", "hint"),
+    [
+        ("v1.36.3", "v1.35.7", "minor versions do not go back to v1.35.7", "set kubernetesVersion to v1.36.3 or newer"),
+        ("v1.34.9", "v1.36.3", "v1.36.3 is more than one minor version away", "through 1.35 first"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_changed(
+    before: str, after: str, message: str, hint: str
+) -> None:
+    master = upgraded(only_master(before), after)
+    volume = master.volume()
+    with pytest.raises(BootError, match=message) as caught:
+        boot(master)
+    assert hint in caught.value.hint
+    assert master.volume() == volume
+    assert master.ran("kubeadm init phase (etcd|control-plane|kubelet-start|upload)") == []
+    assert master.world.etcd.running == {}
+
+
+def test_version_that_never_worked_does_not_bar_the_way_back() -> None:
+    """A rollback of the stack launches the old version again."""
+    master = upgraded(only_master("v1.35.7"), "v1.36.3")
+    master.on("kubectl .* get --server", (1, ""))
+    with pytest.raises(BootError, match="for the API server"):
+        boot(master)
+    assert boot(upgraded(master, "v1.35.7"))[1] == "resumed the cluster of the volume"
+
+
+def test_kube_proxy_follows_with_the_last_master() -> None:
+    world, masters = cluster_of_three()
+    for slot in "abc":
+        masters[slot] = upgraded(masters[slot], "v1.37.0")
+        boot(masters[slot])
+        assert world.version == "v1.37.0", "the ConfigMaps come with the first"
+        assert world.proxy == ("v1.37.0" if slot == "c" else "v1.36.3")
+    assert_whole(world, *masters.values())
+
+
+def test_master_of_the_older_version_leaves_the_newer_configuration_alone() -> None:
+    """An instance of a slot whose turn has not come yet is replaced in the middle of an upgrade."""
+    world, masters = cluster_of_three()
+    masters["a"] = upgraded(masters["a"], "v1.37.0")
+    boot(masters["a"])
+    masters["b"] = successor(masters["b"])
+    boot(masters["b"])
+    assert masters["b"].ran("kubeadm init phase (upload-config|addon)") == []
+    assert world.version == "v1.37.0"
+    assert_whole(world, *masters.values())
+
+
+def test_slot_without_a_volume_is_compared_with_the_other_masters() -> None:
+    world, masters = cluster_of_three()
+    masters["c"] = upgraded(masters["c"], "v1.38.0", volume=False)
+    with pytest.raises(BootError, match=r"master i-a runs Kubernetes v1.36.3, and v1.38.0 is more than one minor"):
+        boot(masters["c"])
+    assert DATA not in masters["c"].files
+    [cluster] = world.etcd.clusters
+    assert len(world.etcd.clusters[cluster]) == 3
+    masters["c"] = upgraded(masters["c"], "v1.37.0", volume=False)
+    assert boot(masters["c"])[1].startswith("joined the cluster")
+    assert_whole(world, *masters.values())
+
+
+def test_upgrade_waits_for_the_slowest_master() -> None:
+    """Two minor versions may not meet a third: one slot was left behind when an update was given up."""
+    _, masters = cluster_of_three()
+    for slot in "ab":
+        masters[slot] = upgraded(masters[slot], "v1.37.0")
+        boot(masters[slot])
+    masters["a"] = upgraded(masters["a"], "v1.38.0")
+    with pytest.raises(BootError, match=r"master i-c runs Kubernetes v1.36.3"):
+        boot(masters["a"])
+
+
+def test_join_information_names_the_oldest_master() -> None:
+    _, masters = cluster_of_three()
+    for slot in "abc":
+        masters[slot] = upgraded(masters[slot], "v1.37.0")
+        boot(masters[slot])
+        join_information.publish(masters[slot], masters[slot].config)
+        published = masters[slot].secrets.text("arn:join")
+        assert f'"kubernetesVersion": "{"v1.37.0" if slot == "c" else "v1.36.3"}"' in published
+
+
+@pytest.mark.parametrize(
+    ("own", "oldest", "waits"),
+    [
+        ("v1.36.3", "v1.36.3", False),
+        ("v1.36.3", "v1.37.0", False),
+        ("v1.36.4", "v1.36.3", False),
+        ("v1.37.0", "v1.36.3", True),
+        ("v1.37.0", "", False),
+    ],
+)
+def test_nodes_wait_for_masters_as_new_as_they_are(own: str, oldest: str, waits: bool) -> None:
+    config, information = {"kubernetesVersion": own}, {"kubernetesVersion": oldest} if oldest else {}
+    if not waits:
+        versions.await_masters(config, information)
+        return
+    with pytest.raises(Pending, match=r"this node's kubelet is v1.37.0 and a master is still v1.36.3"):
+        versions.await_masters(config, information)
+
+
+def test_what_is_no_version_is_said() -> None:
+    with pytest.raises(BootError, match="'newest' is no version of Kubernetes"):
+        versions.numbers("newest")
+    assert versions.numbers("1.36.3-rc.0") == (1, 36, 3)

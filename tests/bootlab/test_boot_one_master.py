@@ -1,0 +1,196 @@
+"""A cluster of one master and one node, from its creation through what may befall the master.
+
+One cluster for all tests of this file, in the order of the file: each leaves it working for the next one.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+
+import lab_timing
+import pytest
+from lab import Lab, calls
+from lab_instance import Instance
+
+MASTER, NODES = "Master", "NodeGroupNodes"
+SECRETS = re.compile(r"-----BEGIN (?:EC |RSA )?PRIVATE KEY-----|\b[a-z0-9]{6}\.[a-z0-9]{16}\b")
+# What is the same after a reboot: whoever looks after the cluster finds no file changed.
+KEPT = "cd /etc/kubernetes && find . -type f -not -name '*.cfngen' | sort | xargs sha256sum"
+
+
+@pytest.fixture(scope="module")
+def lab(one_master: Lab, timing_page: str) -> Lab:
+    stack = one_master.create()
+    assert one_master.settled(stack) == "CREATE_COMPLETE", one_master.story()
+    one_master.stack = stack
+    boots = {
+        title: (one_master.newest(group), one_master.launched[one_master.newest(group).id])
+        for title, group in (("The only master, making a new cluster", MASTER), ("A node", NODES))
+    }
+    lab_timing.write(timing_page, lab_timing.report(boots, os.cpu_count() or 1))
+    return one_master
+
+
+@pytest.fixture
+def master(lab: Lab) -> Instance:
+    return lab.newest(MASTER)
+
+
+@pytest.fixture
+def node(lab: Lab) -> Instance:
+    return lab.newest(NODES)
+
+
+def ready(lab: Lab, master: Instance) -> dict[str, str]:
+    """Which nodes the cluster knows, and whether they are Ready."""
+    found = {}
+    for item in lab.kubectl(master, "get", "nodes")["items"]:
+        conditions = {each["type"]: each["status"] for each in item.get("status", {}).get("conditions", [])}
+        found[item["metadata"]["name"]] = conditions.get("Ready", "")
+    return found
+
+
+def booted(instance: Instance) -> bool:
+    """Whether the boot program has come to its end on this boot."""
+    return any(line.startswith("done in") for line in instance.lines)
+
+
+def test_each_instance_signals_success_once(lab, master, node):
+    signals = lab.signals(lab.stack)
+    assert sorted(signals) == sorted(f"Received SUCCESS signal with UniqueId {each.id}" for each in (master, node))
+
+
+def test_every_step_is_on_the_console_with_its_duration(lab, master, node):
+    for instance in (master, node):
+        numbers = [re.match(r"\[(\d+)/(\d+)\] .+ \(\d+\.\d s\)$", line) for line in instance.lines]
+        steps = [(int(match[1]), int(match[2])) for match in numbers if match]
+        count = steps[0][1]
+        assert [number for number, total in steps if total == count] == list(range(1, count + 1))
+        assert booted(instance)
+
+
+def test_the_console_output_of_ec2_is_what_the_instance_wrote(lab, master):
+    answer = lab.account.call("ec2", "get_console_output", InstanceId=master.id)
+    assert "initialised a new cluster" in answer["Output"]
+
+
+def test_the_cluster_has_both_as_ready_nodes_that_the_cloud_controller_knows(lab, master, node):
+    assert ready(lab, master) == {master.id: "True", node.id: "True"}
+    for item in lab.kubectl(master, "get", "nodes")["items"]:
+        assert item["spec"]["providerID"] == f"aws:///us-west-2a/{item['metadata']['name']}"
+        assert item["metadata"]["labels"]["topology.kubernetes.io/zone"] == "us-west-2a"
+        assert "node.cloudprovider.kubernetes.io/uninitialized" not in str(item["spec"].get("taints"))
+
+
+def test_the_secret_of_the_authorities_is_written(lab, master):
+    bundle = lab.secret("caSecretArn")
+    assert bundle["initialised"]
+    assert "BEGIN CERTIFICATE" in bundle["ca.crt"]
+    assert bundle["ca.crt"] == master.read("/etc/kubernetes/pki/ca.crt")
+
+
+def test_the_join_information_holds_a_token_of_a_day(lab):
+    information = lab.secret("joinSecretArn")
+    expires = datetime.datetime.fromisoformat(information["expires"].replace("Z", "+00:00"))
+    left = expires - datetime.datetime.now(datetime.timezone.utc)
+    assert datetime.timedelta(hours=23) < left <= datetime.timedelta(hours=24)
+    assert re.fullmatch(r"[a-z0-9]{6}\.[a-z0-9]{16}", information["token"])
+
+
+def test_no_secret_is_where_others_may_read_it(lab, master, node):
+    token = lab.secret("joinSecretArn")["token"]
+    for instance in (master, node):
+        spoken = "\n".join(" ".join(call["arguments"]) for call in calls(instance))
+        journal = instance.run("journalctl", "--no-pager", "-o", "cat")
+        user_data = instance.identity["user_data"].decode()
+        for text in (spoken, journal, user_data, instance.console, instance.read("/var/log/cfngen.log")):
+            assert token not in text
+            assert not SECRETS.search(text)
+
+
+def test_files_with_keys_are_for_root_alone(master):
+    open_to_others = master.run("find", "/etc/kubernetes", "/opt/cfngen", "-name", "*.key", "-perm", "/077")
+    assert open_to_others == ""
+    assert master.run("find", "/opt/cfngen/kubeadm.yaml", "/etc/kubernetes/admin.conf", "-perm", "/077") == ""
+
+
+def test_the_metadata_service_was_never_asked_without_a_token(lab):
+    assert lab.metadata.refused == []
+
+
+def test_etcd_is_on_the_data_volume(lab, master):
+    source, kind = master.run("findmnt", "--noheadings", "--output", "SOURCE,FSTYPE", "/mnt/master").split()
+    assert (source[:9], kind) == ("/dev/nvme", "ext4")
+    assert (
+        master.run("sh", "-c", "tr '\\0' ' ' < /proc/$(pgrep -x etcd)/cmdline").count("--data-dir=/mnt/master/etcd ")
+        == 1
+    )
+
+
+def test_every_unit_is_at_work(master, node):
+    for instance in (master, node):
+        assert instance.run("systemctl", "list-units", "--failed", "--no-legend", "--plain") == ""
+
+
+def test_a_reboot_of_the_master_changes_nothing(lab, master):
+    files, before = master.run("sh", "-c", KEPT), len(calls(master, "kubeadm"))
+    objects = lab.kubectl(master, "get", "configmaps", "-n", "kube-system")["items"]
+    signals, boots = lab.signals(lab.stack), master.boots
+    said = len(master.lines)
+    master.reboot()
+    lab.until("the second boot", lambda: master.boots > boots and "done in" in " ".join(master.lines[said:]))
+    assert any("steady" in line for line in master.lines[said:])
+    assert any("told CloudFormation SUCCESS before" in line for line in master.lines[said:])
+    assert master.run("sh", "-c", KEPT) == files
+    made = [call["arguments"] for call in calls(master, "kubeadm")[before:]]
+    assert [each for each in made if each[:2] != ["certs", "check-expiration"]] == []
+    after = lab.kubectl(master, "get", "configmaps", "-n", "kube-system")["items"]
+    assert {each["metadata"]["uid"] for each in after} == {each["metadata"]["uid"] for each in objects}
+    assert lab.signals(lab.stack) == signals
+
+
+def test_a_node_that_meets_an_expired_token_joins_when_a_master_has_renewed_it(lab, master):
+    arn = lab.references(master)["joinSecretArn"]
+    information = {**lab.secret("joinSecretArn"), "expires": "2020-01-01T00:00:00Z"}
+    lab.account.call("secretsmanager", "put_secret_value", SecretId=arn, SecretString=json.dumps(information))
+    before = {each.id for each in lab.members(NODES)}
+    lab.terminate(before.pop())
+    node = lab.until("the new node", lambda: next(iter(lab.members(NODES)), None))
+    log = "/var/log/cfngen.log"
+    lab.until("its attempt to join", lambda: "enable kubelet" in node.read(log))
+    assert not booted(node)
+    master.run("systemctl", "start", "cfngen-join.service")
+    lab.until("the node", lambda: booted(node))
+    assert ready(lab, master)[node.id] == "True"
+
+
+def test_a_master_that_dies_is_replaced_and_resumes_the_cluster(lab, master):
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept", "namespace": "default"}}
+    kubectl = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf")
+    master.run(*kubectl, "create", "-f", "-", stdin=json.dumps(made))
+    bundle, volume = lab.secret("caSecretArn"), lab.volume(master)
+    lab.stop(master.id)
+    lab.terminate(master.id)
+    heir = lab.until("the heir", lambda: next((each for each in lab.members(MASTER) if each is not master), None))
+    lab.until("the heir's boot", lambda: booted(heir))
+    assert any("resumed the cluster of the volume" in line for line in heir.lines)
+    assert lab.volume(heir) == volume
+    assert heir.identity["interface"] == master.identity["interface"]
+    assert lab.kubectl(heir, "get", "configmap", "kept")["metadata"]["name"] == "kept"
+    assert lab.secret("caSecretArn") == bundle
+    lab.until("the old Node to be forgotten", lambda: master.id not in ready(lab, heir))
+
+
+def test_a_blank_volume_never_becomes_a_second_cluster(lab, master):
+    since = lab.secret("caSecretArn")["initialised"]
+    volume = lab.volume(master)
+    lab.terminate_and_wipe(master.id)
+    heir = lab.until("the heir", lambda: next((each for each in lab.members(MASTER) if each is not master), None))
+    line = lab.until("the refusal", lambda: next((each for each in heir.lines if "FAILED" in each), ""))
+    assert f"{volume} is blank, yet the cluster exists since {since}" in line
+    assert "What to do: cfngen etcd restore latest" in line
+    assert calls(heir, "container") == []
+    assert lab.secret("caSecretArn")["initialised"] == since

@@ -1,0 +1,137 @@
+"""`cfngen etcd`: snapshots listed, taken and restored from the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from deployed_cluster import Command, Place
+
+from cfngen.cli.render import etcd as render
+from cfngen.cli.render.status import screen
+from cfngen.deploy.etcd.snapshots import Snapshot, Snapshots
+from cfngen.deploy.inspection.cluster_inquiry import read_status
+
+
+@pytest.fixture(autouse=True)
+def owned(where: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stacks of these tests count as made by `cfngen deploy`, and a snapshot is there."""
+    monkeypatch.setattr("cfngen.deploy.etcd.restore.check", lambda stack, cluster: None)
+    where.clock.sleep(60)
+
+
+def test_list_shows_the_newest_first_with_age_size_and_key(run: Command, where: Place) -> None:
+    where.clock.sleep(16 * 60)
+    ran = run("etcd", "list")
+    assert (ran.code, ran.err) == (0, "")
+    header, newest, *_ = ran.out.splitlines()
+    assert header.split() == ["TIME", "AGE", "SIZE", "KIND", "KEY"]
+    assert re.search(
+        r"^ +2026-\d\d-\d\d [\d:]{8} UTC +\d+ (second|minute)s? +\d+\.\d KiB +hourly +kubernetes/etcd/hourly/2026-",
+        newest,
+    )
+    assert re.search(r"^\d+ snapshots, \d+\.\d KiB, in the bucket k8s-secretsstack-", ran.out, re.MULTILINE)
+
+
+def test_list_for_a_program(run: Command) -> None:
+    told = json.loads(run("etcd", "list", "-o", "json").out)
+    assert (told["type"], told["cluster"], told["prefix"]) == ("etcdSnapshots", "kubernetes", "kubernetes/etcd/")
+    assert set(told["snapshots"][0]) == {"key", "period", "time", "size", "age"}
+    assert told["restoring"] == ""
+
+
+def test_without_a_stack_the_way_to_old_snapshots_is_told(run: Command) -> None:
+    ran = run("etcd", "list", stack="nothing")
+    assert ran.code == 1
+    assert "names no bucket of etcd's snapshots" in ran.err
+    assert "--set etcd.backups.bucket=NAME" in ran.err
+
+
+def test_backup_says_where_the_snapshot_lies(run: Command) -> None:
+    ran = run("etcd", "backup")
+    assert ran.code == 0
+    assert "asking etcd's leader for a snapshot" in ran.err
+    [line] = ran.out.splitlines()
+    assert re.fullmatch(r"s3://k8s-secretsstack-.*/kubernetes/etcd/hourly/.*Z\.db, \d+\.\d KiB, after .*\.", line)
+
+
+def test_backup_gives_up_in_the_time_that_was_given(run: Command, where: Place) -> None:
+    where.world.machines.hang("MasterAAutoScalingGroup", "volume", times=1)
+    where.account.client("ec2").terminate_instances(InstanceIds=where.instances("MasterAAutoScalingGroup")[-1:])
+    where.world.machines.look()
+    ran = run("etcd", "backup", "--wait", "90s")
+    assert ran.code == 1
+    assert "no master has taken a snapshot within 90 seconds" in ran.err
+    where.account.client("ec2").terminate_instances(InstanceIds=where.instances("MasterAAutoScalingGroup")[-1:])
+    where.clock.sleep(600)
+
+
+def test_restore_asks_and_does_nothing_without_an_answer(run: Command, where: Place) -> None:
+    before = where.instances("MasterAAutoScalingGroup")
+    ran = run("etcd", "restore")
+    assert ran.code == 1
+    assert "will be set back to s3://" in ran.out
+    assert "is lost" in ran.out
+    assert "consent is needed" in ran.err
+    assert where.instances("MasterAAutoScalingGroup") == before
+
+
+def test_restore_shows_its_progress_and_ends_with_a_working_cluster(run: Command, where: Place) -> None:
+    where.kubernetes.state.put("configmaps", {"metadata": {"name": "later"}})
+    ran = run("etcd", "restore", "--yes")
+    assert ran.code == 0, ran.err
+    assert "terminating the instance of master a" in ran.err
+    assert re.search(r"master a booting \(i-[0-9a-f]+\); API does not answer", ran.err)
+    assert "master a ready" in ran.err
+    assert re.search(r"^kubernetes works on kubernetes/etcd/hourly/.*Z\.db, after ", ran.out, re.MULTILINE)
+    assert "Next: cfngen validate cluster" in ran.out
+    assert where.kubernetes.state.get("configmaps", "later", "default") is None
+
+
+def test_restore_for_a_program(run: Command) -> None:
+    ran = run("etcd", "restore", "--yes", "--output", "json")
+    assert ran.code == 0, ran.err
+    kinds = [json.loads(line)["type"] for line in ran.out.splitlines()]
+    assert (kinds[0], kinds[-1]) == ("etcdRestorePlan", "etcdRestored")
+    assert "etcdRestoreProgress" in kinds
+
+
+def test_an_unknown_snapshot_is_refused_with_what_there_is(run: Command) -> None:
+    ran = run("etcd", "restore", "yesterday.db", "--yes")
+    assert ran.code == 1
+    assert "there is no snapshot yesterday.db under s3://" in ran.err
+    assert "`cfngen etcd list --defaults --stack-name k8s` shows what there is" in ran.err
+
+
+def test_a_restore_that_goes_on_is_seen_in_the_list_and_the_status(run: Command, where: Place) -> None:
+    bucket, key = json.loads(run("etcd", "list", "-o", "json").out)["bucket"], "kubernetes/etcd/restore.json"
+    s3 = where.account.client("s3")
+    snapshot = json.loads(run("etcd", "list", "-o", "json").out)["snapshots"][0]["key"]
+    s3.put_object(Bucket=bucket, Key=key, Body=json.dumps({"id": "1", "snapshot": snapshot}).encode())
+    assert f"Masters are being set back to {snapshot}" in run("etcd", "list").out
+    assert f"masters are being set back to {snapshot}" in run("status").out
+    s3.delete_object(Bucket=bucket, Key=key)
+
+
+def test_status_shows_the_newest_snapshot_and_that_it_is_late(run: Command, where: Place) -> None:
+    ran = run("status")
+    assert re.search(r"^Backups of etcd\n  the newest is of 2026-.* UTC, .* ago\n", ran.out, re.MULTILINE)
+    assert "`cfngen etcd list --defaults --stack-name k8s` shows them" in ran.out
+    where.world.machines.clusters.clear()  # nobody takes snapshots any more
+    where.clock.sleep(50 * 60)
+    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    lines = "\n".join(screen(status))
+    assert re.search(r"\x1b\[31mthe newest is of .* ago; there should be one every 15 minutes\x1b", lines)
+
+
+def test_a_long_list_is_cut_unless_all_is_asked_for(where: Place) -> None:
+    now = where.clock.now()
+    many = tuple(Snapshot(f"one/etcd/hourly/{number}.db", "hourly", now, 2**20, 60.0) for number in range(40))
+    found = Snapshots("one", "bucket", "one/etcd/", many)
+    assert "  … and 28 more; --all shows them" in render.listing(found)
+    assert len([line for line in render.listing(found, everything=True) if ".db" in line]) == 40
+    assert "40 snapshots, 40.0 MiB, in the bucket bucket" in render.listing(found)
+    assert render.listing(Snapshots("one", "b", "one/etcd/", ())) == [
+        "There is no snapshot under s3://b/one/etcd/ yet."
+    ]

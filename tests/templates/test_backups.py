@@ -1,0 +1,116 @@
+"""The bucket of etcd's snapshots, who may do what with it, and what masters are told of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from cfngen import userdata
+from cfngen.cluster.load import parse
+
+OWN: dict[str, Any] = {"etcd": {"backups": {"bucket": "backups-of-ours"}}}
+OFF: dict[str, Any] = {"etcd": {"backups": {"enabled": False}}}
+KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+
+
+def of_master(configuration: dict[str, Any]) -> userdata.UserData:
+    return userdata.roles(parse(configuration))[0]
+
+
+def statements(templates: Any, configuration: dict[str, Any], role: str = "MasterRole") -> dict[str, Any]:
+    document = templates(configuration).properties(role)["Policies"][0]["PolicyDocument"]
+    return {each["Sid"]: each for each in document["Statement"]}
+
+
+def test_the_bucket_outlives_the_cluster_and_so_does_its_policy(templates: Any) -> None:
+    resources = templates({})["secrets"]["Resources"]
+    for name in ("BackupBucket", "BackupBucketPolicy"):
+        assert {key: resources[name][key] for key in KEPT} == KEPT
+
+
+def test_it_can_be_read_when_the_clusters_key_is_gone(templates: Any) -> None:
+    [rule] = templates({}).properties("BackupBucket")["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert rule["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
+
+
+def test_it_is_private(templates: Any) -> None:
+    properties = templates({}).properties("BackupBucket")
+    assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}
+    assert len(properties["PublicAccessBlockConfiguration"]) == 4
+    assert properties["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
+    [statement] = templates({}).properties("BackupBucketPolicy")["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", ["s3:*"])
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert len(statement["Resource"]) == 2
+
+
+def test_snapshots_expire_as_the_cluster_file_says(templates: Any) -> None:
+    configuration = {"name": "one", "etcd": {"backups": {"hourlyDays": 3, "dailyDays": 30}}}
+    rules = templates(configuration).properties("BackupBucket")["LifecycleConfiguration"]["Rules"]
+    expiring = {each["Prefix"]: each["ExpirationInDays"] for each in rules if "ExpirationInDays" in each}
+    assert expiring == {"one/etcd/hourly/": 3, "one/etcd/daily/": 30}
+    assert all(each["Status"] == "Enabled" for each in rules)
+    [aborted] = [each for each in rules if "AbortIncompleteMultipartUpload" in each]
+    assert "Prefix" not in aborted
+
+
+def test_masters_add_and_read_under_the_clusters_name_and_delete_nothing(templates: Any) -> None:
+    found = statements(templates, {"name": "one"})
+    assert found["Backups"]["Action"] == ["s3:GetObject", "s3:PutObject"]
+    assert all("/one/etcd/*" in json.dumps(each) for each in found["Backups"]["Resource"])
+    assert found["BackupsList"]["Condition"] == {"StringLike": {"s3:prefix": "one/etcd/*"}}
+    assert "s3:Delete" not in json.dumps(found)
+    assert "BackupsKey" not in found
+    assert "s3:" not in json.dumps(statements(templates, {"name": "one"}, "NodeRole"))
+
+
+def test_a_bucket_of_ones_own_is_used_as_it_is(templates: Any) -> None:
+    made = templates(OWN)
+    assert made.of_type("AWS::S3::Bucket") == {}
+    assert made["secrets"]["Outputs"]["BackupBucketName"]["Value"] == "backups-of-ours"
+    assert "backups-of-ours" in json.dumps(made["standalone"]["Resources"]["MasterALaunchTemplate"])
+
+
+def test_the_key_of_such_a_bucket_may_be_used_through_s3_for_the_snapshots_only(templates: Any) -> None:
+    condition = statements(templates, OWN)["BackupsKey"]["Condition"]
+    assert "s3." in json.dumps(condition["StringEquals"]["kms:ViaService"])
+    assert len(condition["StringLike"]["kms:EncryptionContext:aws:s3:arn"]) == 2
+
+
+def test_a_person_is_told_where_the_snapshots_are(templates: Any) -> None:
+    assert "BackupBucketName" in templates({})["cluster"]["Outputs"]
+    assert "BackupBucketName" in templates({})["standalone"]["Outputs"]
+
+
+def test_without_backups_there_is_nothing_of_them(templates: Any) -> None:
+    made = templates(OFF)
+    assert made.of_type("AWS::S3::Bucket") == {}
+    assert "BackupBucketName" not in json.dumps(made["standalone"])
+    assert not [each for each in statements(templates, OFF) if each.startswith("Backups")]
+    data = of_master(OFF)
+    assert not [path for path in data.files if "backup" in path]
+    assert "backup" not in json.loads(data.files["role.json"])["tasks"]
+
+
+def test_masters_are_told_the_bucket_and_the_interval() -> None:
+    data = of_master({"etcd": {"backups": {"interval": 30}}})
+    role = json.loads(data.files["role.json"])
+    assert role["backups"] == {"interval": 30}
+    assert role["tasks"]["backup"] == {"backup": "backup.backup"}
+    assert json.loads(data.files["config.json"])["steps"]["backups"] == "backup.schedule"
+    assert '"bucket"' in data.files["user-data.py"]
+    assert "boot/backup.py" in data.files
+
+
+def test_no_snapshot_is_tried_while_the_boot_program_is_at_work() -> None:
+    text = of_master({}).files["files/etc/systemd/system/cfngen-backup.service"]
+    assert "After=network-online.target cfngen-boot.service\n" in text
+
+
+@pytest.mark.parametrize("suffix", ["service", "timer"])
+def test_the_timer_comes_by_each_minute(suffix: str) -> None:
+    text = of_master({}).files[f"files/etc/systemd/system/cfngen-backup.{suffix}"]
+    wanted = {"timer": "OnCalendar=minutely\n", "service": "ExecStart=/usr/bin/python3 -m boot backup\n"}
+    assert wanted[suffix] in text

@@ -1,0 +1,103 @@
+"""Node groups that scale from nothing and let go of their instances with care."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+GROUP = "NodeGroupNAutoScalingGroup"
+HOOKS = "LifecycleHookSpecificationList"
+PREFIX = "k8s.io/cluster-autoscaler/node-template"
+
+
+def of(templates: Any, **group: Any) -> Any:
+    return templates({"nodeGroups": [{"name": "n", **group}]})
+
+
+def test_terminated_instances_wait_until_their_pods_have_moved(templates: Any) -> None:
+    [hook] = of(templates).properties(GROUP)[HOOKS]
+    assert hook["LifecycleHookName"] == "cfngen-drain"
+    assert hook["LifecycleTransition"] == "autoscaling:EC2_INSTANCE_TERMINATING"
+    assert hook["DefaultResult"] == "CONTINUE", "what gives no sign of life is terminated all the same"
+    assert 60 <= hook["HeartbeatTimeout"] <= 300
+
+
+def test_hook_goes_with_the_group_and_not_before_it(templates: Any) -> None:
+    assert of(templates).of_type("AWS::AutoScaling::LifecycleHook") == {}
+
+
+def test_groups_that_are_not_drained_wait_for_nothing(templates: Any) -> None:
+    found = of(templates, drainTimeout=0)
+    assert HOOKS not in found.properties(GROUP)
+    assert all(HOOKS not in each["Properties"] for each in found.of_type("AWS::AutoScaling::AutoScalingGroup").values())
+
+
+def test_masters_are_not_drained(templates: Any) -> None:
+    assert HOOKS not in of(templates).properties("MasterAAutoScalingGroup")
+
+
+@pytest.mark.parametrize(
+    ("drain", "creation", "pause"), [(0, 20, "PT40M"), (5, 20, "PT45M"), (15, 30, "PT60M"), (30, 50, "PT60M")]
+)
+def test_update_has_the_time_to_drain_and_boot_and_wait_for_masters(
+    templates: Any, drain: int, creation: int, pause: str
+) -> None:
+    found = of(templates, drainTimeout=drain, creationTimeout=creation)
+    group = found["standalone"]["Resources"][GROUP]
+    assert group["UpdatePolicy"]["AutoScalingRollingUpdate"]["PauseTime"] == pause
+
+
+def statements(templates: Any, group: str = "Node", **more: Any) -> dict[str, dict[str, Any]]:
+    [policy] = of(templates, **more).properties(f"{group}Role")["Policies"]
+    return {each["Sid"]: each for each in policy["PolicyDocument"]["Statement"]}
+
+
+@pytest.mark.parametrize(
+    ("role", "more"), [("Node", {}), ("NodeGroupN", {"additionalPolicies": ["arn:aws:iam::aws:policy/ReadOnlyAccess"]})]
+)
+def test_nodes_may_end_the_wait_in_their_clusters_node_groups_only(
+    templates: Any, role: str, more: dict[str, Any]
+) -> None:
+    found = statements(templates, role, **more)["Drain"]
+    assert set(found["Action"]) == {
+        "autoscaling:CompleteLifecycleAction",
+        "autoscaling:RecordLifecycleActionHeartbeat",
+    }
+    assert found["Condition"]["StringEquals"] == {"aws:ResourceTag/KubernetesCluster": "kubernetes"}
+    assert found["Condition"]["StringNotEquals"] == {"aws:ResourceTag/k8s.io/role/master": "1"}
+
+
+def test_nodes_that_are_not_drained_may_not(templates: Any) -> None:
+    assert "Drain" not in statements(templates, drainTimeout=0)
+
+
+def tags(templates: Any, **more: Any) -> dict[str, tuple[str, bool]]:
+    found = of(templates, **more).properties(GROUP)["Tags"]
+    assert len({each["Key"] for each in found}) == len(found)
+    return {each["Key"]: (each["Value"], each["PropagateAtLaunch"]) for each in found}
+
+
+def test_autoscaler_knows_labels_and_taints_of_a_group_without_nodes(templates: Any) -> None:
+    found = tags(
+        templates,
+        minSize=0,
+        labels={"example.com/team": "web", "tier": "front"},
+        taints=[{"key": "gpu", "effect": "NoSchedule"}, {"key": "spot", "value": "yes", "effect": "NoExecute"}],
+    )
+    told = {key.removeprefix(PREFIX): value for key, value in found.items() if key.startswith(PREFIX)}
+    assert told == {
+        "/label/example.com/team": ("web", False),
+        "/label/tier": ("front", False),
+        "/taint/gpu": (":NoSchedule", False),
+        "/taint/spot": ("yes:NoExecute", False),
+    }
+
+
+def test_two_taints_of_one_key_make_one_tag(templates: Any) -> None:
+    both = [{"key": "gpu", "effect": effect} for effect in ("NoSchedule", "NoExecute")]
+    assert tags(templates, taints=both)[f"{PREFIX}/taint/gpu"] == (":NoSchedule", False)
+
+
+def test_groups_without_labels_and_taints_have_no_such_tags(templates: Any) -> None:
+    assert not [key for key in tags(templates) if key.startswith(PREFIX)]

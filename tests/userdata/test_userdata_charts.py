@@ -1,0 +1,64 @@
+"""The catalogue of charts and of masters' tools."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from test_userdata_addons import ALL as EVERYTHING
+
+from cfngen.cluster.load import parse
+from cfngen.releases import master_tools, minors
+from cfngen.releases.charts import PinnedChart, UnknownChartError, chart, charts
+from cfngen.userdata.addons import releases
+
+
+@pytest.mark.parametrize("pinned", charts(), ids=lambda each: f"{each.name}-{each.kubernetes[0]}")
+def test_every_chart_is_an_archive_with_a_digest(pinned: PinnedChart) -> None:
+    assert re.fullmatch("[0-9a-f]{64}", pinned.sha256)
+    assert pinned.url.startswith("https://")
+    assert pinned.version in pinned.url
+    assert pinned.url.endswith(".tgz")
+    assert set(pinned.kubernetes) <= set(minors())
+
+
+def test_no_two_releases_of_a_chart_are_for_one_minor() -> None:
+    found = Counter((each.name, minor) for each in charts() for minor in each.kubernetes)
+    assert [key for key, count in found.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("minor", minors())
+def test_cluster_autoscaler_is_of_the_clusters_minor(minor: str) -> None:
+    assert chart("cluster-autoscaler", minor).app_version.rpartition(".")[0] == minor
+
+
+def test_exact_version_finds_its_minors_chart() -> None:
+    assert chart("metrics-server", "1.36.3") == chart("metrics-server", "1.36")
+
+
+def test_unknown_chart_is_refused_with_the_way_out() -> None:
+    with pytest.raises(UnknownChartError, match="no chart weave for Kubernetes") as caught:
+        chart("weave", "1.36")
+    assert caught.value.hint == "list it under addons.charts with its URL and sha256"
+
+
+@pytest.mark.parametrize("architecture", ["amd64", "arm64"])
+def test_masters_tools_are_of_their_architecture(architecture: str) -> None:
+    found = {asset.name: asset for asset in master_tools(architecture)}
+    assert set(found) == {"helm", "etcd"}
+    for asset in found.values():
+        assert asset.url.endswith(f"linux-{architecture}.tar.gz")
+        assert re.fullmatch("[0-9a-f]{64}", asset.sha256)
+
+
+def test_guide_names_the_versions_of_all_add_ons() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "addons.md").read_text("utf-8")
+    rows = [line for line in guide.splitlines() if line.startswith("| `")]
+    used = {each["name"] for each in releases(parse({"addons": EVERYTHING}))}
+    assert len(rows) == len(used)
+    for name in used - {"prometheus"} | {"kube-prometheus-stack"}:
+        found = [row for row in rows if f"| {name} {chart(name, '1.36').version} |" in row]
+        assert found, name
+        assert all(each.app_version in found[0] for each in charts() if each.name == name), name

@@ -1,0 +1,141 @@
+"""Every configuration document of every golden case, field by field against Kubernetes' own types."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import kubeadm_v1beta4
+import kubelet_v1beta1
+import pytest
+import yaml
+from kubernetes_fields import faults
+
+from cfngen.boot.machine import fill
+from cfngen.cluster.load import load
+from cfngen.cluster.model import Cluster
+from cfngen.userdata import roles
+
+CASES = Path(__file__).parents[1] / "golden" / "cases"
+NAMES = sorted(each.name for each in CASES.iterdir())
+TABLES = {version: module.TYPES for module in (kubeadm_v1beta4, kubelet_v1beta1) for version in module.VERSIONS}
+FACTS = {
+    "instanceId": "i-0123456789abcdef0",
+    "address": "172.20.0.9",
+    "privateAddress": "172.20.0.9",
+    "publicAddress": "203.0.113.7",
+    "zone": "us-west-2a",
+    "providerId": "aws:///us-west-2a/i-0123456789abcdef0",
+}
+
+
+@cache
+def cluster(case: str) -> Cluster:
+    environment = CASES / case / "environment.yaml"
+    environ = yaml.safe_load(environment.read_text()) if environment.exists() else {}
+    return load(CASES / case / "cluster.yaml", environ=environ).cluster
+
+
+def documents(value: Any) -> Iterator[dict[str, Any]]:
+    """Every mapping with one of the tables' versions, at any depth."""
+    if isinstance(value, dict):
+        if value.get("apiVersion") in TABLES and "kind" in value:
+            yield value
+            return
+        for item in value.values():
+            yield from documents(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from documents(item)
+
+
+def rendered(case: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The documents of each role, and the kubelet's settings, which the instance makes documents of."""
+    for role in roles(cluster(case)):
+        config = json.loads(role.files["role.json"])
+        for found in documents(config):
+            yield role.role, found
+        for key in ("kubelet", "kubeletPatch"):
+            if key in config:
+                yield (
+                    role.role,
+                    {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"} | (config[key]),
+                )
+        for path, text in role.files.items():
+            if path.startswith("files/") and path.endswith(".json"):
+                for found in documents(json.loads(text)):
+                    yield role.role, found
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_every_field_exists_and_is_of_its_kind(case: str) -> None:
+    found = {
+        (role, document["kind"]): faults(document, TABLES[document["apiVersion"]]) for role, document in rendered(case)
+    }
+    assert {key: wrong for key, wrong in found.items() if wrong} == {}
+    kinds = {kind for _, kind in found}
+    assert {"InitConfiguration", "ClusterConfiguration", "KubeletConfiguration", "CredentialProviderConfig"} <= kinds
+    assert ("JoinConfiguration" in kinds) or not cluster(case).node_groups
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_older_kubelets_know_the_fields_too(case: str) -> None:
+    version = cluster(case).kubernetes_version
+    younger = {
+        field
+        for minor, fields in kubelet_v1beta1.SINCE.items()
+        if tuple(map(int, version.split(".")[:2])) < tuple(map(int, minor.split(".")))
+        for field in fields
+    }
+    used = {key for _, document in rendered(case) if document["kind"] == "KubeletConfiguration" for key in document}
+    assert not used & younger
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"certificateValidityPeriode": "1h"}, ".certificateValidityPeriode is no field of ClusterConfiguration"),
+        ({"certificateValidityPeriod": "one day"}, ".certificateValidityPeriod is no duration: 'one day'"),
+        ({"apiServer": {"extraArgs": {"v": "2"}}}, ".apiServer.extraArgs is no list"),
+        ({"apiServer": {"extraArgs": [{"name": "v", "value": 2}]}}, ".apiServer.extraArgs[0].value is no text: 2"),
+        ({"etcd": {"local": {"datadir": "/x"}}}, ".etcd.local.datadir is no field of LocalEtcd"),
+        ({"networking": "10.0.0.0/8"}, ".networking is no Networking"),
+        ({"featureGates": {"A": "true"}}, ".featureGates[A] is no flag: 'true'"),
+    ],
+)
+def test_a_wrong_field_is_found(change: dict[str, Any], fault: str) -> None:
+    document = {"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", **change}
+    assert faults(document, kubeadm_v1beta4.TYPES) == [fault]
+
+
+def binary(name: str) -> str | None:
+    folder = os.environ.get("KUBERNETES_BINARIES")
+    return shutil.which(name, path=folder) if folder else None
+
+
+@pytest.mark.skipif(not binary("kubeadm"), reason="KUBERNETES_BINARIES names no folder with a kubeadm")
+@pytest.mark.parametrize("case", NAMES)
+def test_kubeadm_accepts_the_documents(case: str, tmp_path: Path) -> None:
+    for role in roles(cluster(case)):
+        config = fill(json.loads(role.files["role.json"]), FACTS)
+        given = [each for each in documents(config) if each["apiVersion"] in kubeadm_v1beta4.VERSIONS]
+        for each in given:
+            if each["kind"] == "JoinConfiguration":
+                token = {"apiServerEndpoint": "api.example.internal:443", "token": "abcdef.0123456789abcdef"}
+                each["discovery"] = {"bootstrapToken": {**token, "caCertHashes": [f"sha256:{'0' * 64}"]}}
+        joins = [[each] for each in given if each["kind"] == "JoinConfiguration"]
+        for number, group in enumerate([*joins, [each for each in given if each["kind"] != "JoinConfiguration"]]):
+            if not group:
+                continue
+            file = tmp_path / f"{role.role}-{number}.yaml"
+            file.write_text("\n---\n".join(map(json.dumps, group)))
+            command = [str(binary("kubeadm")), "config", "validate", "--config", str(file)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            assert "unknown field" not in done.stderr, done.stderr

@@ -10,17 +10,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from . import control_plane, etcd_members
+from . import control_plane, etcd_members, expiry
 from .authorities import KUBEADM
 from .kubectl import kubectl
 from .machine import HOME, BootError, Machine
 
 CONFIG_MAP = "cfngen-certificates"
-# Seconds; kubeadm's certificateValidityPeriod.
-LIFE = 365 * 24 * 3600
-RENEW_BELOW = 0.3
-# Until when the certificates are good that the running control plane has read.
-READ = HOME + "/certificates"
 TIMER = "cfngen-certificates.timer"
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
 
@@ -38,25 +33,18 @@ def renew(machine: Machine, config: dict[str, Any]) -> str:
     Raises:
         BootError: kubeadm cannot renew them, or the control plane does not come back with the new ones.
     """
-    expires, before = _expiry(machine), machine.read(READ)
-    if expires < machine.time(RENEW_BELOW * LIFE):
+    expires, before = expiry.first(machine), machine.read(expiry.READ)
+    if expiry.due(machine, config, expires):
         machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM)
-        renewed = _expiry(machine)
+        renewed = expiry.first(machine)
         if renewed <= expires:
             raise BootError(f"certificates end at {expires} and kubeadm renewed none", "kubeadm certs check-expiration")
         expires, before = renewed, before or expires
     if before and before != expires:
         _restart(machine, config, expires)
-    machine.write(READ, expires)
+    machine.write(expiry.READ, expires)
     _publish(machine, config, expires)
     return f"good until {expires}" + (f", renewed (before: {before})" if before and before != expires else "")
-
-
-def _expiry(machine: Machine) -> str:
-    """Return when the first certificate ends (RFC 3339, UTC; such texts compare like times)."""
-    _, text = machine.run("kubeadm", "certs", "check-expiration", "-o", "json", "--config", KUBEADM)
-    found = json.loads(text)["certificates"]
-    return min(str(each["expirationDate"]) for each in found if not each.get("missing"))
 
 
 def _restart(machine: Machine, config: dict[str, Any], expires: str) -> None:
@@ -85,4 +73,10 @@ def _publish(machine: Machine, config: dict[str, Any], expires: str) -> None:
         "data": {facts["slot"]: text},
     }
     manager = f"--field-manager=cfngen-{facts['slot']}"
-    kubectl(machine, "apply", "--server-side", "--force-conflicts", manager, "-f", "-", stdin=json.dumps(item))
+    order = ("apply", "--server-side", "--force-conflicts", manager, "-f", "-")
+    machine.wait(
+        f"ConfigMap {CONFIG_MAP}",
+        lambda: kubectl(machine, *order, stdin=json.dumps(item)),
+        "is the API server healthy?",
+        passing=BootError,
+    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
-from . import authorities, decision, encryption, etcd_data, etcd_members, kubelet, peers, restore, upgrade
+from . import authorities, decision, encryption, etcd_data, etcd_members, expiry, kubelet, peers, restore, upgrade
 from .authorities import KUBEADM
 from .decision import INIT, JOIN, RESTORE, RESUME, STEADY
 from .kubectl import kubectl, own_server
@@ -17,7 +17,7 @@ BEGIN = ("certs all", "kubeconfig all", "etcd local", "control-plane all", "kube
 # A joining etcd has to be announced in between: the kubelet waits for its manifest.
 BEGIN_TO_JOIN = ("certs all", "kubeconfig all", "kubelet-start")
 FINISH = ("mark-control-plane", "bootstrap-token --skip-token-print", "kubelet-finalize all")
-Question = Callable[[Machine, "dict[str, Any]"], bool]
+Answer = TypeVar("Answer")
 DONE = {
     INIT: "initialised a new cluster",
     JOIN: "joined the cluster",
@@ -32,17 +32,21 @@ def prepare(machine: Machine, config: dict[str, Any]) -> str:
     settings = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", **config["kubelet"]}
     machine.write(KUBEADM, documents(*config["kubeadm"], settings), 0o600)
     kubelet.patch(machine, config)
-    # Somebody may have changed the secret: then every certificate follows.
-    changed = bool(bundle) and not authorities.installed(machine, bundle)
-    done = authorities.place(machine, bundle) if bundle else ""
+    done = ""
+    if bundle:
+        if not authorities.installed(machine, bundle):
+            # Somebody may have changed the secret: then every certificate follows.
+            machine.remove(kubelet.ESTABLISHED)
+        done = authorities.place(machine, bundle)
+        if not kubelet.established(machine, config):
+            upgrade.check(machine, config)
     way = decision.decide(machine, config, bundle)
-    if way == STEADY and changed:
+    if way == STEADY and _outlived(machine, config, bundle):
         way = RESUME
     config["way"] = way
     if way != STEADY:
-        upgrade.check(machine, config)
         # From here on until the end this instance is not one that was set up before.
-        machine.remove(kubelet.ESTABLISHED)
+        machine.remove(kubelet.ESTABLISHED, expiry.READ)
         kubelet.clear(machine)
     if way in (INIT, JOIN):
         etcd_data.make_room(machine)
@@ -52,6 +56,21 @@ def prepare(machine: Machine, config: dict[str, Any]) -> str:
         bundle, done = authorities.make(machine, config)
     encryption.configure(machine, authorities.complete(machine, config, bundle))
     return f"{way}: {done}"
+
+
+def _outlived(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> bool:
+    """Return whether the certificates of this instance end soon, or have ended: it may have been off for a year.
+
+    They are taken away then, and the pods that have read them, so that all is made anew.
+    """
+    if not expiry.due(machine, config, expiry.first(machine)):
+        return False
+    # Before they go, so that a cut in between is not taken for a master that needs nothing.
+    machine.remove(kubelet.ESTABLISHED)
+    etcd_data.stop(machine)
+    machine.remove(authorities.PKI)
+    authorities.place(machine, bundle)
+    return True
 
 
 def start(machine: Machine, config: dict[str, Any]) -> str:
@@ -98,15 +117,24 @@ def _finish(machine: Machine, config: dict[str, Any]) -> None:
     _await(machine, config, f"node {instance}", "node", instance)
     for phase in ("upload-config all", *FINISH) if ahead else FINISH:
         _phase(machine, phase)
-    gone = peers.forget(machine, config)
-    if gone:
-        machine.say(f"deleted the Nodes of this slot's former instances: {', '.join(gone)}")
-    if ahead and upgrade.last(machine, config):
+    _tidy(machine, config)
+    if ahead and _retry(machine, config, "the masters' versions", upgrade.last):
         _phase(machine, "addon all")
-    etcd_members.record(machine, config)
+    _retry(machine, config, "etcd's list of members", etcd_members.record)
     upgrade.record(machine, config)
     authorities.mark(machine, config, machine.read(restore.RECORD))
     kubelet.establish(machine, config)
+
+
+def _tidy(machine: Machine, config: dict[str, Any]) -> None:
+    """Delete what this slot's former instances left in the cluster; it bothers people, and no boot fails for it."""
+    try:
+        gone = peers.forget(machine, config)
+    except BootError as error:
+        machine.say(f"Nodes of this slot's former instances stay for now: {error}")
+        return
+    if gone:
+        machine.say(f"deleted the Nodes of this slot's former instances: {', '.join(gone)}")
 
 
 def await_own(machine: Machine, config: dict[str, Any]) -> None:
@@ -122,7 +150,7 @@ def _phase(machine: Machine, phase: str) -> None:
     machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM)
 
 
-def _retry(machine: Machine, config: dict[str, Any], what: str, question: Question) -> bool:
+def _retry(machine: Machine, config: dict[str, Any], what: str, question: Callable[..., Answer]) -> Answer:
     """Return the answer to a question that the API server may fail to answer for a moment."""
     return machine.wait(what, lambda: question(machine, config), "is the API server healthy?", 120, BootError)
 

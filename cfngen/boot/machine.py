@@ -50,16 +50,19 @@ class Machine:
 
     Attributes:
         region: AWS region of the clients; known once the instance's identity is.
+        voice: what each line that is said begins with. What a task says later has a voice of its own, so that the
+            console tells a boot that ended well from a task that did not.
     """
 
     region = ""
+    voice = "cfngen"
 
     def __init__(self) -> None:
         self._clients: dict[str, Any] = {}
 
     def say(self, text: str) -> None:
         """Write one line to the journal and the console; systemd connects standard output to both."""
-        print("cfngen: " + TOKEN.sub(r"\1.…", text), flush=True)  # noqa: T201
+        print(self.voice + ": " + TOKEN.sub(r"\1.…", text), flush=True)  # noqa: T201
 
     def run(
         self, *command: str, stdin: str = "", expect: tuple[int, ...] = (0,), timeout: int = 900

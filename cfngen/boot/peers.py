@@ -13,16 +13,21 @@ LABEL = "node-role.kubernetes.io/control-plane"
 
 
 def masters(machine: Machine, config: dict[str, Any], kubeconfig: str = ADMIN) -> dict[str, str]:
-    """Return the Kubernetes version of each master by its Node's name, without this slot's former instances.
+    """Return the Kubernetes version of each master by its Node's name, without former instances of the slots.
 
-    A master's kubelet has the version of its API server.
+    A master's kubelet has the version of its API server. Of Nodes with one address the youngest counts: the others stay
+    until EC2 has done away with their instances.
 
     Raises:
         BootError: no API server answers.
     """
+    youngest = {}
+    for each in sorted(_nodes(machine, kubeconfig), key=lambda node: str(node["metadata"]["creationTimestamp"])):
+        address = [one["address"] for one in each["status"].get("addresses", []) if one["type"] == "InternalIP"]
+        youngest[tuple(address) or each["metadata"]["name"]] = each
     return {
         each["metadata"]["name"]: each["status"]["nodeInfo"]["kubeletVersion"]
-        for each in _nodes(machine, kubeconfig)
+        for each in youngest.values()
         if not _former(config, each)
     }
 

@@ -25,6 +25,7 @@ def main(arguments: list[str]) -> int:
     config["references"] = json.loads(machine.read(HOME + "/references.json"))
     if not arguments:
         return run(machine, config, {title: named(name) for title, name in config["steps"].items()})
+    machine.voice = f"cfngen-{arguments[0]}"
     config.update(json.loads(machine.read(HOME + "/role.json")))
     steps = {title: named(name) for title, name in config["tasks"][arguments[0]].items()}
     return run(machine, config, steps, final=False)

@@ -13,7 +13,7 @@ from awacs.aws import Condition, Null, Statement, StringEquals
 from troposphere import Sub
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates.statements import _allow, _ec2, _tagged, _tagging
+from cfngen.templates.statements import allow, ec2_arn, tagged, tagging
 
 # What the EBS CSI driver puts on every volume it makes.
 CSI_TAG = {"ebs.csi.aws.com/cluster": "true"}
@@ -35,44 +35,44 @@ def of_masters(cluster: Cluster) -> list[Statement]:
 def _ebs_csi_driver(cluster: Cluster) -> list[Statement]:
     """Return what makes, attaches and deletes volumes, but never the masters' own, which lack the driver's tag."""
     return [
-        _allow(
+        allow(
             "EbsRead",
             """ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTypes ec2:DescribeSnapshots
             ec2:DescribeTags ec2:DescribeVolumes ec2:DescribeVolumesModifications ec2:DescribeVolumeStatus""",
         ),
-        _allow("EbsNewVolumes", "ec2:CreateVolume", [_ec2("volume/*")], _tagging(cluster)),
-        _allow(
+        allow("EbsNewVolumes", "ec2:CreateVolume", [ec2_arn("volume/*")], tagging(cluster)),
+        allow(
             "EbsTagNewVolumes",
             "ec2:CreateTags",
-            [_ec2("volume/*")],
+            [ec2_arn("volume/*")],
             Condition(
                 StringEquals({"aws:RequestTag/KubernetesCluster": cluster.name, "ec2:CreateAction": "CreateVolume"})
             ),
         ),
-        _allow(
+        allow(
             "EbsOwnVolumes",
             "ec2:AttachVolume ec2:DeleteVolume ec2:DetachVolume ec2:ModifyVolume",
-            [_ec2("volume/*")],
-            _tagged(cluster, **CSI_TAG),
+            [ec2_arn("volume/*")],
+            tagged(cluster, **CSI_TAG),
         ),
         # EC2 checks the instance as well as the volume.
-        _allow("EbsOwnInstances", "ec2:AttachVolume ec2:DetachVolume", [_ec2("instance/*")], _tagged(cluster)),
+        allow("EbsOwnInstances", "ec2:AttachVolume ec2:DetachVolume", [ec2_arn("instance/*")], tagged(cluster)),
     ]
 
 
 def _cluster_autoscaler(cluster: Cluster) -> list[Statement]:
     return [
-        _allow(
+        allow(
             "AutoscalerRead",
             """autoscaling:DescribeAutoScalingGroups autoscaling:DescribeAutoScalingInstances
             autoscaling:DescribeLaunchConfigurations autoscaling:DescribeScalingActivities
             ec2:DescribeImages ec2:DescribeInstanceTypes ec2:DescribeLaunchTemplateVersions
             ec2:GetInstanceTypesFromInstanceRequirements""",
         ),
-        _allow(
+        allow(
             "AutoscalerOwnGroups",
             "autoscaling:SetDesiredCapacity autoscaling:TerminateInstanceInAutoScalingGroup",
-            condition=_tagged(cluster, **SCALED_TAG),
+            condition=tagged(cluster, **SCALED_TAG),
         ),
     ]
 
@@ -84,7 +84,7 @@ def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
     integrations in the controller's values.
     """
     return [
-        _allow(
+        allow(
             "LoadBalancersRead",
             """acm:DescribeCertificate acm:ListCertificates
             ec2:DescribeAccountAttributes ec2:DescribeAddresses ec2:DescribeInternetGateways
@@ -95,8 +95,8 @@ def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
             elasticloadbalancing:DescribeSSLPolicies elasticloadbalancing:DescribeTags
             elasticloadbalancing:DescribeTrustStores""",
         ),
-        _allow("LoadBalancersNewRules", "elasticloadbalancing:CreateRule", condition=_tagging(cluster)),
-        _allow(
+        allow("LoadBalancersNewRules", "elasticloadbalancing:CreateRule", condition=tagging(cluster)),
+        allow(
             "LoadBalancersTagNewRules",
             "elasticloadbalancing:AddTags",
             condition=Condition(
@@ -108,20 +108,20 @@ def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
                 )
             ),
         ),
-        _allow(
+        allow(
             "LoadBalancersOwn",
             """elasticloadbalancing:AddListenerCertificates elasticloadbalancing:DeleteRule
             elasticloadbalancing:ModifyListenerAttributes elasticloadbalancing:ModifyRule
             elasticloadbalancing:RemoveListenerCertificates elasticloadbalancing:RemoveTags
             elasticloadbalancing:SetIpAddressType elasticloadbalancing:SetRulePriorities
             elasticloadbalancing:SetSecurityGroups elasticloadbalancing:SetSubnets""",
-            condition=_tagged(cluster),
+            condition=tagged(cluster),
         ),
         # It keeps the tags of its security groups as configured, all but the one that this rests on.
-        _allow(
+        allow(
             "LoadBalancersTagOwnGroups",
             "ec2:CreateTags ec2:DeleteTags",
-            [_ec2("security-group/*")],
+            [ec2_arn("security-group/*")],
             Condition(
                 [
                     StringEquals({"aws:ResourceTag/KubernetesCluster": cluster.name}),
@@ -134,8 +134,8 @@ def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
 
 def _external_dns(cluster: Cluster) -> list[Statement]:
     return [
-        _allow("DnsRead", "route53:ListHostedZones"),
-        _allow(
+        allow("DnsRead", "route53:ListHostedZones"),
+        allow(
             "DnsRecords",
             "route53:ChangeResourceRecordSets route53:ListResourceRecordSets",
             [Sub(f"arn:${{AWS::Partition}}:route53:::hostedzone/{zone}") for zone in cluster.addons.external_dns.zones],

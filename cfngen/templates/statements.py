@@ -30,7 +30,7 @@ from cfngen.cluster.model import Cluster
 MASTER_ROLE_TAG = {"k8s.io/role/master": "1"}
 
 
-def _allow(sid: str, actions: str, resources: list[Any] | None = None, condition: Condition | None = None) -> Statement:
+def allow(sid: str, actions: str, resources: list[Any] | None = None, condition: Condition | None = None) -> Statement:
     """Return an Allow statement.
 
     Args:
@@ -44,28 +44,32 @@ def _allow(sid: str, actions: str, resources: list[Any] | None = None, condition
     return Statement(Sid=sid, Effect=Allow, Action=named, Resource=resources or ["*"], **extra)
 
 
-def _tagged(cluster: Cluster, **more: str) -> Condition:
+def tagged(cluster: Cluster, **more: str) -> Condition:
+    """Return the condition that what is acted on bears the cluster's tag, and other tags."""
     keys = {"aws:ResourceTag/KubernetesCluster": cluster.name}
     return Condition(StringEquals({**keys, **{f"aws:ResourceTag/{key}": value for key, value in more.items()}}))
 
 
-def _tagging(cluster: Cluster) -> Condition:
+def tagging(cluster: Cluster) -> Condition:
+    """Return the condition that what is being created gets the cluster's tag."""
     return Condition(StringEquals({"aws:RequestTag/KubernetesCluster": cluster.name}))
 
 
-def _via(service: str) -> StringEquals:
+def via(service: str) -> StringEquals:
+    """Return the operator by which a key of KMS is used through a service only."""
     # The value of this key ends in amazonaws.com in every partition (AWS KMS Developer Guide, kms:ViaService).
     return StringEquals({"kms:ViaService": Sub(f"{service}.${{AWS::Region}}.amazonaws.com")})
 
 
-def _ec2(resource: str) -> Sub:
+def ec2_arn(resource: str) -> Sub:
+    """Return the ARN of resources of EC2 in this account and region, e.g. of `volume/*`."""
     return Sub(f"arn:${{AWS::Partition}}:ec2:${{AWS::Region}}:${{AWS::AccountId}}:{resource}")
 
 
 def cloud_controller(cluster: Cluster) -> list[Statement]:
     """Return the cloud controller manager's statements, except those of the pods' routes."""
     return [
-        _allow(
+        allow(
             "CloudControllerRead",
             """autoscaling:DescribeAutoScalingGroups autoscaling:DescribeTags
             ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTopology ec2:DescribeRegions
@@ -75,12 +79,12 @@ def cloud_controller(cluster: Cluster) -> list[Statement]:
             elasticloadbalancing:DescribeTargetGroupAttributes elasticloadbalancing:DescribeTargetGroups
             elasticloadbalancing:DescribeTargetHealth""",
         ),
-        _allow(
+        allow(
             "CloudControllerOwnGroups",
             "ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
-            condition=_tagged(cluster),
+            condition=tagged(cluster),
         ),
-        _allow(
+        allow(
             "CloudControllerOwnLoadBalancers",
             """elasticloadbalancing:AddTags elasticloadbalancing:ApplySecurityGroupsToLoadBalancer
             elasticloadbalancing:AttachLoadBalancerToSubnets elasticloadbalancing:ConfigureHealthCheck
@@ -93,11 +97,11 @@ def cloud_controller(cluster: Cluster) -> list[Statement]:
             elasticloadbalancing:ModifyTargetGroupAttributes elasticloadbalancing:RegisterInstancesWithLoadBalancer
             elasticloadbalancing:RegisterTargets elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer
             elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
-            condition=_tagged(cluster),
+            condition=tagged(cluster),
         ),
         # To create with tags is to tag as well, and what is being created has no tag yet ("Grant permission to tag
         # resources during creation", Elastic Load Balancing User Guide).
-        _allow(
+        allow(
             "CloudControllerTagNewLoadBalancers",
             "elasticloadbalancing:AddTags",
             condition=Condition(
@@ -113,24 +117,24 @@ def cloud_controller(cluster: Cluster) -> list[Statement]:
                 )
             ),
         ),
-        _allow(
+        allow(
             "CloudControllerNewLoadBalancers",
             """elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
             elasticloadbalancing:CreateTargetGroup""",
-            condition=_tagging(cluster),
+            condition=tagging(cluster),
         ),
-        _allow(
+        allow(
             "CloudControllerNewSecurityGroups",
             "ec2:CreateSecurityGroup",
-            [_ec2("security-group/*")],
-            _tagging(cluster),
+            [ec2_arn("security-group/*")],
+            tagging(cluster),
         ),
         # EC2 checks the VPC too, which is not being created and so has no tag in the request.
-        _allow("CloudControllerNewSecurityGroupsInVpc", "ec2:CreateSecurityGroup", [_ec2("vpc/*")]),
-        _allow(
+        allow("CloudControllerNewSecurityGroupsInVpc", "ec2:CreateSecurityGroup", [ec2_arn("vpc/*")]),
+        allow(
             "CloudControllerTagNewSecurityGroups",
             "ec2:CreateTags",
-            [_ec2("security-group/*")],
+            [ec2_arn("security-group/*")],
             Condition(
                 StringEquals(
                     {
@@ -140,7 +144,7 @@ def cloud_controller(cluster: Cluster) -> list[Statement]:
                 )
             ),
         ),
-        _allow(
+        allow(
             "CloudControllerServiceLinkedRole",
             "iam:CreateServiceLinkedRole",
             [
@@ -165,8 +169,8 @@ def pod_routes(cluster: Cluster, route_table: Any) -> list[Statement]:
     """
     table = "arn:${AWS::Partition}:ec2:${AWS::Region}:${AWS::AccountId}:route-table/${RouteTable}"
     return [
-        _allow("PodRoutes", "ec2:CreateRoute ec2:DeleteRoute", [Sub(table, RouteTable=route_table)]),
-        _allow("PodRoutesOwnInstances", "ec2:ModifyInstanceAttribute", [_ec2("instance/*")], _tagged(cluster)),
+        allow("PodRoutes", "ec2:CreateRoute ec2:DeleteRoute", [Sub(table, RouteTable=route_table)]),
+        allow("PodRoutesOwnInstances", "ec2:ModifyInstanceAttribute", [ec2_arn("instance/*")], tagged(cluster)),
     ]
 
 
@@ -182,7 +186,7 @@ def pod_addresses(cluster: Cluster, vpc: Any, *, master: bool) -> list[Statement
         vpc: id of its VPC.
         master: whether the statements are for masters.
     """
-    interfaces, instances, groups = _ec2("network-interface/*"), _ec2("instance/*"), _ec2("security-group/*")
+    interfaces, instances, groups = ec2_arn("network-interface/*"), ec2_arn("instance/*"), ec2_arn("security-group/*")
     not_masters = StringNotEquals({f"aws:ResourceTag/{key}": value for key, value in MASTER_ROLE_TAG.items()})
     same = StringEquals({"aws:ResourceTag/KubernetesCluster": cluster.name})
     own = Condition([same] if master else [same, not_masters])
@@ -193,24 +197,24 @@ def pod_addresses(cluster: Cluster, vpc: Any, *, master: bool) -> list[Statement
     keys = ["KubernetesCluster", f"kubernetes.io/cluster/{cluster.name}", "node.k8s.amazonaws.com/createdAt"]
     marks = ForAllValuesStringEquals({"aws:TagKeys": [*keys, "node.k8s.amazonaws.com/instance_id"]})
     return [
-        _allow("PodAddressesRead", "ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces"),
-        _allow(
+        allow("PodAddressesRead", "ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces"),
+        allow(
             "PodAddressesOwnInterfaces",
             "ec2:AssignPrivateIpAddresses ec2:DeleteNetworkInterface ec2:UnassignPrivateIpAddresses",
             [interfaces],
             own,
         ),
-        _allow(
+        allow(
             "PodAddressesOwnInstances",
             "ec2:AttachNetworkInterface ec2:DetachNetworkInterface ec2:ModifyNetworkInterfaceAttribute",
             [interfaces, instances],
             own,
         ),
-        _allow("PodAddressesNewInterfaces", "ec2:CreateNetworkInterface", [interfaces], _tagging(cluster)),
+        allow("PodAddressesNewInterfaces", "ec2:CreateNetworkInterface", [interfaces], tagging(cluster)),
         # EC2 checks the subnet and the security groups too, which are not being created.
-        _allow("PodAddressesNewInterfacesInVpc", "ec2:CreateNetworkInterface", [_ec2("subnet/*"), groups], in_vpc),
-        _allow("PodAddressesGroupsInVpc", "ec2:ModifyNetworkInterfaceAttribute", [groups], in_vpc),
-        _allow(
+        allow("PodAddressesNewInterfacesInVpc", "ec2:CreateNetworkInterface", [ec2_arn("subnet/*"), groups], in_vpc),
+        allow("PodAddressesGroupsInVpc", "ec2:ModifyNetworkInterfaceAttribute", [groups], in_vpc),
+        allow(
             "PodAddressesTagNewInterfaces",
             "ec2:CreateTags",
             [interfaces],
@@ -223,7 +227,7 @@ def pod_addresses(cluster: Cluster, vpc: Any, *, master: bool) -> list[Statement
                 )
             ),
         ),
-        _allow("PodAddressesMarkOwnInterfaces", "ec2:CreateTags", [interfaces], Condition([same, marks])),
+        allow("PodAddressesMarkOwnInterfaces", "ec2:CreateTags", [interfaces], Condition([same, marks])),
     ]
 
 
@@ -233,12 +237,12 @@ def data_volume(cluster: Cluster) -> list[Statement]:
     It takes the volume off an instance of its slot that has ended, which it looks at before.
     """
     return [
-        _allow("DataVolumeRead", "ec2:DescribeInstances ec2:DescribeVolumes"),
-        _allow(
+        allow("DataVolumeRead", "ec2:DescribeInstances ec2:DescribeVolumes"),
+        allow(
             "DataVolumeAttach",
             "ec2:AttachVolume ec2:DetachVolume",
-            [_ec2("volume/*"), _ec2("instance/*")],
-            _tagged(cluster, **MASTER_ROLE_TAG),
+            [ec2_arn("volume/*"), ec2_arn("instance/*")],
+            tagged(cluster, **MASTER_ROLE_TAG),
         ),
     ]
 
@@ -254,29 +258,29 @@ def volume_key(key: str | None) -> list[Statement]:
     """
     keys = [key or Sub("arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/*")]
     return [
-        _allow(
+        allow(
             "DataVolumeKey",
             "kms:Decrypt kms:DescribeKey kms:GenerateDataKeyWithoutPlaintext",
             keys,
-            Condition(_via("ec2")),
+            Condition(via("ec2")),
         ),
-        _allow(
+        allow(
             "DataVolumeKeyGrant",
             "kms:CreateGrant",
             keys,
-            Condition([Bool({"kms:GrantIsForAWSResource": "true"}), _via("ec2")]),
+            Condition([Bool({"kms:GrantIsForAWSResource": "true"}), via("ec2")]),
         ),
     ]
 
 
 def read_secrets(sid: str, secrets: list[Any]) -> Statement:
     """Return the right to read secrets."""
-    return _allow(sid, "secretsmanager:DescribeSecret secretsmanager:GetSecretValue", secrets)
+    return allow(sid, "secretsmanager:DescribeSecret secretsmanager:GetSecretValue", secrets)
 
 
 def write_secrets(sid: str, secrets: list[Any]) -> Statement:
     """Return the right to read and write secrets."""
-    return _allow(
+    return allow(
         sid,
         "secretsmanager:DescribeSecret secretsmanager:GetSecretValue secretsmanager:PutSecretValue",
         secrets,
@@ -285,11 +289,11 @@ def write_secrets(sid: str, secrets: list[Any]) -> Statement:
 
 def secrets_key(key: Any, *, write: bool) -> Statement:
     """Return the use of the secrets' KMS key, through Secrets Manager only."""
-    return _allow(
+    return allow(
         "SecretsKey",
         "kms:Decrypt kms:GenerateDataKey" if write else "kms:Decrypt",
         [key],
-        Condition(_via("secretsmanager")),
+        Condition(via("secretsmanager")),
     )
 
 
@@ -304,8 +308,8 @@ def own_authority(secret: str | None) -> list[Statement]:
     through = StringEquals({"kms:ViaService": service, "kms:EncryptionContext:SecretARN": secret})
     keys = [Sub("arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/*")]
     return [
-        _allow("OwnAuthority", "secretsmanager:GetSecretValue", [secret]),
-        _allow("OwnAuthorityKey", "kms:Decrypt", keys, Condition(through)),
+        allow("OwnAuthority", "secretsmanager:GetSecretValue", [secret]),
+        allow("OwnAuthorityKey", "kms:Decrypt", keys, Condition(through)),
     ]
 
 
@@ -321,15 +325,15 @@ def backups(cluster: Cluster, bucket: Any) -> list[Statement]:
     objects = Sub(f"{arn}/{ours}", Bucket=bucket)
     listing = Condition(StringLike({"s3:prefix": ours}))
     found = [
-        _allow("Backups", "s3:GetObject s3:PutObject", [objects]),
-        _allow("BackupsList", "s3:ListBucket", [Sub(arn, Bucket=bucket)], listing),
+        allow("Backups", "s3:GetObject s3:PutObject", [objects]),
+        allow("BackupsList", "s3:ListBucket", [Sub(arn, Bucket=bucket)], listing),
     ]
     if cluster.etcd.backups.bucket:
         # A bucket of somebody's own may encrypt with a KMS key. The context names the object, or, where the bucket has
         # a key of its own, the bucket ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
         context = StringLike({"kms:EncryptionContext:aws:s3:arn": [Sub(arn, Bucket=bucket), objects]})
         keys = [Sub("arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/*")]
-        found.append(_allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", keys, Condition([_via("s3"), context])))
+        found.append(allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", keys, Condition([via("s3"), context])))
     return found
 
 
@@ -340,7 +344,7 @@ def signal(stack_name: Any) -> Statement:
         stack_name: name of the root stack; CloudFormation names nested stacks `<root>-<logical id>-<random>`.
     """
     arn = "arn:${AWS::Partition}:cloudformation:${AWS::Region}:${AWS::AccountId}:stack/${Name}"
-    return _allow(
+    return allow(
         "OwnStack",
         "cloudformation:DescribeStackResource cloudformation:SignalResource",
         [Sub(f"{arn}/*", Name=stack_name), Sub(f"{arn}-*/*", Name=stack_name)],
@@ -351,7 +355,7 @@ def drain(cluster: Cluster) -> Statement:
     """Return what a node needs to tell Auto Scaling that its pods have moved: in groups of the cluster's nodes."""
     groups = "arn:${AWS::Partition}:autoscaling:${AWS::Region}:${AWS::AccountId}:autoScalingGroup:*"
     not_masters = StringNotEquals({f"aws:ResourceTag/{key}": value for key, value in MASTER_ROLE_TAG.items()})
-    return _allow(
+    return allow(
         "Drain",
         "autoscaling:CompleteLifecycleAction autoscaling:RecordLifecycleActionHeartbeat",
         [Sub(f"{groups}:autoScalingGroupName/*")],
@@ -362,8 +366,8 @@ def drain(cluster: Cluster) -> Statement:
 def pull_images() -> list[Statement]:
     """Return the right to pull container images from ECR, in any account that lets this one."""
     return [
-        _allow("EcrToken", "ecr:GetAuthorizationToken"),
-        _allow(
+        allow("EcrToken", "ecr:GetAuthorizationToken"),
+        allow(
             "EcrPull",
             "ecr:BatchCheckLayerAvailability ecr:BatchGetImage ecr:GetDownloadUrlForLayer",
             [Sub("arn:${AWS::Partition}:ecr:*:*:repository/*")],
@@ -377,7 +381,7 @@ def session_manager() -> Statement:
     The managed policy AmazonSSMManagedInstanceCore would also let an instance read every SSM parameter of the account.
     Source: "Add Session Manager permissions to an existing IAM role", AWS Systems Manager User Guide.
     """
-    return _allow(
+    return allow(
         "SessionManager",
         """ssm:UpdateInstanceInformation
         ssmmessages:CreateControlChannel ssmmessages:CreateDataChannel

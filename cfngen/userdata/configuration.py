@@ -7,7 +7,7 @@ from typing import Any
 
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
-from cfngen.cluster.names import api_host, auto_scaling_group, group_id, slot_id
+from cfngen.cluster.names import api_host, auto_scaling_group, group_id, slot_id, wait_condition
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import Asset, exact_version, master_tools, release
 from cfngen.userdata import addons, cloud_controller, files, instances, kubeadm, pod_network
@@ -64,7 +64,8 @@ def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserD
         slot: the master's slot; all slots' configurations are alike, what differs are the references.
         references: `stack`, `resource` (logical id of the Auto Scaling group), `volumeId`, `slot` (its letter),
             `privateAddress`, each slot's `address_reference`, `caSecretArn`, `joinSecretArn`, `routeTableId` if pods
-            have VPC routes, `publicAddress` if the API is public, and `bucket` if snapshots of etcd are taken.
+            have VPC routes, `publicAddress` if the API is public or there are several masters, `condition` (logical id of
+            the slot's wait condition) if there are, and `bucket` if snapshots of etcd are taken.
 
     Raises:
         UserDataTooLargeError: it is larger than EC2 allows.
@@ -139,6 +140,8 @@ def roles(cluster: Cluster) -> tuple[UserData, ...]:
     of_master = {name: Ref(name) for name in names}
     of_node = {name: Ref(name) for name in ("stack", "joinSecretArn")}
     slot = cluster.slots[0]
+    if len(cluster.slots) > 1:
+        of_master["condition"] = wait_condition(slot_id(slot.letter))
     return (
         master(cluster, slot, {"resource": auto_scaling_group(slot_id(slot.letter)), **of_master}),
         *(

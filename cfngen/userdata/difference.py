@@ -10,6 +10,7 @@ import re
 
 # The parts of a role's configuration in words; any other goes by its own name.
 _WORDS = {
+    "apiHost": "the API's name",
     "assets": "what it downloads",
     "before": "the commands before everything else",
     "cloudConfig": "the cloud-config",
@@ -21,7 +22,10 @@ _WORDS = {
     "kubelet": "the kubelet's configuration",
     "kubeletPatch": "the kubelet's configuration",
     "manifests": "the add-ons",
+    "masters": "the masters",
+    "ownCa": "the secret of the certificate authority",
     "packages": "the distribution's packages",
+    "patience": "how long nodes wait for masters of their version",
     "services": "the services that run",
     "timeout": "the time that it may take",
 }

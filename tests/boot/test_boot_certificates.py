@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from masters import EXPIRES, MANIFESTS, Master, boot
+from masters import EXPIRES, MANIFESTS, Master
 from scripted_machine import PowerCut
+from slots import boot
 
 from cfngen.boot import certificates
 from cfngen.boot.machine import BootError
@@ -113,3 +114,27 @@ def test_manifests_stay_in_place_while_certificates_are_renewed(master: Master) 
             certificates.renew(master, master.config)
         except PowerCut:
             assert there <= set(master.files)
+
+
+@pytest.mark.parametrize("days", [260, 400], ids=["they end soon", "they have ended"])
+def test_instance_that_was_off_for_long_makes_its_certificates_anew(master: Master, days: int) -> None:
+    master.reboot()
+    master.passed = days * DAY
+    assert boot(master)[0].startswith("resume: ")
+    assert master.expires == master.time(365 * DAY)
+    master.commands.clear()
+    certificates.schedule(master, master.config)
+    assert not restarted(master), "the control plane has only just read them"
+    master.reboot()
+    assert boot(master)[0].startswith("steady: ")
+
+
+@pytest.mark.parametrize(("days", "renewed"), [(20, False), (22, True)])
+def test_shorter_life_of_the_users_choice_is_measured_by_itself(master: Master, days: int, renewed: bool) -> None:
+    master.config["kubeadm"][1]["certificateValidityPeriod"] = "720h"
+    master.expires = master.time(30 * DAY)
+    certificates.renew(master, master.config)
+    master.passed = days * DAY
+    master.commands.clear()
+    certificates.renew(master, master.config)
+    assert bool(master.ran("kubeadm certs renew")) is renewed

@@ -93,7 +93,8 @@ def test_reboot_of_the_same_instance_only_looks() -> None:
     machine.reboot()
     machine.commands.clear()
     assert boot(machine) == ["steady: certificate authorities in place", "the API server and etcd are healthy"]
-    assert machine.commands == ["systemctl start kubelet", *HEALTHY]
+    look = f"kubeadm certs check-expiration -o json --config {KUBEADM}"
+    assert machine.commands == [look, "systemctl start kubelet", *HEALTHY]
 
 
 def test_changed_authorities_bring_new_certificates_at_the_next_boot() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import json
 
-from masters import BUNDLE, CA_SECRET, World, boot, cluster_of_three, master_of, successor
+from masters import BUNDLE, CA_SECRET, World
+from slots import boot, cluster_of_three, master_of, successor
 
 from cfngen.boot import encryption
 from cfngen.boot.authorities import INITIALISED

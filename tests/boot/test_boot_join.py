@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from masters import CERTIFICATE, INSTANCE, JOIN_SECRET, Master, boot, configuration
+from masters import CERTIFICATE, INSTANCE, JOIN_SECRET, Master, configuration
 from scripted_machine import ScriptedMachine, SecretsManager
+from slots import boot
 
 from cfngen.boot import join_information, kubelet, node
 from cfngen.boot.authorities import PKI

@@ -285,3 +285,10 @@ def test_texts_are_filled_at_any_depth() -> None:
 
 def test_documents_are_separated_as_yaml_wants_it() -> None:
     assert documents({"a": 1}, {"b": 2}) == '{\n "a": 1\n}\n---\n{\n "b": 2\n}\n'
+
+
+def test_what_a_task_says_is_told_from_what_the_boot_says(machine: Quick, capsys: pytest.CaptureFixture[str]) -> None:
+    machine.say("one")
+    machine.voice = "cfngen-addons"
+    machine.say("two")
+    assert capsys.readouterr().out.splitlines() == ["cfngen: one", "cfngen-addons: two"]

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from masters import CA_SECRET, Master, World, boot, master_of
+from masters import CA_SECRET, Master, World
 from scripted_machine import refusal
+from slots import boot, master_of
 
 from cfngen.boot import own_authority
 from cfngen.boot.authorities import PKI

@@ -7,19 +7,9 @@ import json
 from collections.abc import Callable
 
 import pytest
-from masters import (
-    CA_SECRET,
-    Master,
-    World,
-    assert_whole,
-    boot,
-    cluster_of_three,
-    master_of,
-    request,
-    successor,
-    together,
-)
+from masters import CA_SECRET, Master, World
 from scripted_machine import PowerCut
+from slots import assert_whole, boot, cluster_of_three, master_of, request, successor, together
 
 from cfngen.boot import certificates, join_information
 from cfngen.boot.etcd_data import FOLDER
@@ -114,6 +104,14 @@ def changed_authorities() -> tuple[Master, list[Master]]:
     return master, []
 
 
+def off_for_a_year() -> tuple[Master, list[Master]]:
+    master, _ = init_alone()
+    all_steps(master)
+    master.reboot()
+    master.passed += 400 * 24 * 3600
+    return master, []
+
+
 def restore_blank() -> tuple[Master, list[Master]]:
     master, _ = resume_alone()
     request(master.world, "first")
@@ -141,6 +139,7 @@ SCENES: tuple[Scene, ...] = (
     restore_blank,
     restore_without_a_new_instance,
     changed_authorities,
+    off_for_a_year,
 )
 
 

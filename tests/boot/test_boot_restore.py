@@ -8,20 +8,9 @@ import json
 from typing import Any
 
 import pytest
-from masters import (
-    ADDRESSES,
-    CA_SECRET,
-    Master,
-    World,
-    assert_whole,
-    boot,
-    cluster_of_three,
-    master_of,
-    request,
-    successor,
-    together,
-)
+from masters import ADDRESSES, CA_SECRET, Master, World
 from scripted_machine import PowerCut, refusal
+from slots import assert_whole, boot, cluster_of_three, master_of, request, successor, together
 
 from cfngen.boot import restore
 from cfngen.boot.authorities import RESTORED

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from masters import (
-    ADDRESSES,
-    CA_SECRET,
-    MANIFESTS,
-    Master,
-    World,
-    assert_whole,
-    boot,
-    cluster_of_three,
-    master_of,
-    successor,
-    together,
-)
-from scripted_machine import PowerCut
+from masters import ADDRESSES, CA_SECRET, MANIFESTS, Master, World
+from scripted_machine import PowerCut, refusal
+from slots import assert_whole, boot, cluster_of_three, master_of, successor, together
 
 from cfngen.boot import control_plane, etcd_members
 from cfngen.boot.authorities import INITIALISED
@@ -121,7 +111,7 @@ def test_reboot_of_one_of_several_only_looks(slot: str) -> None:
     masters[slot].reboot()
     masters[slot].commands.clear()
     assert boot(masters[slot])[1] == "the API server and etcd are healthy"
-    assert masters[slot].ran("kubeadm") == []
+    assert masters[slot].ran("kubeadm init") == []
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -351,6 +341,33 @@ def test_nodes_of_former_instances_are_deleted_once_they_are_gone(wait: bool) ->
     boot(masters["b"])
     assert ("i-b" in world.nodes) is not wait
     assert {"i-a", "i-b+", "i-c"} <= set(world.nodes)
+
+
+def test_api_server_that_has_a_bad_moment_fails_no_boot() -> None:
+    _, masters = cluster_of_three()
+    master = masters["b"] = successor(masters["b"])
+    for pattern, answer in (
+        ("kubectl .* get nodes -l", master._get_masters),
+        ("kubectl .* get configmap kubeadm-config", master._get_configuration),
+        ("etcdctl --endpoints=https://127.0.0.1:2379 .* member list", master._members),
+    ):
+        tries: list[str] = []
+
+        def moody(command: str, tries: list[str] = tries, answer: Callable[..., Any] = answer) -> Any:
+            tries.append(command)
+            return (1, "etcdserver: leader changed") if len(tries) < 3 else answer(command)
+
+        master.on(pattern, moody)
+    assert boot(master)[1] == "resumed the cluster of the volume"
+
+
+def test_node_that_cannot_be_deleted_fails_no_boot() -> None:
+    world, masters = cluster_of_three()
+    masters["b"] = successor(masters["b"])
+    masters["b"].cloud["ec2.describe_instances"] = lambda **_: refusal("UnauthorizedOperation", "not authorized")
+    boot(masters["b"])
+    assert "i-b" in world.nodes
+    assert "stay for now: An error occurred (UnauthorizedOperation)" in masters["b"].said[-1]
 
 
 def test_no_secret_is_an_argument_or_is_said() -> None:

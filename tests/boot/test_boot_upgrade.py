@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from masters import Master, World, assert_whole, boot, cluster_of_three, master_of, successor
+from masters import Master, World
+from slots import assert_whole, boot, cluster_of_three, master_of, successor
 
 from cfngen.boot import join_information, upgrade, versions
 from cfngen.boot.etcd_data import DATA
@@ -111,6 +112,17 @@ def test_join_information_names_the_oldest_master() -> None:
         join_information.publish(masters[slot], masters[slot].config)
         published = masters[slot].secrets.text("arn:join")
         assert f'"kubernetesVersion": "{"v1.37.0" if slot == "c" else "v1.36.3"}"' in published
+
+
+def test_nodes_of_instances_that_are_still_ending_are_not_taken_for_masters() -> None:
+    world, masters = cluster_of_three()
+    for slot in "abc":
+        masters[slot] = upgraded(masters[slot], "v1.37.0")
+        world.ended[f"i-{slot}"] = "shutting-down"
+        boot(masters[slot])
+    assert {"i-a", "i-b", "i-c"} <= set(world.nodes)
+    assert upgrade.oldest(masters["c"], masters["c"].config) == "v1.37.0"
+    assert world.proxy == "v1.37.0"
 
 
 @pytest.mark.parametrize(

@@ -240,6 +240,10 @@ class Lab:
         for each in self.instances.values():
             parts.append(f"--- {each.id} ({self.groups[each.id]}, {'running' if each.running else 'gone'})")
             parts += each.lines[-25:] or each.console.splitlines()[-15:]
+            if each.leader and "Master" in self.groups[each.id]:
+                parts.append(
+                    each.run("journalctl", "-u", "pod-etcd", "-o", "cat", "-n", "8", "--no-pager", check=False)
+                )
         return "\n".join([*parts, "--- errors of the account", *self.account.refusals[-20:]])
 
     def operator(self, *arguments: str, seconds: float = 120) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import datetime
 import json
 import logging
 import threading
@@ -30,6 +31,7 @@ from cfngen.sandbox import interfaces
 from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.api.identity import Credentials
 from cfngen.sandbox.cloudformation import CloudFormation, Stack, client
+from cfngen.sandbox.cloudformation.clock import START
 from cfngen.sandbox.world import Published
 from cfngen.templates import generate
 
@@ -65,6 +67,8 @@ class Account:
         self.lock = threading.RLock()
         self.cloud = CloudFormation(region)
         self.cloud.stored = Published(region)
+        # Instances know the real time, and the operator's programs compare it with the account's.
+        self.cloud.clock.now = (datetime.datetime.now(datetime.timezone.utc) - START).total_seconds()
         self.served: Served
         self.refusals: list[str] = []
         self._roles: dict[str, Role] = {}
@@ -84,15 +88,13 @@ class Account:
         """Begin to create a cluster from its one template."""
         url = self._upload(cluster)
         with self.lock:
-            given = {"ApiAllowedCidr": ALLOWED}
-            return self.cloud.create_stack(name, url=url, parameters=given, capabilities=["CAPABILITY_IAM"])
+            return self.cloud.create_stack(name, url=url, **_given(cluster))
 
     def update(self, name: str, cluster: Cluster) -> Stack:
         """Begin to make a stack that of another cluster."""
         url = self._upload(cluster)
         with self.lock:
-            given = {"ApiAllowedCidr": ALLOWED}
-            return self.cloud.update_stack(name, url=url, parameters=given, capabilities=["CAPABILITY_IAM"])
+            return self.cloud.update_stack(name, url=url, **_given(cluster))
 
     def _upload(self, cluster: Cluster) -> str:
         body = next(each.body for each in generate(cluster) if each.name == "standalone")
@@ -168,6 +170,12 @@ class Account:
             for each in self.ec2.volumes.values():
                 if each.attachment and each.attachment.instance.id == identifier:
                     each.attachment = None
+
+
+def _given(cluster: Cluster) -> dict[str, Any]:
+    """Return what `cfngen deploy` gives beside the template; by the tag it knows its stacks."""
+    tags = {"cfngen:cluster": cluster.name}
+    return {"parameters": {"ApiAllowedCidr": ALLOWED}, "capabilities": ["CAPABILITY_IAM"], "tags": tags}
 
 
 def _tags(instance: Any) -> dict[str, str]:

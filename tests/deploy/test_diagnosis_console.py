@@ -140,3 +140,10 @@ def test_of_a_group_those_first_that_say_why(account: Account):
             stub.add_response("get_console_output", {"InstanceId": each, "Output": encoded(output)})
         found = of_group(account, "k8s-Group-1")
     assert [each.id for each in found] == ["i-1", "i-2"]
+
+
+def test_a_task_that_fails_later_does_not_make_a_finished_boot_a_failed_one():
+    later = "cfngen-addons: [2/2] add-ons FAILED after 3.0 s: no chart. What to do: see the log"
+    assert (
+        boot_words(console(ONE, "cfngen: done in 9.1 s") + console(later, speaker="python3[9]"))[-1] == "done in 9.1 s"
+    )

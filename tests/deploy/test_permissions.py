@@ -14,11 +14,11 @@ from parliament import analyze_policy_string
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.policies.permissions import (
-    backup_bucket_policy,
     etcd_policy,
     execution_policy,
     groups,
     operator_policy,
+    roles_and_secrets_policy,
     several_masters_policy,
 )
 from cfngen.deploy.policies.policy_statements import Place
@@ -29,7 +29,7 @@ DOCUMENTED = {
     "operator-policy.json": operator_policy(),
     "execution-policy.json": execution_policy(),
     "several-masters-policy.json": several_masters_policy(),
-    "backup-bucket-policy.json": backup_bucket_policy(),
+    "execution-policy-2.json": roles_and_secrets_policy(),
     "etcd-policy.json": etcd_policy(),
 }
 NARROW = ("123456789012", "us-west-2", "kubernetes")
@@ -38,10 +38,11 @@ POLICIES = {
     "operator of one cluster": operator_policy(*NARROW),
     "execution for one cluster": execution_policy(*NARROW),
     "several masters of one cluster": several_masters_policy(*NARROW),
-    "bucket of one cluster": backup_bucket_policy(*NARROW),
+    "roles and secrets of one cluster": roles_and_secrets_policy(*NARROW),
     "snapshots of one cluster": etcd_policy(*NARROW),
     "operator in China": operator_policy("123456789012", "cn-north-1", "kubernetes", partition="aws-cn"),
 }
+EXECUTION = {"Statement": [*execution_policy()["Statement"], *roles_and_secrets_policy()["Statement"]]}
 ANY = Place("aws", "*", "*", "*", "*")
 MANAGED, ROLE = 6_144, 10_240  # characters without spaces: "IAM and AWS STS quotas", IAM User Guide
 
@@ -238,7 +239,7 @@ def test_nobody_may_hand_a_role_to_anything():
 
 
 def test_what_is_destroyed_bears_the_clusters_tag():
-    for statement in execution_policy(*NARROW)["Statement"]:
+    for statement in [*execution_policy(*NARROW)["Statement"], *roles_and_secrets_policy(*NARROW)["Statement"]]:
         destroyed = [
             each for each in statement["Action"] if each.startswith(("ec2:Delete", "ec2:Release", "kms:Sched"))
         ]
@@ -268,14 +269,15 @@ def test_all_stacks_may_be_described_to_find_another_of_the_clusters_name():
 
 
 def test_a_stack_may_be_named_unlike_its_cluster():
-    text = json.dumps(execution_policy(*NARROW, stack="production"))
+    text = json.dumps([make(*NARROW, stack="production") for make in (execution_policy, roles_and_secrets_policy)])
     assert "stack/production-*/*" in text
     assert "role/production-*" in text
     assert '"aws:ResourceTag/KubernetesCluster": "kubernetes"' in text
 
 
 def test_arns_are_those_of_the_partition():
-    text = json.dumps([operator_policy(partition="aws-cn"), execution_policy(partition="aws-us-gov")])
+    made = (execution_policy, roles_and_secrets_policy, several_masters_policy, etcd_policy)
+    text = json.dumps([operator_policy(partition="aws-cn"), *(each(partition="aws-us-gov") for each in made)])
     assert "arn:aws:" not in text
 
 
@@ -292,12 +294,11 @@ def test_groups_can_be_given_alone():
 def test_the_operator_does_none_of_what_the_service_role_does():
     for action in ("ec2:CreateVpc", "iam:CreateRole", "ec2:RunInstances", "autoscaling:CreateAutoScalingGroup"):
         assert not allows(operator_policy(), action)
-        assert allows(execution_policy(), action)
+        assert allows(EXECUTION, action)
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=["default", "key pair", "policies"])
 def test_cloudformation_may_do_what_its_handlers_do(configuration):
-    policy = {"Statement": [*execution_policy()["Statement"], *backup_bucket_policy()["Statement"]]}
     kinds = {
         resource["Type"]
         for document in generate(parse(configuration))
@@ -308,7 +309,7 @@ def test_cloudformation_may_do_what_its_handlers_do(configuration):
         for kind in kinds
         for handler in schema(kind).get("handlers", {}).values()
         for action in handler.get("permissions", ())
-        if not allows(policy, action)
+        if not allows(EXECUTION, action)
         and action not in NOT_NEEDED
         and not any(fnmatch.fnmatchcase(action, each) for each in (*OF_OTHER_GROUPS, *OF_OTHER_BUCKETS))
     }
@@ -318,7 +319,7 @@ def test_cloudformation_may_do_what_its_handlers_do(configuration):
 
 def test_cloudformation_may_take_back_what_failed():
     for action in ("CancelUpdateStack", "ContinueUpdateRollback", "RollbackStack"):
-        assert allows(execution_policy(), f"cloudformation:{action}")
+        assert allows(EXECUTION, f"cloudformation:{action}")
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=["default", "key pair", "policies"])
@@ -343,7 +344,7 @@ def test_who_may_look_may_ask_for_drift(configuration):
 
 
 def test_what_is_said_not_to_be_needed_is_not_allowed():
-    assert [action for action in NOT_NEEDED if allows(execution_policy(), action)] == []
+    assert [action for action in NOT_NEEDED if allows(EXECUTION, action)] == []
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from test_permissions import NARROW, actions, allows, on_what, schema
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.policies.permissions import execution_policy, several_masters_policy
+from cfngen.deploy.policies.permissions import execution_policy, roles_and_secrets_policy, several_masters_policy
 from cfngen.templates import generate
 
 ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abc"]
@@ -33,7 +33,7 @@ def balancing():
 
 @pytest.mark.parametrize("kind", balancing())
 def test_it_suffices_for_the_handlers(kind):
-    both = [execution_policy(), several_masters_policy()]
+    both = [execution_policy(), roles_and_secrets_policy(), several_masters_policy()]
     lacking = {
         action
         for handler in schema(kind)["handlers"].values()

@@ -27,6 +27,7 @@ def maximal(groups: int) -> dict[str, Any]:
         "name": "a-cluster-of-28-letters-long",
         "region": "eu-central-1",
         "network": {"subnets": [{"zone": f"eu-central-1{letter}"} for letter in "abc"]},
+        "controlPlane": {"count": 5},
         "api": {"allowedCidrs": ALLOWED, "additionalNames": [f"api-{index}.example.com" for index in range(20)]},
         "ssh": {"publicKey": "ssh-ed25519 AAAA", "allowedCidrs": ALLOWED},
         "iam": {"permissionsBoundary": POLICY},

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from cfngen.boot import drain
+
 GROUP = "NodeGroupNAutoScalingGroup"
 HOOKS = "LifecycleHookSpecificationList"
 PREFIX = "k8s.io/cluster-autoscaler/node-template"
@@ -21,6 +23,12 @@ def test_terminated_instances_wait_until_their_pods_have_moved(templates: Any) -
     assert hook["LifecycleTransition"] == "autoscaling:EC2_INSTANCE_TERMINATING"
     assert hook["DefaultResult"] == "CONTINUE", "what gives no sign of life is terminated all the same"
     assert 60 <= hook["HeartbeatTimeout"] <= 300
+
+
+def test_hook_is_the_one_that_instances_answer_and_waits_longer_than_they_are_silent(templates: Any) -> None:
+    [hook] = of(templates).properties(GROUP)[HOOKS]
+    assert hook["LifecycleHookName"] == drain.HOOK
+    assert hook["HeartbeatTimeout"] >= 3 * drain.HEARTBEAT
 
 
 def test_hook_goes_with_the_group_and_not_before_it(templates: Any) -> None:

@@ -11,6 +11,8 @@ import pytest
 from troposphere import Ref
 
 from cfngen import userdata
+from cfngen.boot import approval, drain
+from cfngen.boot import node as boot_node
 from cfngen.cluster.checks.nodes import OWN_PATHS
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, difference, instances, roles
@@ -109,6 +111,17 @@ def test_what_is_not_drained_has_no_such_service() -> None:
         assert "draining" not in steps(found)
         assert UNITS + "cfngen-drain.service" not in found.files
         assert "boot/drain.py" not in found.files
+
+
+def test_units_that_the_program_starts_are_there() -> None:
+    master, group = roles(cluster())
+    assert UNITS + approval.TIMER in master.files
+    assert UNITS + boot_node.TIMER in group.files
+    assert UNITS + drain.UNIT in group.files
+    for found in (master, group):
+        started = {path.rpartition("/")[2] for path in found.files if path.endswith((".timer", "cfngen-drain.service"))}
+        tasks = {f"cfngen-{task}.{'service' if task == 'drain' else 'timer'}" for task in role(found)["tasks"]}
+        assert started == tasks
 
 
 def test_own_disks_are_used_before_anything_writes_where_they_will_be() -> None:

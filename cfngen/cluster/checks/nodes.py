@@ -42,6 +42,7 @@ OWN_PATHS = (
     r"/etc/kubernetes/.*",
     r"/etc/systemd/system/(cfngen-[^/]*|containerd\.service|kubelet\.service)(/.*)?",
     r"/etc/.*/[^/]*cfngen[^/]*",
+    r"/mnt/(instance-storage|master)/.*",
     r"/opt/cfngen/.*",
     r"/opt/cni/bin/.*",
     r"/usr/local/bin/(containerd.*|ctr|ecr-credential-provider|etcdctl|etcdutl|helm|kubeadm|kubectl|kubelet)",

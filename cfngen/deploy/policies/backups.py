@@ -1,6 +1,6 @@
-"""What etcd's snapshots take besides: of CloudFormation a bucket, of an operator `cfngen etcd`.
+"""What etcd's snapshots take of an operator.
 
-Documents of their own: whoever keeps no snapshots, or in a bucket of their own, need not give all of these rights.
+Who takes and restores them needs a document of its own; not everybody who deploys should.
 Statements for a bucket that is not the stack's are written for that bucket by whoever owns it.
 """
 
@@ -9,19 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from cfngen.deploy.policies.policy_statements import Place, allow, tagged
-
-
-def execution(place: Place) -> list[dict[str, Any]]:
-    """Return the statements of CloudFormation's service role: it makes the bucket, and never deletes it."""
-    return [
-        allow(
-            "BackupBucket",
-            """s3:CreateBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket s3:ListTagsForResource
-            s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock s3:PutBucketTagging
-            s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource s3:UntagResource""",
-            [place.backups],
-        )
-    ]
 
 
 def reading(place: Place) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
-"""What CloudFormation does with the resources of the templates, as statements of a policy.
+"""What CloudFormation does with the resources of the templates, as statements of two policies.
 
-By concern, as the templates are: network, machines, roles, secrets, nested stacks.
+By concern, as the templates are: nested stacks, network and machines in one; roles, secrets and etcd's snapshots in the
+other, since one managed policy does not hold all of them.
 """
 
 from __future__ import annotations
@@ -10,16 +11,14 @@ from typing import Any
 from cfngen.deploy.policies.policy_statements import Place, allow, tagged, tagging
 
 
-def statements(place: Place) -> list[dict[str, Any]]:
-    """Return the statements of CloudFormation's service role."""
-    return [
-        *_stacks(place),
-        *_network(place),
-        *_tags(place),
-        *_machines(place),
-        *_roles(place),
-        *_secrets(place),
-    ]
+def of_network_and_machines(place: Place) -> list[dict[str, Any]]:
+    """Return what CloudFormation's service role does with stacks, network and machines."""
+    return [*_stacks(place), *_network(place), *_tags(place), *_machines(place)]
+
+
+def of_roles_and_secrets(place: Place) -> list[dict[str, Any]]:
+    """Return what CloudFormation's service role does with roles, secrets and the bucket of etcd's snapshots."""
+    return [*_roles(place), *_secrets(place), *_backups(place)]
 
 
 def _stacks(place: Place) -> list[dict[str, Any]]:
@@ -93,7 +92,8 @@ def _machines(place: Place) -> list[dict[str, Any]]:
         allow(
             "Groups",
             """autoscaling:CreateAutoScalingGroup autoscaling:CreateOrUpdateTags autoscaling:DeleteAutoScalingGroup
-            autoscaling:DeleteTags autoscaling:*LifecycleHook autoscaling:ResumeProcesses autoscaling:SetDesiredCapacity
+            autoscaling:DeleteLifecycleHook autoscaling:DeleteTags autoscaling:PutLifecycleHook
+            autoscaling:ResumeProcesses autoscaling:SetDesiredCapacity
             autoscaling:SuspendProcesses autoscaling:TerminateInstanceInAutoScalingGroup
             autoscaling:UpdateAutoScalingGroup""",
             place.groups,
@@ -155,4 +155,17 @@ def _secrets(place: Place) -> list[dict[str, Any]]:
         ),
         allow("UseKeys", "kms:Decrypt kms:GenerateDataKey*", place.keys, via),
         allow("GrantKeys", "kms:CreateGrant", place.keys, {**via, "Bool": {"kms:GrantIsForAWSResource": "true"}}),
+    ]
+
+
+def _backups(place: Place) -> list[dict[str, Any]]:
+    # It makes the bucket of etcd's snapshots, and never deletes it.
+    return [
+        allow(
+            "BackupBucket",
+            """s3:CreateBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket s3:ListTagsForResource
+            s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock s3:PutBucketTagging
+            s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource s3:UntagResource""",
+            [place.backups],
+        )
     ]

@@ -1,10 +1,10 @@
 """What AWS must allow an operator and CloudFormation, as policies that can be attached as they are.
 
-Documents in docs/ are made of this: the operator's, for use with a service role of CloudFormation, and the execution
-policy, for that role, or beside the operator's for somebody who deploys without one; and what several masters take
-besides. Each fits into one managed policy (6,144 characters). Sources: the Service Authorization Reference for
-resources and conditions, and for what CloudFormation calls the permissions of its handlers in the CloudFormation
-registry.
+Documents in docs/ are made of this: the operator's, for use with a service role of CloudFormation; the two execution
+policies, for that role, or beside the operator's for somebody who deploys without one; and what several masters and
+etcd's snapshots take besides. Each fits into one managed policy (6,144 characters). Sources: the Service Authorization
+Reference for resources and conditions, and for what CloudFormation calls the permissions of its handlers in the
+CloudFormation registry.
 
 What is destroyed or replaced must bear the cluster's tag. What is being created has no tags yet, and whether
 CloudFormation tags it in the same call is not documented, so that creating is bound to account and region alone.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.policies import backups
-from cfngen.deploy.policies.execution import statements as execution_statements
+from cfngen.deploy.policies.execution import of_network_and_machines, of_roles_and_secrets
 from cfngen.deploy.policies.load_balancer import statements as load_balancer_statements
 from cfngen.deploy.policies.policy_statements import Place, allow, document, tagged
 
@@ -88,7 +88,9 @@ def operator_policy(
 def execution_policy(
     account: str = "*", region: str = "*", cluster: str = "*", *, partition: str = "aws", stack: str = ""
 ) -> dict[str, Any]:
-    """Return the policy of CloudFormation's service role, or of an operator without one beside their own.
+    """Return the first policy of CloudFormation's service role: nested stacks, network and machines.
+
+    An operator without such a role needs both beside their own.
 
     Args:
         account: account number.
@@ -97,13 +99,28 @@ def execution_policy(
         partition: partition of the ARNs.
         stack: name of the root stack; the cluster's if empty.
     """
-    return document(execution_statements(Place(partition, account, region, cluster, stack or cluster)))
+    return document(of_network_and_machines(Place(partition, account, region, cluster, stack or cluster)))
+
+
+def roles_and_secrets_policy(
+    account: str = "*", region: str = "*", cluster: str = "*", *, partition: str = "aws", stack: str = ""
+) -> dict[str, Any]:
+    """Return the second policy of CloudFormation's service role: roles, secrets and the bucket of etcd's snapshots.
+
+    Args:
+        account: account number.
+        region: region.
+        cluster: name of the cluster.
+        partition: partition of the ARNs.
+        stack: name of the root stack; the cluster's if empty.
+    """
+    return document(of_roles_and_secrets(Place(partition, account, region, cluster, stack or cluster)))
 
 
 def several_masters_policy(
     account: str = "*", region: str = "*", cluster: str = "*", *, partition: str = "aws"
 ) -> dict[str, Any]:
-    """Return what goes beside the execution policy where a cluster has several masters.
+    """Return what goes beside the execution policies where a cluster has several masters.
 
     Args:
         account: account number.
@@ -127,21 +144,6 @@ def etcd_policy(
         stack: name of the root stack; the cluster's if empty.
     """
     return document(backups.operating(Place(partition, account, region, cluster, stack or cluster)))
-
-
-def backup_bucket_policy(
-    account: str = "*", region: str = "*", cluster: str = "*", *, partition: str = "aws", stack: str = ""
-) -> dict[str, Any]:
-    """Return what goes beside the execution policy where the stack makes a bucket for etcd's snapshots.
-
-    Args:
-        account: account number.
-        region: region.
-        cluster: name of the cluster.
-        partition: partition of the ARNs.
-        stack: name of the root stack; the cluster's if empty.
-    """
-    return document(backups.execution(Place(partition, account, region, cluster, stack or cluster)))
 
 
 def _read(place: Place) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ CLUSTER ?=
 OUTPUT ?= output
 ARGS ?=
 TESTS ?= tests
+TIMING ?=
 
 export PYTHON
 run := .venv/bin/python -m
@@ -18,10 +19,10 @@ cluster := $(if $(CLUSTER),--cluster '$(CLUSTER)')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help templates plan deploy delete demo test lint docs golden bench clean runtime sandbox development
+.PHONY: help templates plan deploy delete demo test boot-test lint docs golden bench clean runtime sandbox development
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 templates: runtime  ## Generate and lint the templates into output/ (CLUSTER=file, OUTPUT=directory)
 	@$(run) cfngen templates $(cluster) --output-dir '$(OUTPUT)'
@@ -40,6 +41,9 @@ demo: sandbox  ## Deploy, look at and delete the default cluster in an account o
 
 test: development  ## Run the tests (TESTS=path)
 	@$(run) pytest --numprocesses auto $(TESTS)
+
+boot-test: development  ## Boot clusters for real, as containers; needs root on Debian (TESTS=path, TIMING=file for a report)
+	@CFNGEN_BOOT_TIMING='$(TIMING)' sh .ci/boot-test $(filter-out tests,$(TESTS))
 
 lint: development  ## Check style and types, and that output/ is up to date
 	@$(run) ruff check .

@@ -64,8 +64,8 @@ def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserD
         slot: the master's slot; all slots' configurations are alike, what differs are the references.
         references: `stack`, `resource` (logical id of the Auto Scaling group), `volumeId`, `slot` (its letter),
             `privateAddress`, each slot's `address_reference`, `caSecretArn`, `joinSecretArn`, `routeTableId` if pods
-            have VPC routes, `publicAddress` if the API is public or there are several masters, `condition` (logical id of
-            the slot's wait condition) if there are, and `bucket` if snapshots of etcd are taken.
+            have VPC routes, `publicAddress` if the API is public or there are several masters, `condition` (logical id
+            of the slot's wait condition) if there are, and `bucket` if snapshots of etcd are taken.
 
     Raises:
         UserDataTooLargeError: it is larger than EC2 allows.

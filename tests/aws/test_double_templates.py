@@ -65,7 +65,7 @@ def test_malformed_templates_are_refused(cloud: CloudFormation, body: str, says:
     "sections",
     [
         {"Transform": "AWS::Serverless-2016-10-31"},
-        {"Resources": {"Bucket": {"Type": "AWS::S3::Bucket"}}},
+        {"Resources": {"Table": {"Type": "AWS::DynamoDB::Table"}}},
         {"Resources": {"Gateway": {**GATEWAY, "CreationPolicy": {"ResourceSignal": {"Count": 1}}}}},
         {"Outputs": {"It": {"Value": {"Fn::Length": ["it"]}}}},
     ],

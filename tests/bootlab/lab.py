@@ -25,6 +25,7 @@ from lab_account import Account, account
 from lab_balancer import Balancer
 from lab_disks import Disks
 from lab_instance import Instance, waited
+from lab_leftovers import sweep
 from lab_metadata import Identity, Metadata
 from lab_mirror import Mirror, library
 from lab_network import METADATA, SERVICES, Network, command, network
@@ -339,7 +340,8 @@ def laboratory(file: Path) -> Iterator[Lab]:
         file: the cluster file.
     """
     cluster = load(file, environ={}).cluster
-    folder = Path(tempfile.mkdtemp(prefix="run-", dir=lab_root.cache()))
+    sweep()
+    folder = Path(tempfile.mkdtemp(prefix=f"run-{os.getpid()}-", dir=lab_root.cache()))
     mirror = Mirror()
     mirror.fill()
     subnets = tuple(each.cidr for each in cluster.network.subnets)
@@ -360,8 +362,3 @@ def calls(instance: Instance, program: str = "") -> list[dict[str, Any]]:
     """Return how stand-ins were called on an instance, in order."""
     found = [json.loads(line) for line in instance.read("/var/log/bootlab-calls.jsonl").splitlines()]
     return [each for each in found if program in ("", each["program"])]
-
-
-def elapsed(begin: float) -> float:
-    """Return the seconds since a moment of the monotonic clock."""
-    return time.monotonic() - begin

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lab_leftovers import remove_groups
 from lab_network import Network, command
 
 REBOOT = 133  # systemd-nspawn's exit code when the container wants to boot again (systemd-nspawn(1), --keep-unit)
@@ -221,20 +222,12 @@ class Instance:
         if self._thread:
             self._thread.join(10)
         self._stack.close()
-        _remove_groups(self.name)
+        remove_groups(self.name)
 
     def discard(self) -> None:
         """Remove its file system."""
         subprocess.run(["umount", "--lazy", self.path], check=False, capture_output=True)
         subprocess.run(["rm", "-rf", "--one-file-system", self._folder], check=False)
-
-
-def _remove_groups(name: str) -> None:
-    """Remove the control groups of a container that is gone, the innermost first."""
-    for top in Path("/sys/fs/cgroup").glob(f"**/{name}"):
-        for folder, _, _ in os.walk(top, topdown=False):
-            with contextlib.suppress(OSError):
-                Path(folder).rmdir()
 
 
 def waited(what: str, condition: Callable[[], object], seconds: float, told: Callable[[], str] = lambda: "") -> object:

@@ -6,6 +6,7 @@ import json
 import uuid
 from typing import Any
 
+from . import encryption, own_authority
 from .machine import HOME, BootError, Machine
 
 PKI = "/etc/kubernetes/pki/"
@@ -19,13 +20,17 @@ FILES = (
     "sa.key",
     "sa.pub",
 )
+# Since when the cluster exists, and the last restore (`restore.json`'s id) that it went through.
 INITIALISED = "initialised"
+RESTORED = "restored"
 RESTORE = "put the secret's previous value (AWSPREVIOUS) as a new version"
 KUBEADM = HOME + "/kubeadm.yaml"
 
 
 def load(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
-    """Return the bundle of the secret (file name: PEM; `initialised`: since when the cluster exists), or an empty one.
+    """Return the bundle of the secret, or an empty one.
+
+    It holds files (name: PEM), the key of encryption at rest, `initialised` and `restored`.
 
     Raises:
         BootError: the secret holds something else.
@@ -63,32 +68,62 @@ def installed(machine: Machine, bundle: dict[str, str]) -> bool:
     return all(machine.read(PKI + name) == bundle[name] for name in FILES)
 
 
-def install(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> str:
-    """Put the authorities where kubeadm looks for them; make and store them if there are none yet."""
-    if not bundle:
-        # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
-        machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM)
-        bundle = store(machine, config, {name: machine.read(PKI + name) for name in FILES})
-        if installed(machine, bundle):
-            return "made certificate authorities"
+def place(machine: Machine, bundle: dict[str, str]) -> str:
+    """Put the bundle's authorities where kubeadm looks for them; return what was done."""
+    if installed(machine, bundle):
+        return "certificate authorities in place"
+    # Leaf certificates of other authorities would stay in use: all of them are made anew.
+    machine.remove(PKI)
+    for name in FILES:
+        machine.write(PKI + name, bundle[name], 0o600)
+    return "restored certificate authorities"
+
+
+def make(machine: Machine, config: dict[str, Any]) -> tuple[dict[str, str], str]:
+    """Make the authorities and store them; return the bundle and what was done.
+
+    Another master may be faster: then its authorities are in the bundle, and these here are forgotten.
+    """
+    supplied = own_authority.fetch(machine, config, PKI)
+    # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
+    machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM)
+    made = {name: machine.read(PKI + name) for name in FILES}
+    bundle = store(machine, config, {**made, encryption.KEY: encryption.new_key()})
     if not installed(machine, bundle):
-        # Leaf certificates of other authorities would stay in use: all of them are made anew.
-        machine.remove(PKI)
-        for name in FILES:
-            machine.write(PKI + name, bundle[name], 0o600)
-        return "restored certificate authorities"
-    return "certificate authorities in place"
+        return bundle, place(machine, bundle)
+    if supplied:
+        return bundle, "took the supplied certificate authority, made the others"
+    return bundle, "made certificate authorities"
 
 
-def mark(machine: Machine, config: dict[str, Any]) -> None:
+def complete(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> dict[str, str]:
+    """Return the bundle with a key of encryption at rest: one of an older program, or a supplied one, may have none."""
+    for _ in range(3):
+        if bundle.get(encryption.KEY):
+            return bundle
+        bundle = store(machine, config, {**bundle, encryption.KEY: encryption.new_key()})
+    raise _contended()
+
+
+def mark(machine: Machine, config: dict[str, Any], restored: str) -> None:
     """Note in the secret that the cluster exists: from now on a blank volume never becomes a second cluster.
+
+    Args:
+        machine: the master.
+        config: its configuration.
+        restored: id of the request to restore that the cluster has gone through, if there is one.
 
     Raises:
         BootError: another writer keeps changing the secret.
     """
     for _ in range(3):
         bundle = load(machine, config)
-        if bundle.get(INITIALISED):
+        noted = {INITIALISED: machine.time(), **bundle, **({RESTORED: restored} if restored else {})}
+        if noted == bundle:
             return
-        store(machine, config, {**bundle, INITIALISED: machine.time()})
-    raise BootError("the secret of the certificate authorities keeps changing", "who else writes it?")
+        store(machine, config, noted)
+    raise _contended()
+
+
+def _contended() -> BootError:
+    return BootError("the secret of the certificate authorities keeps changing", "who else writes it?")

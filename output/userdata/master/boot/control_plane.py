@@ -1,122 +1,158 @@
-"""The control plane: how it starts follows from what the volume and the secret hold, not from a flag."""
+"""The control plane: how it starts follows from what the volume, the secret and etcd's members say, not from a flag."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable, TypeVar
 
-from . import authorities, kubelet
+from . import authorities, decision, encryption, etcd_data, etcd_members, expiry, kubelet, peers, restore, upgrade
 from .authorities import KUBEADM
+from .decision import INIT, JOIN, RESTORE, RESUME, STEADY
+from .kubectl import kubectl, own_server
 from .machine import BootError, Machine, Pending, documents
 from .sequence import remaining
 
-ADMIN = "/etc/kubernetes/admin.conf"
 # Phases of `kubeadm init`, before and after the API server answers. Without its flag bootstrap-token prints the token
 # that it makes; nodes do not use that one, see `join_information`.
 BEGIN = ("certs all", "kubeconfig all", "etcd local", "control-plane all", "kubelet-start")
-FINISH = (
-    "upload-config all",
-    "mark-control-plane",
-    "bootstrap-token --skip-token-print",
-    "kubelet-finalize all",
-    "addon all",
-)
-HEALTHY = ("the API server", "--raw", "/readyz")
-DATA = "/mnt/master/etcd/member/snap/db"
-
-
-def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> str:
-    """Return how this master boots: `steady` (set up before), `resume` (etcd's data is there), `init` (new cluster).
-
-    Raises:
-        BootError: what is there does not fit together, and going on would lose or fork the cluster.
-    """
-    volume, secret = config["facts"]["volumeId"], config["facts"]["caSecretArn"]
-    if machine.exists(DATA):
-        if not bundle:
-            raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", authorities.RESTORE)
-        return "steady" if kubelet.established(machine, config) else "resume"
-    since = bundle.get(authorities.INITIALISED)
-    if since:
-        raise BootError(
-            f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
-            f"restore the volume from a snapshot; or, to begin again with nothing, remove "
-            f"{authorities.INITIALISED} from secret {secret} and reboot",
-        )
-    return "init"
+# A joining etcd has to be announced in between: the kubelet waits for its manifest.
+BEGIN_TO_JOIN = ("certs all", "kubeconfig all", "kubelet-start")
+FINISH = ("mark-control-plane", "bootstrap-token --skip-token-print", "kubelet-finalize all")
+Answer = TypeVar("Answer")
+DONE = {
+    INIT: "initialised a new cluster",
+    JOIN: "joined the cluster",
+    RESTORE: "restored the cluster",
+    RESUME: "resumed the cluster of the volume",
+}
 
 
 def prepare(machine: Machine, config: dict[str, Any]) -> str:
-    """Decide how to boot, write kubeadm's configuration, install the certificate authorities."""
-    bundle = authorities.load(machine, config)
-    config["way"] = decide(machine, config, bundle)
+    """Decide how to boot; put kubeadm's configuration, the authorities and the key of encryption in place."""
+    bundle = decision.await_cluster(machine, config)
     settings = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", **config["kubelet"]}
     machine.write(KUBEADM, documents(*config["kubeadm"], settings), 0o600)
     kubelet.patch(machine, config)
-    if config["way"] == "steady" and not authorities.installed(machine, bundle):
-        # Somebody changed the secret: every certificate follows.
-        config["way"] = "resume"
-    if config["way"] != "steady":
+    done = ""
+    if bundle:
+        if not authorities.installed(machine, bundle):
+            # Somebody may have changed the secret: then every certificate follows.
+            machine.remove(kubelet.ESTABLISHED)
+        done = authorities.place(machine, bundle)
+        if not kubelet.established(machine, config):
+            upgrade.check(machine, config)
+    way = decision.decide(machine, config, bundle)
+    if way == STEADY and _outlived(machine, config, bundle):
+        way = RESUME
+    config["way"] = way
+    if way != STEADY:
+        # From here on until the end this instance is not one that was set up before.
+        machine.remove(kubelet.ESTABLISHED, expiry.READ)
         kubelet.clear(machine)
-    return f"{config['way']}: {authorities.install(machine, config, bundle)}"
+    if way in (INIT, JOIN):
+        etcd_data.make_room(machine)
+        # What this volume will hold is younger than any request to restore so far.
+        restore.note(machine, config)
+    if not bundle:
+        bundle, done = authorities.make(machine, config)
+    encryption.configure(machine, authorities.complete(machine, config, bundle))
+    return f"{way}: {done}"
+
+
+def _outlived(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> bool:
+    """Return whether the certificates of this instance end soon, or have ended: it may have been off for a year.
+
+    They are taken away then, and the pods that have read them, so that all is made anew.
+    """
+    if not expiry.due(machine, config, expiry.first(machine)):
+        return False
+    # Before they go, so that a cut in between is not taken for a master that needs nothing.
+    machine.remove(kubelet.ESTABLISHED)
+    etcd_data.stop(machine)
+    machine.remove(authorities.PKI)
+    authorities.place(machine, bundle)
+    return True
 
 
 def start(machine: Machine, config: dict[str, Any]) -> str:
     """Start the control plane, or see that it runs, and note in the secret that the cluster exists.
 
-    A new cluster and a resumed one take the same phases of `kubeadm init`: each is idempotent, so a boot that was cut
-    off anywhere is simply run again. Manifests, certificates and the kubelet's identity are always made anew.
+    All ways take the same phases of `kubeadm init`: each is idempotent, so a boot that was cut off anywhere is simply
+    run again. Manifests, certificates and the kubelet's identity are always made anew.
     """
-    instance, way = config["facts"]["instanceId"], config["way"]
-    if way == "steady":
+    way, told = config["way"], ""
+    if way == STEADY:
         machine.run("systemctl", "start", "kubelet")
-        _await(machine, config, *HEALTHY)
-        return "the API server is healthy"
-    if way == "init":
+        await_own(machine, config)
+        etcd_members.await_own(machine, config)
+        return "the API server and etcd are healthy"
+    if way == RESTORE:
+        told = ": " + restore.perform(machine, config)
+    if way in (INIT, JOIN):
         # Checks the machine and pulls the images: the one thing here that needs somebody else's server.
         hint = "can the instance reach registry.k8s.io?"
         seconds = remaining(machine, config)
         machine.wait("kubeadm's preflight", lambda: _phase(machine, "preflight"), hint, seconds, BootError)
-    for phase in BEGIN:
+    for phase in BEGIN_TO_JOIN if way == JOIN else BEGIN:
         _phase(machine, phase)
-    _await(machine, config, *HEALTHY)
-    # admin.conf may do nothing until the first phase that talks to the API server has bound its group to a role
-    # (kubernetes/kubernetes#121305); this one needs no Node.
-    _phase(machine, "upload-config kubeadm")
+    if way == JOIN:
+        told = ": " + etcd_members.join(machine, config)
+        _phase(machine, "control-plane all")
+    elif machine.exists(etcd_data.JOINING):
+        # The power went between the start of this member and its vote.
+        told = ": " + etcd_members.promote(machine, config)
+    await_own(machine, config)
+    etcd_members.await_own(machine, config)
+    _finish(machine, config)
+    return DONE[way] + told
+
+
+def _finish(machine: Machine, config: dict[str, Any]) -> None:
+    """Do what the API server is needed for, and note that all is done."""
+    instance = config["facts"]["instanceId"]
+    ahead = config["way"] == INIT or not _retry(machine, config, "kubeadm's ConfigMap", upgrade.behind)
+    if ahead:
+        # admin.conf may do nothing until the first phase that talks to the API server has bound its group to a role
+        # (kubernetes/kubernetes#121305); this one needs no Node.
+        _phase(machine, "upload-config kubeadm")
     _await(machine, config, f"node {instance}", "node", instance)
-    for phase in FINISH:
+    for phase in ("upload-config all", *FINISH) if ahead else FINISH:
         _phase(machine, phase)
-    authorities.mark(machine, config)
+    _tidy(machine, config)
+    if ahead and _retry(machine, config, "the masters' versions", upgrade.last):
+        _phase(machine, "addon all")
+    _retry(machine, config, "etcd's list of members", etcd_members.record)
+    upgrade.record(machine, config)
+    authorities.mark(machine, config, machine.read(restore.RECORD))
     kubelet.establish(machine, config)
-    return {"init": "initialised a new cluster", "resume": "resumed the cluster of the volume"}[way]
 
 
-def addons(machine: Machine, config: dict[str, Any]) -> str:
-    """Apply the manifests that the configuration holds, and see the cloud controller manager at work."""
-    text, node, seconds = documents(*config["manifests"]), config["facts"]["instanceId"], remaining(machine, config)
-
-    def apply() -> None:
-        kubectl(machine, "apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
-
-    def initialised() -> None:
-        # Without it no node takes pods and no pod is routed, though each node is Ready.
-        if "cloudprovider.kubernetes.io/uninitialized" in kubectl(machine, "get", "nodes", node, "-o", "yaml")[1]:
-            raise Pending("the node still has its taint")
-
-    machine.wait("kubectl apply", apply, "is the API server healthy?", seconds, BootError)
-    hint = "kubectl -n kube-system logs daemonset/cloud-controller-manager"
-    machine.wait("the cloud controller manager", initialised, hint, seconds, (BootError, Pending))
-    return f"applied {len(config['manifests'])} objects"
+def _tidy(machine: Machine, config: dict[str, Any]) -> None:
+    """Delete what this slot's former instances left in the cluster; it bothers people, and no boot fails for it."""
+    try:
+        gone = peers.forget(machine, config)
+    except BootError as error:
+        machine.say(f"Nodes of this slot's former instances stay for now: {error}")
+        return
+    if gone:
+        machine.say(f"deleted the Nodes of this slot's former instances: {', '.join(gone)}")
 
 
-def kubectl(machine: Machine, *arguments: str, stdin: str = "", expect: tuple[int, ...] = (0,)) -> tuple[int, str]:
-    """Run kubectl as the cluster's administrator."""
-    return machine.run(
-        "kubectl", "--kubeconfig", ADMIN, "--request-timeout=15s", *arguments, stdin=stdin, expect=expect
-    )
+def await_own(machine: Machine, config: dict[str, Any]) -> None:
+    """Wait until this master's own API server says that it is ready; another master's does not count.
+
+    Raises:
+        BootError: time is up.
+    """
+    _await(machine, config, "the API server", own_server(config), "--raw", "/readyz")
 
 
 def _phase(machine: Machine, phase: str) -> None:
     machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM)
+
+
+def _retry(machine: Machine, config: dict[str, Any], what: str, question: Callable[..., Answer]) -> Answer:
+    """Return the answer to a question that the API server may fail to answer for a moment."""
+    return machine.wait(what, lambda: question(machine, config), "is the API server healthy?", 120, BootError)
 
 
 def _await(machine: Machine, config: dict[str, Any], what: str, *query: str) -> None:

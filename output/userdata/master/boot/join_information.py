@@ -1,4 +1,8 @@
-"""What a node needs to join, published in a secret that nodes may read: endpoint, CA hash, a token for a day."""
+"""What a node needs to join, published in a secret that nodes may read.
+
+The API's name and the masters' addresses, the hash of the certificate authority, a token for a day, and the version of
+the oldest master: a newer kubelet has to wait for it.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,9 @@ import json
 import secrets
 from typing import Any
 
+from . import upgrade
 from .authorities import PKI
-from .control_plane import kubectl
+from .kubectl import kubectl
 from .machine import BootError, Machine
 
 # Seconds; a timer renews it every six hours.
@@ -21,8 +26,11 @@ def publish(machine: Machine, config: dict[str, Any]) -> str:
     """Make a bootstrap token, publish it, and let the timer do so again."""
     hint = "is the API server healthy?"
     token = machine.wait("a token", lambda: _token(machine), hint, passing=BootError)
+    oldest = machine.wait("the masters' versions", lambda: upgrade.oldest(machine, config), hint, passing=BootError)
     information = {
         "endpoint": config["endpoint"],
+        "addresses": [address for _, address in sorted(config["masters"].items())],
+        "kubernetesVersion": oldest,
         "caHash": ca_hash(machine.read(PKI + "ca.crt")),
         **token,
     }

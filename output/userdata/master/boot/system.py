@@ -1,4 +1,4 @@
-"""What masters and nodes have in common: packages, files, kernel settings, downloads, services."""
+"""What masters and nodes have in common: files, kernel settings, downloads, services."""
 
 from __future__ import annotations
 
@@ -11,38 +11,6 @@ from .sequence import remaining
 
 FILES = HOME + "/files"
 SYSCTL = "/etc/sysctl.d/99-cfngen.conf"
-# DPkg::Lock::Timeout does not cover the lock of `apt-get update`: another update is waited out by trying again.
-APT = ("apt-get", "-y", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=5", "--no-install-recommends")
-
-
-def packages(machine: Machine, config: dict[str, Any]) -> str:
-    """Install what the image lacks: boto3 and the programs of `config["packages"]` (program: apt's, dnf's package)."""
-    apt = machine.which("apt-get")
-    missing = [names[0 if apt else 1] for program, names in config["packages"].items() if not machine.which(program)]
-    if not machine.has_boto3():
-        missing.append("python3-boto3")
-    if not missing:
-        return "nothing to install"
-
-    def install() -> None:
-        if apt:
-            machine.run("dpkg", "--configure", "-a")
-            machine.run(*APT, "update")
-            machine.run(*APT, "install", *missing)
-        else:
-            machine.run("dnf", "-y", "install", *missing)
-
-    names = ", ".join(missing)
-    machine.wait(
-        "packages " + names,
-        install,
-        "can the instance reach its package mirror?",
-        remaining(machine, config),
-        BootError,
-    )
-    if not machine.has_boto3():
-        raise BootError("Python cannot import boto3", "is /usr/bin/python3 the distribution's?")
-    return "installed " + names
 
 
 def settings(machine: Machine, config: dict[str, Any]) -> str:
@@ -61,23 +29,38 @@ def settings(machine: Machine, config: dict[str, Any]) -> str:
 def downloads(machine: Machine, config: dict[str, Any]) -> str:
     """Fetch what is not there with the right digest, four files at a time; unpack archives."""
     seconds = remaining(machine, config)
-
-    def provide(asset: dict[str, str]) -> bool:
-        url, sha256, folder = asset["url"], asset["sha256"], asset.get("folder")
-        path = asset.get("file") or f"{HOME}/downloads/{url.rpartition('/')[2]}"
-        missing = machine.sha256(path) != sha256
-        if missing:
-            hint = f"can the instance reach {url}?"
-            machine.wait("download", lambda: machine.download(url, path, sha256), hint, seconds, (BootError, OSError))
-        if folder and machine.read(path + ".unpacked") != sha256:
-            machine.run("mkdir", "-p", folder)
-            machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner")
-            machine.write(path + ".unpacked", sha256)
-        return missing
-
     with ThreadPoolExecutor(4) as pool:
-        fetched = list(pool.map(provide, config["assets"]))
+        fetched = list(pool.map(lambda asset: provide(machine, asset, seconds), config["assets"]))
     return f"fetched {sum(fetched)} of {len(fetched)} files"
+
+
+def provide(machine: Machine, asset: dict[str, Any], seconds: float) -> bool:
+    """See that a file is there with the right digest, and unpacked if it is to be.
+
+    Args:
+        machine: the instance.
+        asset: its `url` and `sha256`; the `file` it becomes, or the `folder` it is unpacked in, perhaps only `members`
+            of it (shell patterns), which leave the archive's uppermost folder behind.
+        seconds: how long to try.
+
+    Returns:
+        Whether it had to be fetched.
+
+    Raises:
+        BootError: it cannot be had, or has another digest.
+    """
+    url, sha256, folder = asset["url"], asset["sha256"], asset.get("folder")
+    path = asset.get("file") or f"{HOME}/downloads/{url.rpartition('/')[2]}"
+    missing = bool(machine.sha256(path) != sha256)
+    if missing:
+        hint = f"can the instance reach {url}?"
+        machine.wait("download", lambda: machine.download(url, path, sha256), hint, seconds, (BootError, OSError))
+    if folder and machine.read(path + ".unpacked") != sha256:
+        machine.run("mkdir", "-p", folder)
+        chosen = ["--strip-components=1", "--wildcards", *asset["members"]] if "members" in asset else []
+        machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner", *chosen)
+        machine.write(path + ".unpacked", sha256)
+    return missing
 
 
 def services(machine: Machine, config: dict[str, Any]) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from . import instances
 from .machine import BootError, Machine, Pending
 from .sequence import remaining
 
 MOUNT = "/mnt/master"
 FSTAB = "/etc/fstab"
+# Seconds in which EC2 usually takes a volume off an instance that has ended.
+PATIENCE = 60
 
 
 def volume(machine: Machine, config: dict[str, Any]) -> str:
@@ -41,6 +44,8 @@ def _attach(machine: Machine, config: dict[str, Any]) -> str:
     for attachment in found.get("Attachments", []):
         if attachment["InstanceId"] == instance and attachment["State"] == "attached":
             return str(attachment["Device"])
+        if attachment["InstanceId"] != instance:
+            _release(machine, config, attachment["InstanceId"])
         raise Pending(f"it is {attachment['State']} to {attachment['InstanceId']}")
     if found["State"] != "available":
         raise Pending(f"it is {found['State']}")
@@ -60,6 +65,32 @@ def _attach(machine: Machine, config: dict[str, Any]) -> str:
         Device=device,
     )
     raise Pending(answer.get("Error", {}).get("Message", "it is attaching"))
+
+
+def _release(machine: Machine, config: dict[str, Any], holder: str) -> None:
+    """Detach the volume from an instance that has ended, if EC2 has not done so by itself in a minute.
+
+    Only what is proven stopped is proven not to write any more. One that is running, even if it is being shut down,
+    keeps its volume: etcd's data would not survive two writers.
+    """
+    state = instances.state(machine, holder)
+    if state not in ("stopped", *instances.GONE):
+        config.pop("ended", None)
+        return
+    since = config.setdefault("ended", machine.clock())
+    if machine.clock() - since < PATIENCE:
+        return
+    machine.say(f"{config['facts']['volumeId']} is taken off {holder}, which is {state or 'not known to EC2 any more'}")
+    config.pop("ended")
+    machine.aws(
+        "ec2",
+        "detach_volume",
+        "IncorrectState",
+        VolumeId=config["facts"]["volumeId"],
+        Force=state != "stopped",
+        # With its name EC2 makes sure that the volume still is that instance's.
+        **({"InstanceId": holder} if state else {}),
+    )
 
 
 def _disk(machine: Machine, name: str, attached: str) -> str:

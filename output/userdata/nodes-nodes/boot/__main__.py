@@ -1,4 +1,4 @@
-"""`python3 -m boot [renew]`: what systemd starts."""
+"""`python3 -m boot [TASK]`: what systemd starts."""
 
 import sys
 

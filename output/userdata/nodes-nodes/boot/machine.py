@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ import re
 import shutil
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from importlib import import_module, invalidate_caches
 from pathlib import Path
@@ -48,16 +50,19 @@ class Machine:
 
     Attributes:
         region: AWS region of the clients; known once the instance's identity is.
+        voice: what each line that is said begins with. What a task says later has a voice of its own, so that the
+            console tells a boot that ended well from a task that did not.
     """
 
     region = ""
+    voice = "cfngen"
 
     def __init__(self) -> None:
         self._clients: dict[str, Any] = {}
 
     def say(self, text: str) -> None:
         """Write one line to the journal and the console; systemd connects standard output to both."""
-        print("cfngen: " + TOKEN.sub(r"\1.…", text), flush=True)  # noqa: T201
+        print(self.voice + ": " + TOKEN.sub(r"\1.…", text), flush=True)  # noqa: T201
 
     def run(
         self, *command: str, stdin: str = "", expect: tuple[int, ...] = (0,), timeout: int = 900
@@ -230,8 +235,12 @@ class Machine:
             self.sleep(pause)
             pause = min(pause * 1.5, 10)
 
-    def metadata(self, path: str) -> str:
+    def metadata(self, path: str, missing: str | None = None) -> str:
         """Return a value of the instance metadata service, version 2.
+
+        Args:
+            path: after `/latest/`.
+            missing: what to return if there is no such value; without it, the value is waited for.
 
         Raises:
             BootError: the service does not answer.
@@ -246,7 +255,14 @@ class Machine:
                 return str(answer.read().decode())
 
         def probe() -> str:
-            return ask(path, "GET", "token", ask("api/token", "PUT", "token-ttl-seconds", "60"))
+            token = ask("api/token", "PUT", "token-ttl-seconds", "60")
+            try:
+                return ask(path, "GET", "token", token)
+            except urllib.error.HTTPError as error:
+                error.close()
+                if error.code == 404 and missing is not None:
+                    return missing
+                raise
 
         return self.wait("instance metadata", probe, "is the metadata service enabled?", passing=OSError)
 
@@ -265,6 +281,9 @@ class Machine:
         errors = import_module("botocore.exceptions")
 
         def probe() -> dict[str, Any]:
+            for argument in arguments.values():
+                if hasattr(argument, "seek"):
+                    argument.seek(0)  # a file that an earlier attempt has read
             try:
                 return dict(getattr(self._client(service), operation)(**arguments))
             except errors.ClientError as error:
@@ -280,6 +299,64 @@ class Machine:
                 raise Pending(str(error)) from error
 
         return self.wait(operation, probe, "has the instance a way to AWS? Does its role allow it?", 60)
+
+    def put_object(self, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
+        """Upload a file to S3, which refuses it if something else than the file arrives.
+
+        Args:
+            bucket: the bucket.
+            key: the object's key.
+            path: the file.
+            metadata: the object's metadata; its SHA-256 is added as `sha256`.
+
+        Raises:
+            BootError: S3 refuses, or cannot be reached.
+        """
+        digest = self.sha256(path)
+        # boto3 before 1.24 (Ubuntu 22.04 has 1.20) knows no SHA-256 of S3's; it sends an MD5 of its own accord.
+        members = self._client("s3").meta.service_model.operation_model("PutObject").input_shape.members
+        checksum = {"ChecksumSHA256": base64.b64encode(bytes.fromhex(digest)).decode()}
+        with Path(path).open("rb") as file:
+            self.aws(
+                "s3",
+                "put_object",
+                Bucket=bucket,
+                Key=key,
+                Body=file,
+                Metadata={**metadata, "sha256": digest},
+                **(checksum if "ChecksumSHA256" in members else {}),
+            )
+
+    def get_object(self, bucket: str, key: str, path: str) -> dict[str, str]:
+        """Download an object of S3; the file, for root alone, gets its name only once it is whole.
+
+        Returns:
+            The object's metadata.
+
+        Raises:
+            BootError: there is no such object, it is not what its metadata `sha256` says, or S3 cannot be reached.
+        """
+        errors = import_module("botocore.exceptions")
+        partial = Path(path + ".part")
+        partial.parent.mkdir(parents=True, exist_ok=True)
+
+        def probe() -> dict[str, str]:
+            answer = self.aws("s3", "get_object", Bucket=bucket, Key=key)
+            partial.touch(0o600)
+            try:
+                with partial.open("wb") as file:
+                    shutil.copyfileobj(answer["Body"], file, 1 << 20)
+            except errors.BotoCoreError as error:
+                raise Pending(str(error)) from error
+            return dict(answer["Metadata"])
+
+        metadata = self.wait(f"s3://{bucket}/{key}", probe, "has the instance a way to S3?", 300)
+        digest, wanted = self.sha256(str(partial)), metadata.get("sha256", "")
+        if wanted and digest != wanted:
+            partial.unlink()
+            raise BootError(f"s3://{bucket}/{key} has SHA-256 {digest}, not {wanted}", "take another snapshot")
+        partial.replace(path)
+        return metadata
 
     def _client(self, service: str) -> Any:
         if service not in self._clients:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from . import kubelet, system
+from . import hosts, kubelet, versions
 from .machine import HOME, BootError, Machine, Pending
 from .sequence import remaining
 
 JOIN = HOME + "/join.yaml"
+TIMER = "cfngen-addresses.timer"
+# What the kubelet says of a node that has no CNI configuration.
+UNCONNECTED = "NetworkPluginNotReady"
 
 
 def join(machine: Machine, config: dict[str, Any]) -> str:
     """Join the cluster, unless this instance did before; try again with new join information while there is time."""
     if kubelet.established(machine, config):
+        # Debian's cloud-init writes /etc/hosts anew at each boot (`manage_etc_hosts`).
+        if hosts.BEGIN not in machine.read(hosts.HOSTS):
+            addresses(machine, config)
         machine.run("systemctl", "start", "kubelet")
         return "joined before"
     kubelet.patch(machine, config)
@@ -23,14 +29,45 @@ def join(machine: Machine, config: dict[str, Any]) -> str:
     return machine.wait("joining", lambda: _attempt(machine, config), hint, seconds, (BootError, Pending))
 
 
-def _attempt(machine: Machine, config: dict[str, Any]) -> str:
+def follow(machine: Machine, config: dict[str, Any]) -> str:
+    """Let a timer keep the masters' addresses up to date: masters may be added."""
+    machine.run("systemctl", "enable", "--now", TIMER)
+    return "the masters' addresses are looked up every hour"
+
+
+def addresses(machine: Machine, config: dict[str, Any]) -> str:
+    """Put the masters' addresses into /etc/hosts anew, as the join information has them now.
+
+    Raises:
+        BootError: there is none; what is in /etc/hosts stays.
+    """
+    try:
+        _hosts(machine, config, _information(machine, config))
+    except Pending as missing:
+        raise BootError(str(missing), "systemctl status cfngen-join, on a master") from missing
+    return ""
+
+
+def _hosts(machine: Machine, config: dict[str, Any], found: dict[str, Any]) -> None:
+    # The endpoint is a name that nobody but the instances themselves knows.
+    hosts.of_node(machine, config, found["endpoint"].rpartition(":")[0], found["addresses"])
+
+
+def _information(machine: Machine, config: dict[str, Any]) -> dict[str, Any]:
     arn = config["facts"]["joinSecretArn"]
     answer = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
-    found = json.loads(answer.get("SecretString") or "{}")
+    found: dict[str, Any] = json.loads(answer.get("SecretString") or "{}")
     if "token" not in found:
         raise Pending("no master has published the join information yet")
+    return found
+
+
+def _attempt(machine: Machine, config: dict[str, Any]) -> str:
+    found = _information(machine, config)
     if found["expires"] <= machine.time(60):
         raise Pending(f"the published token ended at {found['expires']} and no master has renewed it")
+    versions.await_masters(config, found)
+    _hosts(machine, config, found)
     discovery = {"apiServerEndpoint": found["endpoint"], "token": found["token"], "caCertHashes": [found["caHash"]]}
     kubelet.clear(machine)
     machine.remove("/etc/kubernetes/pki/ca.crt")
@@ -45,29 +82,23 @@ def _attempt(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def ready(machine: Machine, config: dict[str, Any]) -> str:
-    """Wait until the cluster sees this node as Ready."""
+    """Wait until the cluster sees this node as Ready, or as lacking a network plug-in only if none is awaited."""
     name = config["facts"]["instanceId"]
     kubectl = ("kubectl", "--kubeconfig", kubelet.KUBELET_CONF, "--request-timeout=15s")
+    network_awaited = config.get("podNetwork", {}).get("awaited", True)
 
-    def probe() -> None:
+    def probe() -> str:
         code, text = machine.run(*kubectl, "get", "node", name, "-o", "json", expect=(0, 1))
         conditions = {} if code else {each["type"]: each for each in json.loads(text)["status"].get("conditions", [])}
         condition = conditions.get(
             "Ready", {"status": "", "message": "the API server does not know it, or does not answer"}
         )
-        if condition["status"] != "True":
-            raise Pending(condition.get("message", ""))
+        message = condition.get("message", "")
+        if condition["status"] == "True":
+            return f"node {name} is Ready"
+        if UNCONNECTED in message and not network_awaited:
+            return f"node {name} has joined and lacks a network plug-in, which is yours to install"
+        raise Pending(message)
 
     hint = "journalctl -u kubelet -u containerd; without a pod CIDR look at the controller managers on the master"
-    machine.wait(f"node {name} to be Ready", probe, hint, remaining(machine, config))
-    return f"node {name} is Ready"
-
-
-STEPS = {
-    "packages": system.packages,
-    "settings": system.settings,
-    "downloads": system.downloads,
-    "services": system.services,
-    "join": join,
-    "ready": ready,
-}
+    return machine.wait(f"node {name} to be Ready", probe, hint, remaining(machine, config))

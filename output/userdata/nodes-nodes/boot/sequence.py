@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import json
+import re
 import traceback
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from typing import Any, Callable
 
 from .machine import HOME, LOG, BootError, Machine, fill
 
 SIGNALLED = HOME + "/signalled"
+# Seconds in which a wait condition must have come into being after its group.
+PATIENCE = 300.0
+UNBORN = re.compile(r"Resource \S+ does not exist")
 # A step takes the role's configuration, does its part if that is not done yet, and returns what a person should know.
 Step = Callable[[Machine, "dict[str, Any]"], str]
 
 
 def main(arguments: list[str]) -> int:
-    """Run the steps of the configured role: all of them, or with `renew` those that renew the join information."""
+    """Run the steps of the configured role, or those of one of its tasks."""
     machine = Machine()
     config = json.loads(machine.read(HOME + "/config.json"))
     config["references"] = json.loads(machine.read(HOME + "/references.json"))
-    role = import_module("." + config["role"], __package__)
-    if arguments == ["renew"]:
-        return run(machine, config, role.RENEW, final=False)
-    return run(machine, config, role.STEPS)
+    if not arguments:
+        return run(machine, config, {title: named(name) for title, name in config["steps"].items()})
+    machine.voice = f"cfngen-{arguments[0]}"
+    config.update(json.loads(machine.read(HOME + "/role.json")))
+    steps = {title: named(name) for title, name in config["tasks"][arguments[0]].items()}
+    return run(machine, config, steps, final=False)
+
+
+def named(name: str) -> Step:
+    """Return the step `module.function` of this package; its module may come only with an earlier step."""
+
+    def step(machine: Machine, config: dict[str, Any]) -> str:
+        module, _, function = name.partition(".")
+        invalidate_caches()
+        return str(getattr(import_module("." + module, __package__), function)(machine, config))
+
+    return step
 
 
 def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final: bool = True) -> int:
@@ -51,7 +68,9 @@ def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final:
             machine.log(traceback.format_exc())
             failure, hint = f"{type(error).__name__}: {error}", f"see {LOG}"
         else:
-            machine.say(f"{title}: {outcome} ({machine.clock() - start:.1f} s)")
+            # A task that has nothing to do says nothing: some run each minute.
+            if final or (outcome and name != "identity"):
+                machine.say(f"{title}: {outcome} ({machine.clock() - start:.1f} s)")
             continue
         machine.say(f"{title} FAILED after {machine.clock() - start:.1f} s: {failure}. What to do: {hint}")
         if final:
@@ -61,7 +80,8 @@ def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final:
                 # Without boto3 or an identity nothing can be told; the stack fails when its time is up.
                 machine.say(f"CloudFormation was not told: {error}")
         return 1
-    machine.say(f"done in {machine.clock() - begin:.1f} s")
+    if final:
+        machine.say(f"done in {machine.clock() - begin:.1f} s")
     return 0
 
 
@@ -93,6 +113,9 @@ def succeed(machine: Machine, config: dict[str, Any]) -> str:
 def signal(machine: Machine, config: dict[str, Any], status: str) -> str:
     """Signal the stack once in the instance's life; a stack that is not waiting needs no signal.
 
+    Of several masters each signals its Auto Scaling group, which waits in updates, and its wait condition, which waits
+    when the stack or the slot is created. Usually only one of them waits; the other one "cannot be signaled".
+
     Raises:
         BootError: CloudFormation cannot be reached or refuses the role.
     """
@@ -100,14 +123,30 @@ def signal(machine: Machine, config: dict[str, Any], status: str) -> str:
     told, _, before = machine.read(SIGNALLED).partition(" ")
     if told == facts["instanceId"]:
         return f"told CloudFormation {before} before"
-    answer = machine.aws(
-        "cloudformation",
-        "signal_resource",
-        "ValidationError",
-        StackName=facts["stack"],
-        LogicalResourceId=facts["resource"],
-        UniqueId=facts["instanceId"],
-        Status=status,
-    )
+    names = [facts[key] for key in ("resource", "condition") if facts.get(key)]
+    refusals = [_signal(machine, facts, name, status, PATIENCE if name != names[0] else 0) for name in names]
     machine.write(SIGNALLED, f"{facts['instanceId']} {status}")
-    return answer["Error"]["Message"] if "Error" in answer else f"told CloudFormation {status}"
+    return f"told CloudFormation {status}" if "" in refusals else "; ".join(refusals)
+
+
+def _signal(machine: Machine, facts: dict[str, str], name: str, status: str, patience: float) -> str:
+    """Signal a resource; return why it cannot be, or an empty text.
+
+    A resource that CloudFormation has not come to yet "does not exist": a wait condition is made after its group, when
+    a first master becomes one of several even after the group's update, which this instance itself brings to its end.
+    """
+    end = machine.clock() + patience
+    while True:
+        answer = machine.aws(
+            "cloudformation",
+            "signal_resource",
+            "ValidationError",
+            StackName=facts["stack"],
+            LogicalResourceId=name,
+            UniqueId=facts["instanceId"],
+            Status=status,
+        )
+        refusal = str(answer["Error"]["Message"]) if "Error" in answer else ""
+        if not UNBORN.match(refusal) or machine.clock() >= end:
+            return refusal
+        machine.sleep(5)

@@ -1,0 +1,82 @@
+"""The leaf certificates of a master: made anew with each instance, renewed in time by a timer, visible to operators.
+
+They live for a year, kubeadm's default. That suffices, since a timer looks each day and renews them all once one of
+them has less than 30 % of its life left; a longer life would only make a stolen key useful for longer. The kubelet
+renews its own client certificate.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from . import control_plane, etcd_members, expiry
+from .authorities import KUBEADM
+from .kubectl import kubectl
+from .machine import HOME, BootError, Machine
+
+CONFIG_MAP = "cfngen-certificates"
+TIMER = "cfngen-certificates.timer"
+COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
+
+
+def schedule(machine: Machine, config: dict[str, Any]) -> str:
+    """Look at the certificates now, as the timer does each day from now on."""
+    done = renew(machine, config)
+    machine.run("systemctl", "enable", "--now", TIMER)
+    return done
+
+
+def renew(machine: Machine, config: dict[str, Any]) -> str:
+    """Renew the certificates if one of them ends soon, and tell the cluster until when they are good.
+
+    Raises:
+        BootError: kubeadm cannot renew them, or the control plane does not come back with the new ones.
+    """
+    expires, before = expiry.first(machine), machine.read(expiry.READ)
+    if expiry.due(machine, config, expires):
+        machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM)
+        renewed = expiry.first(machine)
+        if renewed <= expires:
+            raise BootError(f"certificates end at {expires} and kubeadm renewed none", "kubeadm certs check-expiration")
+        expires, before = renewed, before or expires
+    if before and before != expires:
+        _restart(machine, config, expires)
+    machine.write(expiry.READ, expires)
+    _publish(machine, config, expires)
+    return f"good until {expires}" + (f", renewed (before: {before})" if before and before != expires else "")
+
+
+def _restart(machine: Machine, config: dict[str, Any], expires: str) -> None:
+    """Let the control plane read the new certificates: some of its parts read them only when they start.
+
+    The kubelet restarts a static pod whose manifest changes, here by an annotation that kubeadm patches in. Nothing is
+    moved away, so a cut in between loses nothing.
+    """
+    annotation = {"metadata": {"annotations": {"cfngen/certificates": expires}}}
+    for component in COMPONENTS:
+        machine.write(f"{HOME}/patches/{component}+merge.json", json.dumps(annotation))
+    for phase in ("etcd local", "control-plane all"):
+        machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM)
+    control_plane.await_own(machine, config)
+    etcd_members.await_own(machine, config)
+
+
+def _publish(machine: Machine, config: dict[str, Any], expires: str) -> None:
+    """Write until when this slot's certificates are good into a ConfigMap of all slots, each of which owns its line."""
+    facts = config["facts"]
+    text = json.dumps({"expires": expires, "instance": facts["instanceId"]}, sort_keys=True)
+    item = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": "kube-system"},
+        "data": {facts["slot"]: text},
+    }
+    manager = f"--field-manager=cfngen-{facts['slot']}"
+    order = ("apply", "--server-side", "--force-conflicts", manager, "-f", "-")
+    machine.wait(
+        f"ConfigMap {CONFIG_MAP}",
+        lambda: kubectl(machine, *order, stdin=json.dumps(item)),
+        "is the API server healthy?",
+        passing=BootError,
+    )

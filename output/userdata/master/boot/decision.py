@@ -1,0 +1,87 @@
+"""How a master boots: decided from facts, never from a flag.
+
+| way     | when                                                                                               |
+| ------- | -------------------------------------------------------------------------------------------------- |
+| steady  | this very instance was set up before                                                               |
+| resume  | the volume holds a member's data, which the other members do not disown                            |
+| restore | an operator asked for a snapshot, and this slot has not got it yet                                 |
+| join    | the cluster exists, there are several slots, and this one's volume holds nothing of use            |
+| init    | no cluster was ever initialised, and this is slot a; the other slots wait for it                   |
+
+Whatever else is found is refused, with what to do. That the cluster exists says the secret of the authorities: a blank
+disk never overrules it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import authorities, etcd_data, etcd_members, kubelet, restore
+from .machine import BootError, Machine, Pending
+from .sequence import remaining
+
+STEADY, RESUME, RESTORE, JOIN, INIT = "steady", "resume", "restore", "join", "init"
+FIRST = "a"
+
+
+def await_cluster(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
+    """Return the bundle of the authorities' secret; slots other than the first wait until the cluster exists.
+
+    Raises:
+        BootError: time is up.
+    """
+
+    def probe() -> dict[str, str]:
+        bundle = authorities.load(machine, config)
+        if not bundle.get(authorities.INITIALISED) and config["facts"]["slot"] != FIRST and not data:
+            raise Pending(f"slot {FIRST} has not initialised the cluster yet")
+        return bundle
+
+    data = etcd_data.whole(machine)
+    hint = f"did the boot of master {FIRST} fail? Its console says why"
+    return machine.wait("the first master", probe, hint, remaining(machine, config))
+
+
+def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> str:
+    """Return how this master boots; data of no use is moved aside.
+
+    Args:
+        machine: the master; the bundle's authorities are in place, so that etcd's other members can be asked.
+        config: its configuration.
+        bundle: what the authorities' secret holds.
+
+    Raises:
+        BootError: what is there does not fit together, and going on would lose or fork the cluster.
+    """
+    volume, secret = config["facts"]["volumeId"], config["facts"]["caSecretArn"]
+    several, data = len(config["masters"]) > 1, etcd_data.whole(machine)
+    if data and not bundle:
+        raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", authorities.RESTORE)
+    asked = restore.state(machine, config, bundle)
+    if asked == restore.PENDING:
+        return RESTORE
+    if data and asked == restore.MISSED:
+        _aside(machine, f"before-{config['restore']['id']}", "the cluster was restored from a snapshot without it")
+        data = False
+    why = etcd_members.disowned(machine, config) if data and several else ""
+    if why:
+        _aside(machine, f"removed-{machine.time().replace(':', '')}", why)
+        data = False
+    if data:
+        return STEADY if kubelet.established(machine, config) else RESUME
+    since = bundle.get(authorities.INITIALISED)
+    if not since:
+        return INIT
+    if several:
+        return JOIN
+    raise BootError(
+        f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
+        "cfngen etcd restore latest (in the folder of the cluster file), or restore the volume from a snapshot of its "
+        "own; or, to begin again with nothing, remove "
+        f"{authorities.INITIALISED} from secret {secret} and reboot",
+    )
+
+
+def _aside(machine: Machine, name: str, why: str) -> None:
+    place = etcd_data.aside(machine, name)
+    machine.say(f"etcd's data of this volume is of no use any more ({why}); it is kept in {place}")

@@ -1,0 +1,91 @@
+"""Helm releases: installed or upgraded from a file, mended after an interruption, removed."""
+
+from __future__ import annotations
+
+import calendar
+import json
+import time
+from typing import Any
+
+from .kubectl import ADMIN, kubectl
+from .machine import BootError, Machine, documents
+
+# Seconds for one operation of Helm; it waits for hooks only, not for pods: the cluster may have no node yet.
+TIMEOUT = 240
+UNFINISHED = "pending-install,pending-rollback,pending-upgrade,uninstalling"
+# Seconds after which an operation that is not ours counts as abandoned.
+ABANDONED = 900
+
+
+def install(machine: Machine, release: dict[str, Any], interrupted: bool) -> None:
+    """Install or upgrade a release, and lay its patches over what it made.
+
+    Nothing is rolled back on failure: what ran before goes on running beside what could not be changed, and the next
+    try goes on from there.
+
+    Args:
+        machine: the instance.
+        release: as `cfngen.userdata.addons` describes it; its chart is there.
+        interrupted: whether an earlier try of ours never ended.
+
+    Raises:
+        BootError: Helm or the API server refuse.
+    """
+    name, namespace, chart = release["name"], release["namespace"], release["chart"]["file"]
+    values = chart[: -len(".tgz")] + ".values.json"
+    machine.write(values, release["values"], 0o600)
+    _recover(machine, name, namespace, interrupted)
+    # Helm installs the definitions of a chart's crds folder once and never upgrades them.
+    definitions = _helm(machine, "show", "crds", chart)
+    if definitions.strip():
+        _lay(machine, "helm", definitions)
+    _helm(
+        machine,
+        *("upgrade", "--install", name, chart, "--namespace", namespace, "--create-namespace", "--values", values),
+        *("--skip-crds", "--force-conflicts", "--history-max", "5", "--hide-notes", "--timeout", f"{TIMEOUT}s"),
+    )
+    if release["patches"]:
+        _lay(machine, "cfngen", documents(*release["patches"]))
+
+
+def uninstall(machine: Machine, name: str, namespace: str) -> None:
+    """Remove a release and what it made; one that is not there is fine.
+
+    Raises:
+        BootError: Helm or the API server refuse.
+    """
+    _helm(machine, "uninstall", name, "--namespace", namespace, "--ignore-not-found", "--timeout", f"{TIMEOUT}s")
+
+
+def _recover(machine: Machine, name: str, namespace: str, interrupted: bool) -> None:
+    """End what an interruption left open, on account of which Helm would refuse any further operation.
+
+    Helm notes each revision in a secret. Without the unfinished one the last finished one counts again, and a first
+    installation begins anew; what it had made bears the release's name and is taken over.
+
+    Raises:
+        BootError: somebody else seems to be at it right now.
+    """
+    chosen = f"owner=helm,name={name},status in ({UNFINISHED})"
+    found = json.loads(kubectl(machine, "-n", namespace, "get", "secrets", "-l", chosen, "-o", "json")[1] or "{}")
+    now = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ"))
+    for secret in found.get("items", []):
+        labels = secret["metadata"]["labels"]
+        age = now - int(labels.get("modifiedAt") or labels.get("createdAt") or 0)
+        if not interrupted and age < ABANDONED:
+            raise BootError(
+                f"another Helm operation ({labels['status']}) on {name} began {age} s ago",
+                f"helm -n {namespace} status {name}",
+            )
+        if labels["status"] == "uninstalling":
+            uninstall(machine, name, namespace)
+        else:
+            kubectl(machine, "-n", namespace, "delete", "secret", secret["metadata"]["name"], "--ignore-not-found")
+
+
+def _lay(machine: Machine, owner: str, text: str) -> None:
+    kubectl(machine, "apply", "--server-side", "--force-conflicts", f"--field-manager={owner}", "-f", "-", stdin=text)
+
+
+def _helm(machine: Machine, *arguments: str) -> str:
+    return machine.run("helm", *arguments, "--kubeconfig", ADMIN, timeout=TIMEOUT + 30)[1]

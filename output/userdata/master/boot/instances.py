@@ -1,0 +1,25 @@
+"""Other instances, as EC2 sees them."""
+
+from __future__ import annotations
+
+from .machine import Machine
+
+GONE = ("terminated", "")
+
+
+def state(machine: Machine, instance: str) -> str:
+    """Return an instance's state, e.g. `running` or `terminated`; an empty text if EC2 does not know it any more.
+
+    An answer without any instance proves nothing: `unknown`.
+    """
+    answer = machine.aws(
+        "ec2",
+        "describe_instances",
+        "InvalidInstanceID.NotFound",
+        "InvalidInstanceID.Malformed",
+        InstanceIds=[instance],
+    )
+    if "Error" in answer:
+        return ""
+    found = [each for group in answer.get("Reservations", []) for each in group["Instances"]]
+    return str(found[0]["State"]["Name"]) if found else "unknown"

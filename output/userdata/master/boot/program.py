@@ -1,0 +1,52 @@
+"""The second stage of the boot program: it does not fit into user data, so the stack itself holds it.
+
+A resource that makes nothing bears it as metadata, which `cloudformation:DescribeStackResource` returns. The user data
+knows its name and its digest, so an instance runs exactly the program that its launch template was made with.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import lzma
+from typing import Any
+
+from .machine import HOME, BootError, Machine, fill
+from .sequence import remaining
+
+ROLE = HOME + "/role.json"
+UNPACKED = HOME + "/unpacked"
+
+
+def fetch(machine: Machine, config: dict[str, Any]) -> str:
+    """Unpack the program of this instance's role, unless it is there already, and load the role's configuration."""
+    resource, sha256 = config["program"]["resource"], config["program"]["sha256"]
+    there = machine.read(UNPACKED) == sha256
+    if not there:
+        seconds, hint = remaining(machine, config), "does the stack still have this resource?"
+        text = machine.wait(f"the program in {resource}", lambda: _packed(machine, config), hint, seconds, BootError)
+        # An image of one's own may hold the files of another cluster.
+        machine.remove(HOME + "/files/")
+        items = lzma.decompress(base64.b85decode(text)).decode().split("\0")
+        for index in range(0, len(items), 2):
+            machine.write(f"{HOME}/{items[index]}", items[index + 1], 0o600)
+        machine.write(UNPACKED, sha256)
+    config.update(fill(json.loads(machine.read(ROLE)), config["facts"]))
+    return f"{resource} {'was there' if there else 'unpacked'}"
+
+
+def _packed(machine: Machine, config: dict[str, Any]) -> str:
+    """Return the packed program from the stack's metadata.
+
+    Raises:
+        BootError: the stack does not have it, or it is another one.
+    """
+    resource, sha256 = config["program"]["resource"], config["program"]["sha256"]
+    stack = config["facts"]["stack"]
+    answer = machine.aws("cloudformation", "describe_stack_resource", StackName=stack, LogicalResourceId=resource)
+    text = str(json.loads(answer["StackResourceDetail"]["Metadata"])["cfngen"]["program"])
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    if digest != sha256:
+        raise BootError(f"{resource} of stack {stack} has SHA-256 {digest}, not {sha256}")
+    return text

@@ -1,0 +1,45 @@
+"""Kubernetes' versions, and who may be newer than whom.
+
+API servers of one cluster differ by one minor version at most; a kubelet is never newer than an API server that it may
+talk to (https://kubernetes.io/releases/version-skew-policy/).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .machine import BootError, Pending
+
+
+def numbers(version: str) -> tuple[int, int, int]:
+    """Return (1, 36, 3) for `v1.36.3` or `1.36.3-rc.0`.
+
+    Raises:
+        BootError: it is no version.
+    """
+    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
+    if not found:
+        raise BootError(f"{version!r} is no version of Kubernetes")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def minor(version: str) -> int:
+    """Return 36 for `v1.36.3`."""
+    return numbers(version)[1]
+
+
+def await_masters(config: dict[str, Any], information: dict[str, Any]) -> None:
+    """Return if the masters are new enough for this node's kubelet.
+
+    Args:
+        config: the node's configuration; `kubernetesVersion` is its kubelet's.
+        information: the join information; `kubernetesVersion` is the oldest master's. Masters of an older program
+            do not say which one they have.
+
+    Raises:
+        Pending: they are not; in an update nodes and masters are replaced at the same time.
+    """
+    own, oldest = config["kubernetesVersion"], information.get("kubernetesVersion", "")
+    if oldest and minor(oldest) < minor(own):
+        raise Pending(f"this node's kubelet is {own} and a master is still {oldest}: masters go first")

@@ -157,6 +157,10 @@ def _outcome(run: Callable[[], Any], settings: Settings) -> int:
     except click.Abort:
         return _failed(["interrupted; nothing is left half-written"], "", INTERRUPTED, settings)
     except click.ClickException as failure:
+        # A group of commands of which none is named: its help is no error. Click has the class since 8.2.
+        if isinstance(failure, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            click.echo(failure.format_message(), err=True)
+            return USAGE
         if isinstance(failure, click.UsageError) and failure.ctx:
             click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
         code = USAGE if isinstance(failure, click.UsageError) else failure.exit_code

@@ -38,7 +38,9 @@ class NobodyToAskError(CfngenError):
     """A question came up, and nobody can answer it."""
 
     def __init__(self, question: Question) -> None:
-        flag = "--yes --allow-danger" if question.dangerous else "--yes"
+        context = click.get_current_context(silent=True)
+        apart = context is not None and any(each.name == "allow_danger" for each in context.command.params)
+        flag = "--yes --allow-danger" if question.dangerous and apart else "--yes"
         super().__init__(
             f"consent is needed, and standard input is not a terminal: {question.text}",
             hint=f"run it on a terminal, or give consent beforehand with {flag}.",

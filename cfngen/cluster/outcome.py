@@ -81,11 +81,20 @@ class Outcome:
             except ValidationError as error:
                 found = [each for each in error.errors(include_url=False) if not _miscounted(each)]
             refused_now = {tuple(each["loc"]) for each in found}
-            problems += [_refusal(each) for each in found if not self._follows(tuple(each["loc"]), refused_now)]
+            problems += [
+                _refusal(each)
+                for each in found
+                if not self._dropped(each) and not self._follows(tuple(each["loc"]), refused_now)
+            ]
             for each in found:
                 accepted = _without(accepted, _addressed(each), self._refused)
             data = complete(accepted).data
         return None
+
+    def _dropped(self, error: Mapping[str, Any]) -> bool:
+        """Say whether a value is missing only because it, or the section that it stands in, was refused before."""
+        path = tuple(error["loc"])
+        return error["type"] == "missing" and not self._refused.isdisjoint((path, path[:-1]))
 
     def _follows(self, path: Path, refused: set[Path]) -> bool:
         """Say whether the value at a path was derived from one that is refused."""

@@ -13,7 +13,7 @@ from awacs.aws import Condition, Null, Statement, StringEquals
 from troposphere import Sub
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates.statements import allow, ec2_arn, tagged, tagging
+from cfngen.templates.statements import allow, ec2_arn, tagged, tagging, volume_key
 
 # What the EBS CSI driver puts on every volume it makes.
 CSI_TAG = {"ebs.csi.aws.com/cluster": "true"}
@@ -33,8 +33,13 @@ def of_masters(cluster: Cluster) -> list[Statement]:
 
 
 def _ebs_csi_driver(cluster: Cluster) -> list[Statement]:
-    """Return what makes, attaches and deletes volumes, but never the masters' own, which lack the driver's tag."""
+    """Return what makes, attaches and deletes volumes, but never the masters' own, which lack the driver's tag.
+
+    Claims' volumes are encrypted with the account's default key, or with one that a storage class names; where the
+    masters' own volumes have a key, `statements` grants that one alone.
+    """
     return [
+        *(volume_key(None) if cluster.control_plane.volume.kms_key else []),
         allow(
             "EbsRead",
             """ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTypes ec2:DescribeSnapshots
@@ -87,9 +92,7 @@ def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
         allow(
             "LoadBalancersRead",
             """acm:DescribeCertificate acm:ListCertificates
-            ec2:DescribeAccountAttributes ec2:DescribeAddresses ec2:DescribeInternetGateways
             ec2:DescribeNetworkInterfaces ec2:DescribeTags ec2:DescribeVpcPeeringConnections
-            ec2:GetSecurityGroupsForVpc
             elasticloadbalancing:DescribeCapacityReservation elasticloadbalancing:DescribeListenerAttributes
             elasticloadbalancing:DescribeListenerCertificates elasticloadbalancing:DescribeRules
             elasticloadbalancing:DescribeSSLPolicies elasticloadbalancing:DescribeTags

@@ -34,9 +34,10 @@ def build(cluster: Cluster) -> Stack:
         __name__,
         f"IAM roles and instance profiles of the Kubernetes cluster {cluster.name}",
     )
+    interfaces = network_plugin(cluster).interfaces
     master = [
         *statements.cloud_controller(cluster),
-        *_pods(stack, cluster, master=True),
+        *([] if interfaces else _pods(stack, cluster, master=True)),
         *statements.data_volume(cluster),
         *statements.volume_key(cluster.control_plane.volume.kms_key),
         statements.write_secrets(
@@ -56,7 +57,12 @@ def build(cluster: Cluster) -> Stack:
         ("Node", _role(stack, cluster, "Node", "nodes", _node(stack, cluster), ())),
     ):
         stack.output(f"{role}InstanceProfileArn", GetAtt(profile, "Arn"), f"Instance profile of {role.lower()}s")
-    _addons(stack, cluster)
+    of_cluster = f"on masters of the Kubernetes cluster {cluster.name}"
+    if interfaces:
+        _on_masters(stack, "PodAddressesPolicy", f"pods' addresses {of_cluster}", _pods(stack, cluster, master=True))
+    addons = addon_statements.of_masters(cluster)
+    if addons:
+        _on_masters(stack, "AddonsPolicy", f"add-ons {of_cluster}", addons)
     return stack
 
 
@@ -74,21 +80,19 @@ def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> Any:
     return GetAtt(profile, "Arn")
 
 
-def _addons(stack: Stack, cluster: Cluster) -> None:
-    """Add what add-ons may do on the masters' role, as a managed policy.
+def _on_masters(stack: Stack, name: str, description: str, allowed: list[Statement]) -> None:
+    """Add what is allowed on the masters' role besides, as a managed policy.
 
     All inline policies of a role together may have 10,240 characters, which the role's own may come near to.
     """
-    allowed = addon_statements.of_masters(cluster)
-    if allowed:
-        stack.add(
-            iam.ManagedPolicy(
-                "AddonsPolicy",
-                Description=f"add-ons on masters of the Kubernetes cluster {cluster.name}",
-                PolicyDocument=PolicyDocument(Version="2012-10-17", Statement=allowed),
-                Roles=[Ref("MasterRole")],
-            )
+    stack.add(
+        iam.ManagedPolicy(
+            name,
+            Description=description,
+            PolicyDocument=PolicyDocument(Version="2012-10-17", Statement=allowed),
+            Roles=[Ref("MasterRole")],
         )
+    )
 
 
 def _join_secret(stack: Stack) -> Any:

@@ -67,13 +67,21 @@ def ec2_arn(resource: str) -> Sub:
 
 
 def cloud_controller(cluster: Cluster) -> list[Statement]:
-    """Return the cloud controller manager's statements, except those of the pods' routes."""
+    """Return the cloud controller manager's statements, except those of the pods' routes.
+
+    Four of its reads are not its own calls. Elastic Load Balancing makes them with the rights of who creates a load
+    balancer: accounts, addresses and internet gateways while the account has no role of that service yet
+    (terraform-aws-eks#900, #1226), security groups whenever some are given (aws-load-balancer-controller#3917).
+    """
     return [
         allow(
             "CloudControllerRead",
             """autoscaling:DescribeAutoScalingGroups autoscaling:DescribeTags
-            ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTopology ec2:DescribeRegions
+            ec2:DescribeAccountAttributes ec2:DescribeAddresses
+            ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTopology
+            ec2:DescribeInternetGateways ec2:DescribeRegions
             ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs
+            ec2:GetSecurityGroupsForVpc
             elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
             elasticloadbalancing:DescribeLoadBalancerPolicies elasticloadbalancing:DescribeLoadBalancers
             elasticloadbalancing:DescribeTargetGroupAttributes elasticloadbalancing:DescribeTargetGroups

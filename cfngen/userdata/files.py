@@ -12,6 +12,7 @@ from cfngen.userdata import audit, pod_network
 
 BIN = "/usr/local/bin"
 UNITS = "/etc/systemd/system"
+BOOT = "cfngen-boot.service"
 CREDENTIAL_PROVIDERS = "/etc/kubernetes/credential-providers.json"
 CLOUD_CONFIG = "/etc/kubernetes/cloud.config"
 MASTER_MOUNT = "/mnt/master"
@@ -28,6 +29,9 @@ def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
             "fs.inotify.max_user_instances = 8192",
             "fs.inotify.max_user_watches = 524288",
         ),
+        # Debian's images let cloud-init write /etc/hosts anew at each boot, without the API's name: the kubelet, and
+        # pods with the host's network, which get a copy, would start before the boot program has put it back.
+        "/etc/cloud/cloud.cfg.d/99-cfngen-hosts.cfg": "manage_etc_hosts: false\n",
         CREDENTIAL_PROVIDERS: json.dumps(credential_providers()) + "\n",
         f"{UNITS}/containerd.service": CONTAINERD_UNIT,
         f"{UNITS}/kubelet.service": kubelet_unit(master=master),
@@ -45,16 +49,17 @@ def of_master(cluster: Cluster) -> dict[str, str]:
         f"{UNITS}/cfngen-join.service": JOIN_UNIT,
         f"{UNITS}/cfngen-join.timer": JOIN_TIMER,
         **audit.files(cluster),
-        **timer("certificates", "Renewal of this master's certificates", "daily", "4h"),
+        # Not while the boot program puts authorities in place, or before the API server is back.
+        **timer("certificates", "Renewal of this master's certificates", "daily", "4h", BOOT),
         "/etc/profile.d/cfngen.sh": "export KUBECONFIG=/etc/kubernetes/admin.conf\n",
-        **timer("approve", "Approval of the kubelets' serving certificates", "minutely"),
+        **timer("approve", "Approval of the kubelets' serving certificates", "minutely", after=BOOT),
         **timer("addons", "Add-ons", "hourly", "10min"),
         # What could not be installed is to be seen from outside.
         f"{UNITS}/cfngen-addons.service.d/console.conf": _lines("[Service]", "StandardOutput=journal+console"),
         # Each minute: what `cfngen etcd backup` asks for is done soon, and whether a snapshot is due the task decides.
         # After a reboot not before the boot program has seen etcd at work, or the console would tell of a failure.
         **(
-            timer("backup", "Snapshots of etcd", "minutely", after="cfngen-boot.service")
+            timer("backup", "Snapshots of etcd", "minutely", after=BOOT)
             if cluster.etcd.backups.enabled
             else {}
         ),

@@ -65,6 +65,7 @@ def test_instances_are_replaced_one_at_a_time() -> None:
     ]
     [found] = client("autoscaling", REGION).describe_auto_scaling_groups()["AutoScalingGroups"]
     assert {each["InstanceId"] for each in found["Instances"]} == set(new)
+    assert {each["LaunchTemplate"]["Version"] for each in found["Instances"]} == {"2"}
     assert stack.resources["Template"].attributes["LatestVersionNumber"] == "2"
 
 

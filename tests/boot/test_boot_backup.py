@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import IncompleteReadError
 from moto import mock_aws
 from scripted_machine import PowerCut, ScriptedMachine, refusal
 
@@ -359,3 +360,14 @@ def test_an_object_that_is_missing_is_an_error_at_once(real: Quick, tmp_path: Pa
     with pytest.raises(BootError, match="NoSuchKey"):
         real.get_object(BUCKET, "nothing", str(tmp_path / "snapshot.db"))
     assert real.passed == 0
+
+
+def test_a_document_that_is_cut_off_on_its_way_is_no_fault_of_the_program(leader: Leader) -> None:
+    class Cut:
+        def read(self) -> bytes:
+            raise IncompleteReadError(actual_bytes=3, expected_bytes=9)
+
+    leader.storage.put("one/etcd/restore.json", "{}")
+    leader.cloud["s3.get_object"] = lambda **_: {"Body": Cut()}
+    with pytest.raises(BootError, match="could not be read to its end: 3 read, but total bytes"):
+        bucket.document(leader, CONFIG, "restore.json")

@@ -9,7 +9,7 @@ from masters import EXPIRES, MANIFESTS, Master
 from scripted_machine import PowerCut
 from slots import boot
 
-from cfngen.boot import certificates
+from cfngen.boot import certificates, expiry
 from cfngen.boot.machine import BootError
 
 DAY = 24 * 3600
@@ -138,3 +138,15 @@ def test_shorter_life_of_the_users_choice_is_measured_by_itself(master: Master, 
     master.commands.clear()
     certificates.renew(master, master.config)
     assert bool(master.ran("kubeadm certs renew")) is renewed
+
+
+def test_masters_that_were_made_together_do_not_restart_their_etcd_in_the_same_night(master: Master) -> None:
+    # 30 % of a year are 109.5 days, and 2 % a week: slot a is due on day 256, slot b on day 263, slot c on day 271.
+    expected = {"a": [260, 265, 272], "b": [265, 272], "c": [272]}
+    for slot, days in expected.items():
+        master.config["facts"]["slot"] = slot
+        found = []
+        for day in (250, 260, 265, 272):
+            master.passed = day * DAY
+            found += [day] if expiry.due(master, master.config, EXPIRES) else []
+        assert found == days

@@ -120,6 +120,46 @@ def test_download_has_its_name_only_with_the_right_digest(machine: Quick, tmp_pa
     assert mode(target) == 0o755
 
 
+def test_download_that_breaks_off_is_an_error_of_the_connection(machine: Quick, tmp_path: Path) -> None:
+    class Origin(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"ff\r\nnot that much")
+            self.close_connection = True
+
+        def log_message(self, *arguments: Any) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Origin)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        # What `system.downloads` tries again; anything else would fail the instance.
+        with pytest.raises((OSError, BootError)):
+            machine.download(f"http://127.0.0.1:{server.server_port}/kubelet", str(tmp_path / "kubelet"), "00")
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert not (tmp_path / "kubelet").exists()
+
+
+def test_log_of_an_instance_that_lives_long_does_not_fill_its_disk(
+    machine: Quick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seam, "LOG_SIZE", 1000)
+    for number in range(100):
+        machine.log(f"line {number} " + "x" * 90)
+    files = sorted(each.name for each in tmp_path.iterdir())
+    assert files == ["log", "log.1"]
+    assert all((tmp_path / name).stat().st_size <= 1200 and mode(tmp_path / name) == 0o600 for name in files)
+    assert (tmp_path / "log").read_text().splitlines()[-1].startswith("line 99 ")
+
+
 def test_wait_says_each_minute_what_is_missing_and_ends_with_the_last_reason(
     machine: Quick, capsys: pytest.CaptureFixture[str]
 ) -> None:

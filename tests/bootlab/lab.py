@@ -225,7 +225,8 @@ class Lab:
         """
 
         def probe() -> Any:
-            assert not self.fault, self.fault
+            faults = [self.fault, *(each.fault for each in self.instances.values())]
+            assert not any(faults), faults
             return condition()
 
         return waited(what, probe, seconds, self.story)

@@ -63,9 +63,9 @@ class Instance:
         boots: how often it has booted.
         console: all that it has written to its console.
         address: its private one, once it has begun to boot.
+        fault: what went wrong in the lab itself.
         identity: what the metadata service says of it, but for its address.
         spoke: when the boot program first said something, on the monotonic clock; 0 before.
-        ended: when it first was done, likewise.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class Instance:
         self.number = number
         self.boots = 0
         self.console = ""
-        self.spoke = self.ended = 0.0
+        self.spoke = 0.0
         self.identity: dict[str, Any] = {}
-        self.address = ""
+        self.address = self.fault = ""
         self._library = Path()
         self._folder, self._root, self._network, self._said = folder / identifier, root, network, said
         self._process: subprocess.Popen[bytes] | None = None
@@ -144,12 +144,16 @@ class Instance:
                 self.console += text.decode(errors="replace")
                 if not self.spoke and "cfngen: " in self.console:
                     self.spoke = time.monotonic()
-                if not self.ended and "cfngen: done in " in self.console:
-                    self.ended = time.monotonic()
                 self._said(self.console)
 
     def _attend(self, address: str) -> None:
-        """Boot again after a reboot; know when it is over."""
+        try:
+            self._follow(address)
+        except (RuntimeError, OSError) as error:
+            self.fault = f"{self.id}: {error}"
+
+    def _follow(self, address: str) -> None:
+        """Boot again after a reboot, until it ends for good."""
         while True:
             assert self._process
             code = self._process.wait()

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import lab_root
@@ -15,6 +16,7 @@ from lab_network import command
 
 NAMESPACES = Path("/run/netns")
 NAME = re.compile(r"bootlab-(\d+)(-\d+)?")
+PATIENCE = 5.0  # seconds that the kernel may take to end processes
 FOLDER = re.compile(r"run-(\d+)-")
 
 
@@ -33,11 +35,15 @@ def sweep() -> None:
 
 
 def remove_groups(name: str) -> None:
-    """Remove the control groups of a container that is gone, the innermost first."""
-    for top in Path("/sys/fs/cgroup").glob(f"**/{name}"):
-        for folder, _, _ in os.walk(top, topdown=False):
+    """Remove the control groups of a container whose processes are gone or about to go, the innermost first."""
+    end = time.monotonic() + PATIENCE
+    while tops := list(Path("/sys/fs/cgroup").glob(f"**/{name}")):
+        for folder in (folder for top in tops for folder, _, _ in os.walk(top, topdown=False)):
             with contextlib.suppress(OSError):
                 Path(folder).rmdir()
+        if time.monotonic() > end:
+            return
+        time.sleep(0.05)
 
 
 def _alive(pid: str) -> bool:

@@ -22,6 +22,7 @@ from pathlib import Path
 SERVICES = "198.18.0.1"
 METADATA = "169.254.169.254"
 BRIDGE = "br0"
+ROUTER = "02:ff:00:00:00:01"
 CLONE_NEWNET = 0x40000000
 COOKIE = b"\x63\x82\x53\x63"
 LEASE = 86400  # seconds
@@ -100,9 +101,9 @@ class Network:
             address: what DHCP is to give it.
         """
         mac, rack = f"02:00:00:00:{number >> 8:02x}:{number & 255:02x}", f"{self.name}-{number}"
+        end = f"i{number}"
         command("ip", "netns", "add", rack)
         try:
-            end = f"i{number}"
             peer = ("type", "veth", "peer", "name", "ens5", "address", mac, "netns", rack)
             command("ip", "-n", self.name, "link", "add", end, *peer)
             command("ip", "-n", self.name, "link", "set", end, "master", BRIDGE, "up")
@@ -110,6 +111,8 @@ class Network:
             yield f"/run/netns/{rack}", mac
         finally:
             self.leases.pop(mac, None)
+            # The interface itself may be in a namespace that is still being taken apart; both ends go together.
+            subprocess.run(["ip", "-n", self.name, "link", "del", end], check=False, capture_output=True)
             command("ip", "netns", "del", rack)
             # An address changes hands at once: nobody may go on sending to the old interface.
             command("ip", "-n", self.name, "neigh", "flush", "to", address)
@@ -175,7 +178,8 @@ def network(subnets: tuple[Subnet, ...]) -> Iterator[Network]:
     sockets: list[socket.socket] = []
     threads: list[threading.Thread] = []
     try:
-        command("ip", "-n", made.name, "link", "add", BRIDGE, "type", "bridge")
+        # An address of its own: else it is that of one of its ports, and changes when an instance goes.
+        command("ip", "-n", made.name, "link", "add", BRIDGE, "address", ROUTER, "type", "bridge")
         for address in (*(f"{each[1]}/{each.prefixlen}" for each in subnets), f"{SERVICES}/32", f"{METADATA}/32"):
             command("ip", "-n", made.name, "address", "add", address, "dev", BRIDGE)
         for device in ("lo", BRIDGE):

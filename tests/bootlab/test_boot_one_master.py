@@ -184,6 +184,13 @@ def test_a_master_that_dies_is_replaced_and_resumes_the_cluster(lab, master):
     lab.until("the old Node to be forgotten", lambda: master.id not in ready(lab, heir))
 
 
+def test_a_snapshot_of_etcd_is_taken_and_seen_by_the_operator(lab, master):
+    master.run("rm", "-f", "/var/lib/cfngen/backup.json")  # the next one would be due in minutes
+    master.run("systemctl", "start", "cfngen-backup.service")
+    told = lab.operator("etcd", "list")
+    assert re.search(r"kubernetes/etcd/hourly/\S+Z\.db", told), told
+
+
 def test_a_blank_volume_never_becomes_a_second_cluster(lab, master):
     since = lab.secret("caSecretArn")["initialised"]
     volume = lab.volume(master)
@@ -194,3 +201,14 @@ def test_a_blank_volume_never_becomes_a_second_cluster(lab, master):
     assert "What to do: cfngen etcd restore latest" in line
     assert calls(heir, "container") == []
     assert lab.secret("caSecretArn")["initialised"] == since
+
+
+def test_the_command_of_that_refusal_brings_the_cluster_back(lab, master):
+    former = master.id
+    lab.operator("etcd", "restore", "latest", "--yes", seconds=180)
+    heir = lab.newest(MASTER)
+    assert heir.id != former
+    lab.until("the end of its boot", lambda: booted(heir))
+    assert any("restored the cluster" in line for line in heir.lines)
+    assert lab.kubectl(heir, "get", "configmap", "kept")["metadata"]["name"] == "kept"
+    lab.until("the nodes", lambda: set(ready(lab, heir).values()) == {"True"} and len(ready(lab, heir)) == 2)

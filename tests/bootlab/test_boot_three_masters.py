@@ -14,6 +14,8 @@ import pytest
 from lab import Lab, calls
 from lab_instance import Instance
 
+from cfngen.sandbox.cloudformation import Stack
+
 MASTERS = ("MasterA", "MasterB", "MasterC")
 KUBECTL = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--request-timeout=15s")
 ETCD = "/etc/kubernetes/pki/etcd/"
@@ -65,6 +67,13 @@ def heir(lab: Lab, group: str, former: Instance) -> Instance:
     found = lab.until("the heir", lambda: next((each for each in lab.members(group) if each is not former), None))
     lab.until("the heir's boot", lambda: booted(found), 120)
     return found
+
+
+def span(stack: Stack, logical_id: str) -> tuple[int, int]:
+    """Where among the stack's events the update of a resource begins and ends."""
+    statuses = {number: each.status for number, each in enumerate(stack.events) if each.logical_id == logical_id}
+    begin = min(number for number, status in statuses.items() if status == "UPDATE_IN_PROGRESS")
+    return begin, min(number for number, status in statuses.items() if status == "UPDATE_COMPLETE")
 
 
 class Watch:
@@ -180,8 +189,8 @@ def test_an_update_rolls_one_master_after_another_and_the_api_answers_all_the_ti
     assert watch.failures == []
     new = masters(lab)
     assert not old & {each.id for each in new}
-    begun = sorted((lab.launched[each.id], each.ended) for each in new)
-    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(begun))
+    rolled = sorted(span(stack, f"{group}AutoScalingGroup") for group in MASTERS)
+    assert all(end < begin for (_, end), (begin, _) in itertools.pairwise(rolled))
     nodes = lab.kubectl(new[0], "get", "nodes")["items"]
     assert {each["status"]["nodeInfo"]["kubeletVersion"] for each in nodes} == {f"v{NEW}"}
     assert all(calls(each, "kubeadm") for each in new)

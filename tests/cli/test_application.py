@@ -241,3 +241,9 @@ def test_every_command_of_the_application_exists():
     assert all(application.get_command(context, name) for name in COMMANDS)
     modules = {path.stem for path in (PACKAGE / "cli" / "commands").glob("*.py")} - {"__init__"}
     assert modules == set(COMMANDS)
+
+
+def test_a_group_of_commands_alone_shows_its_help_and_no_error(cfngen):
+    ran = cfngen("etcd")
+    assert "cfngen etcd restore" in ran.out + ran.err
+    assert "error:" not in ran.err

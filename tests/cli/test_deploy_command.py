@@ -52,7 +52,7 @@ def test_from_the_plan_to_no_change(run: Command) -> None:
     planned = run("plan", *ALLOWED, stack="life")
     assert planned.code == 4
     assert "New cluster in the stack life" in planned.out
-    assert "Plan: 35 to add in 7 stacks." in planned.out
+    assert "Plan: 40 to add in 7 stacks." in planned.out
 
     created = deployed(run, "life")
     assert created.code == 0, created.err

@@ -44,7 +44,7 @@ def test_list_for_a_program(run: Command) -> None:
 def test_without_a_stack_the_way_to_old_snapshots_is_told(run: Command) -> None:
     ran = run("etcd", "list", stack="nothing")
     assert ran.code == 1
-    assert "names no bucket of etcd's snapshots" in ran.err
+    assert "there is no stack nothing that names a bucket of etcd's snapshots" in ran.err
     assert "--set etcd.backups.bucket=NAME" in ran.err
 
 
@@ -74,6 +74,7 @@ def test_restore_asks_and_does_nothing_without_an_answer(run: Command, where: Pl
     assert "will be set back to s3://" in ran.out
     assert "is lost" in ran.out
     assert "consent is needed" in ran.err
+    assert ran.err.endswith("consent beforehand with --yes.\n")  # the command knows no --allow-danger
     assert where.instances("MasterAAutoScalingGroup") == before
 
 

@@ -151,9 +151,10 @@ def test_without_a_master_nobody_answers(where: Place, said: list[Message]) -> N
 
 def test_no_bucket_is_told(where: Place) -> None:
     other = where.cluster.model_copy(update={"name": "other"})
-    with pytest.raises(BackupsOffError, match="names no bucket") as caught:
+    with pytest.raises(BackupsOffError, match="no stack nothing that names a bucket") as caught:
         store(where.account, "nothing", other)
     assert "--set etcd.backups.bucket=NAME" in caught.value.hint
+    assert "cfngen deploy" not in caught.value.hint
     with pytest.raises(NoBackupBucketError, match="there is no bucket gone"):
         Store(where.account, "gone", "kubernetes").snapshots()
 

@@ -47,6 +47,17 @@ def test_versions_that_kubernetes_cannot_go_to_are_refused(before, after, messag
         foreseen(root(kubernetesVersion=before), parse({**ONE, "kubernetesVersion": after}))
 
 
+def test_a_minor_version_that_is_skipped_is_no_reason_for_a_new_cluster():
+    with pytest.raises(DecidedOnceError) as raised:
+        foreseen(root(kubernetesVersion="1.34"), parse({**ONE, "kubernetesVersion": "1.36"}))
+    assert raised.value.hint == "set kubernetesVersion to 1.35, deploy, and go on from there."
+
+
+def test_fewer_masters_are_refused_by_the_number_there_is_now():
+    with pytest.raises(DecidedOnceError, match=r"^controlPlane\.count: is 3 and cannot become 1: "):
+        foreseen(root(controlPlane={"count": 3}), parse(ONE))
+
+
 def test_a_new_minor_version_is_named_and_dangerous():
     [meaning] = foreseen(root(kubernetesVersion="1.35"), parse({**ONE, "kubernetesVersion": "1.36"}))
     assert meaning.danger is Danger.DANGEROUS

@@ -43,6 +43,11 @@ def test_it_suffices_for_the_handlers(kind):
     assert lacking == set()
 
 
+def test_the_service_may_look_at_security_groups_for_its_caller():
+    # "ELB API changes", aws-load-balancer-controller#3917 and #3921; the registry's permissions do not have it.
+    assert allows(several_masters_policy(), "ec2:GetSecurityGroupsForVpc")
+
+
 def test_one_master_needs_none_of_it():
     assert not [each for each in kinds() if "ElasticLoadBalancing" in each]
     assert not [each for each in actions(execution_policy()) if each.startswith("elasticloadbalancing:")]

@@ -122,6 +122,7 @@ class TestNewCluster:
             (2, "node", "t3.large, group gpu"),
             (1, "VPC", ""),
             (2, "secret", ""),
+            (1, "bucket of etcd's snapshots", "stays when the cluster is deleted"),
         } <= items
 
     def test_says_what_costs_money(self, new_cluster: Plan):
@@ -197,6 +198,11 @@ class TestNodeGroups:
         assert stack.meaning.text == "new node group `big-one`: 1-3 nodes of m5.xlarge"
         assert plan.counts.add == len(stack.changes) == 3
         assert plan.danger is Danger.NONE
+
+    def test_a_new_group_of_one_has_one_node(self, operator: Operator):
+        new = {"name": "lone", "minSize": 1, "maxSize": 1, "instanceType": "m5.xlarge"}
+        [stack] = operator.plan({"nodeGroups": [NODES, GPU, new]}).stacks
+        assert stack.meaning.text == "new node group `lone`: 1 node of m5.xlarge"
 
     def test_a_group_that_is_left_out_goes_with_its_instances(self, operator: Operator):
         plan = operator.plan({"nodeGroups": [NODES]})

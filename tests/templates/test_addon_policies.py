@@ -137,6 +137,18 @@ def test_new_volumes_must_bear_the_clusters_tag(templates: Any) -> None:
     assert [each["Condition"]["StringEquals"]["ec2:CreateAction"] for each in tagging] == ["CreateVolume"]
 
 
+@pytest.mark.parametrize("key", [{}, {"volume": {"kmsKey": "arn:aws:kms:us-west-2:123456789012:key/1111-2222"}}])
+def test_volumes_of_claims_may_have_another_key_than_the_masters(templates: Any, key: dict[str, Any]) -> None:
+    found = templates({"name": "prod", "controlPlane": key})
+    inline = found.properties("MasterRole")["Policies"][0]["PolicyDocument"]["Statement"]
+    granted = [*inline, *found.properties("AddonsPolicy")["PolicyDocument"]["Statement"]]
+    keys = [each["Resource"] for each in granted if "kms:CreateGrant" in each["Action"]]
+    assert any("key/*" in json.dumps(each) for each in keys)
+    assert all(
+        "kms:GrantIsForAWSResource" in json.dumps(each) for each in granted if "kms:CreateGrant" in each["Action"]
+    )
+
+
 def test_records_are_written_in_the_given_zones_only(templates: Any) -> None:
     [records] = granting(templates, "route53:ChangeResourceRecordSets")
     assert records["Resource"] == [{"Fn::Sub": f"arn:${{AWS::Partition}}:route53:::hostedzone/{ZONE}"}]

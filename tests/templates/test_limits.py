@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 POLICY = "arn:aws:iam::123456789012:policy/organisation/unit/" + "p" * 60
 ALLOWED = [f"203.0.113.{index}/32" for index in range(10)]
 
@@ -59,6 +61,68 @@ def test_the_flat_template_of_a_dozen_groups_fits_an_upload(templates: Any) -> N
     assert len(json.dumps(body, indent=2)) < 1_000_000
     assert len(body["Resources"]) <= 500
     assert len(body["Parameters"]) <= 200
+
+
+ROLE, MANAGED = 10_240, 6_144  # characters without white space: "IAM and AWS STS quotas", IAM User Guide
+LONGEST = {
+    "${AWS::Partition}": "aws-us-gov",
+    "${AWS::Region}": "us-gov-west-1",
+    "${AWS::AccountId}": "123456789012",
+    "${AWS::URLSuffix}": "amazonaws.com",
+    "${AWS::StackName}": "s" * 90,
+    "${Bucket}": "b" * 63,
+    "${Name}": "s" * 90,
+}
+
+
+def spelled(value: Any) -> Any:
+    """A policy with the longest that may come in place of intrinsic functions."""
+    if isinstance(value, list):
+        return [spelled(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() & {"Ref", "Fn::GetAtt"}:
+        return f"arn:aws-us-gov:secretsmanager:us-gov-west-1:123456789012:secret:{'x' * 24}"
+    if "Fn::Sub" in value:
+        text = value["Fn::Sub"] if isinstance(value["Fn::Sub"], str) else value["Fn::Sub"][0]
+        for name, longest in LONGEST.items():
+            text = text.replace(name, longest)
+        return text
+    return {key: spelled(each) for key, each in value.items()}
+
+
+@pytest.mark.parametrize("plugin", ["vpc-routes", "amazon-vpc"])
+def test_policies_of_a_maximal_cluster_fit(templates: Any, plugin: str) -> None:
+    on = {"enabled": True}
+    secret = "arn:aws-us-gov:secretsmanager:us-gov-west-1:123456789012:secret:" + "c" * 80 + "-AbCdEf"
+    key = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+    found = templates(
+        {
+            "name": "a-cluster-of-28-letters-long",
+            "region": "us-gov-west-1",
+            "network": {
+                "plugin": plugin,
+                "subnets": [
+                    {"zone": f"us-gov-west-1{letter}", "cidr": f"172.20.{index * 16}.0/20"}
+                    for index, letter in enumerate("abc")
+                ],
+            },
+            "controlPlane": {"count": 3, "volume": {"kmsKey": key}},
+            "certificateAuthority": {"secret": secret},
+            "etcd": {"backups": {"bucket": "b" * 63}},
+            "addons": {
+                "clusterAutoscaler": on,
+                "awsLoadBalancerController": on,
+                "externalDns": {**on, "zones": ["Z0123456789ABCDEFGHIJ"]},
+            },
+        }
+    )
+    for name, role in found.of_type("AWS::IAM::Role").items():
+        documents = [each["PolicyDocument"] for each in role["Properties"]["Policies"]]
+        assert sum(len(json.dumps(spelled(each), separators=(",", ":"))) for each in documents) <= ROLE, name
+    for name, policy in found.of_type("AWS::IAM::ManagedPolicy").items():
+        document = policy["Properties"]["PolicyDocument"]
+        assert len(json.dumps(spelled(document), separators=(",", ":"))) <= MANAGED, name
 
 
 def test_every_tag_set_fits_the_limit_of_fifty(templates: Any) -> None:

@@ -124,6 +124,20 @@ def test_load_balancers_can_be_made_and_tagged_with_the_clusters_tag_only(templa
     assert "CreateLoadBalancer" in tagging[0]["elasticloadbalancing:CreateAction"]
 
 
+# What Elastic Load Balancing asks with the caller's rights: terraform-aws-eks#900, aws-load-balancer-controller#3917.
+ASKED_OF_CALLERS = {
+    "ec2:DescribeAccountAttributes",
+    "ec2:DescribeAddresses",
+    "ec2:DescribeInternetGateways",
+    "ec2:GetSecurityGroupsForVpc",
+}
+
+
+def test_the_first_load_balancer_of_an_account_can_be_made(templates: Any) -> None:
+    master = policies(templates, {})["MasterRole"]
+    assert {action for each in master["Statement"] for action in each["Action"]} >= ASKED_OF_CALLERS
+
+
 def test_the_controller_knows_the_cluster_by_the_tag_that_its_permissions_ask_for(templates: Any) -> None:
     found = templates({"name": "prod"})
     files = next(each for each in userdata.roles(found.cluster) if each.role == "master").files

@@ -194,6 +194,13 @@ def test_cloud_init_accepts_its_parts(case: str, tmp_path: Path) -> None:
             assert done.returncode == 0, (path, done.stdout, done.stderr)
 
 
+def test_the_apis_name_outlives_a_reboot_of_debian() -> None:
+    # Its cloud-init would write /etc/hosts anew, before the kubelet and this program start.
+    for found in told("default"):
+        settings = [text for path, text in found.files.items() if path.startswith("files/etc/cloud/cloud.cfg.d/")]
+        assert {"manage_etc_hosts": False} in [yaml.safe_load(text) for text in settings], found.role
+
+
 def containerd_version() -> tuple[int, ...]:
     if not shutil.which("containerd"):
         return ()

@@ -24,6 +24,7 @@ from cfngen.deploy.stacks import GROUP
 from cfngen.deploy.watching.events import interesting
 from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackProgress
 
+CONDITION = "AWS::CloudFormation::WaitCondition"
 HEARTBEAT = 60
 """Seconds without an event after which a log is told what is waited for; some CI systems end a job that is silent."""
 MOST_RUNNING = 5
@@ -216,6 +217,8 @@ def _state(each: ResourceProgress) -> str:
         if each.signals_wanted:
             return f"{each.signals} of {each.signals_wanted} signals, {took}"
         return f"waiting for signals, {each.signals} so far, {took}"
+    if each.type == CONDITION and not each.status.startswith("DELETE"):
+        return f"waiting for its signal, {took}"
     return f"{doing}, {took}"
 
 

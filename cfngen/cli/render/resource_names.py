@@ -6,14 +6,17 @@ import re
 from collections.abc import Sequence
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*|[a-z0-9]+")
-_GROUP = "AutoScalingGroup"
+_WAITED_FOR = ("AutoScalingGroup", "WaitCondition")
 _SPELLED = {"Api": "API", "Ca": "CA", "Cidr": "CIDR", "Dhcp": "DHCP", "Dns": "DNS", "Iam": "IAM", "Ip": "IP"}
 _SPELLED |= {"Mtu": "MTU", "Tcp": "TCP", "Udp": "UDP", "Vpc": "VPC"}
 
 
 def resource_name(logical_id: str) -> str:
-    """Return a logical id as words: `MasterAVolume` as `master A volume`; a group as what it is a group of."""
-    return _words(logical_id.removesuffix(_GROUP) or logical_id)
+    """Return a logical id as words: `MasterAVolume` as `master A volume`; what waits for instances as those."""
+    for ending in _WAITED_FOR:
+        if logical_id.endswith(ending) and logical_id != ending:
+            return _words(logical_id.removesuffix(ending))
+    return _words(logical_id)
 
 
 def stack_title(path: Sequence[str], name: str) -> str:

@@ -23,6 +23,9 @@ _TAKEN = {
     10259: "kube-scheduler",
 }
 _NODE_PORTS = range(30000, 32768)
+# A role has ten managed policies unless its account was given more ("IAM and AWS STS quotas", IAM User Guide). Of the
+# masters', one is for add-ons and one for a network plug-in that takes addresses of the VPC.
+_MASTERS_POLICIES = 8
 
 
 def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
@@ -73,6 +76,15 @@ def _repeated(cluster: Cluster) -> Iterator[Problem]:
         for position, item in enumerate(items):
             if item in items[:position]:
                 yield Problem((*path, position), f"{item} stands twice; remove one")
+
+
+def _masters_policies(cluster: Cluster) -> Iterator[Problem]:
+    if len(cluster.control_plane.additional_policies) > _MASTERS_POLICIES:
+        message = (
+            f"the masters' role takes {_MASTERS_POLICIES} further policies: a role has ten, and two are kept for "
+            "add-ons and the network plug-in; put several into one"
+        )
+        yield Problem(("controlPlane", "additionalPolicies"), message)
 
 
 def _partition(region: str) -> str:
@@ -146,5 +158,5 @@ def _open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem((*path, position), f"{cidr} lets the whole internet reach {what}; name your own ranges")
 
 
-PROBLEMS = (_api_port, _elastic_ip, _one_key, _repeated, _arn_partitions)
+PROBLEMS = (_api_port, _elastic_ip, _one_key, _repeated, _masters_policies, _arn_partitions)
 WARNINGS = (_ssh_without_key, _no_way_in, _no_agent, _open_to_the_world)

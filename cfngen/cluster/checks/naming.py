@@ -28,6 +28,16 @@ def _cluster_name(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("name",), message)
 
 
+def _balancer_name(cluster: Cluster) -> Iterator[Problem]:
+    # "Name", CreateLoadBalancer, Elastic Load Balancing API Reference.
+    if cluster.control_plane.count > 1 and cluster.name.startswith("internal-"):
+        message = (
+            "no load balancer's name may begin with internal-, and that of several masters is named after the cluster; "
+            "use another name"
+        )
+        yield Problem(("name",), message, (("controlPlane", "count"),))
+
+
 def _group_names(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
         found = names.group_too_long(cluster, group.name)
@@ -90,4 +100,4 @@ def _value_fault(value: str) -> str | None:
     return None if _TAG_TEXT.fullmatch(value) else "the value may hold letters, digits, spaces and . : / = + - @ _ only"
 
 
-PROBLEMS = (_cluster_name, _group_names, _groups_distinct, _tag_count, _tags)
+PROBLEMS = (_cluster_name, _balancer_name, _group_names, _groups_distinct, _tag_count, _tags)

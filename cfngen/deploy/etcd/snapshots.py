@@ -210,12 +210,14 @@ def store(account: Account, stack_name: str, cluster: Cluster) -> Store:
         values = cluster_access.outputs(account, stack) if stack and stack.status.exists else {}
     bucket = values.get(BUCKET, "") or cluster.etcd.backups.bucket or ""
     if not bucket:
-        off = "" if cluster.etcd.backups.enabled else "; `etcd.backups.enabled` is false in the cluster file"
-        raise BackupsOffError(
-            f"the stack {stack_name} names no bucket of etcd's snapshots{off}",
-            hint="`cfngen deploy` makes one. What a deleted cluster has left is found with "
-            "`--set etcd.backups.bucket=NAME`.",
-        )
+        message, hint = f"the stack {stack_name} names no bucket of etcd's snapshots", "`cfngen deploy` makes one."
+        if not stack or not stack.status.exists:
+            message, hint = f"there is no stack {stack_name} that names a bucket of etcd's snapshots", ""
+        elif not cluster.etcd.backups.enabled:
+            message += "; `etcd.backups.enabled` is false in the cluster file"
+            hint = f"Turn them on there; {hint}"
+        found = "What a deleted cluster has left is found with `--set etcd.backups.bucket=NAME`."
+        raise BackupsOffError(message, hint=f"{hint} {found}".strip())
     return Store(account, bucket, cluster.name)
 
 

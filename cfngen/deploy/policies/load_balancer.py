@@ -21,7 +21,8 @@ def statements(place: Place) -> list[dict[str, Any]]:
     groups = f"{balancing}targetgroup/*"
     linked = f"arn:{place.partition}:iam::{place.account}:role/aws-service-role/elasticloadbalancing.amazonaws.com/*"
     return [
-        allow("LookAtBalancers", "elasticloadbalancing:Describe*"),
+        # The service looks at security groups with the rights of its caller (aws-load-balancer-controller#3917).
+        allow("LookAtBalancers", "ec2:GetSecurityGroupsForVpc elasticloadbalancing:Describe*"),
         allow(
             "Balance",
             """elasticloadbalancing:AddTags elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer

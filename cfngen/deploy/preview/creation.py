@@ -24,7 +24,9 @@ _KINDS = {
     "AWS::SecretsManager::Secret": "secret",
     "AWS::KMS::Key": "encryption key",
     "AWS::EC2::KeyPair": "SSH key pair",
+    "AWS::S3::Bucket": "bucket of etcd's snapshots",
 }
+_DETAILS = {"AWS::S3::Bucket": "stays when the cluster is deleted"}
 
 
 def creation(cluster: Cluster, root: Description) -> Creation:
@@ -67,7 +69,7 @@ def creation(cluster: Cluster, root: Description) -> Creation:
             volumes[kind] += _whole(properties.get("Size")) or volume.size
     kinds = Counter(entry.type for entry in made.values())
     words = {**_KINDS, **({"AWS::EC2::EIP": "public address of a master (Elastic IP)"} if kinds[_BALANCER] else {})}
-    items += [Item(kinds[kind], what) for kind, what in words.items() if kinds[kind]]
+    items += [Item(kinds[kind], what, _DETAILS.get(kind, "")) for kind, what in words.items() if kinds[kind]]
     # An internet-facing load balancer has a public address in each zone.
     addresses += sum(
         len(_properties(made, entry.logical_id).get("Subnets", ()))

@@ -31,8 +31,8 @@ class DecidedOnceError(CfngenError):
         problems: everything that cannot be changed, one sentence each.
     """
 
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__("; ".join(problems), hint="set it back in the cluster file, or make a new cluster.")
+    def __init__(self, problems: tuple[str, ...], hint: str = "") -> None:
+        super().__init__("; ".join(problems), hint=hint or "set it back in the cluster file, or make a new cluster.")
         self.problems = problems
 
 
@@ -53,7 +53,7 @@ def foreseen(before: Mapping[str, Any], cluster: Cluster) -> tuple[Meaning, ...]
         if key in was and key in wanted and was[key] != wanted[key]
     ]
     problems += _misplaced(was, wanted)
-    meaning = None
+    meaning, hint = None, ""
     if was.get(VERSION, wanted[VERSION]) != wanted[VERSION]:
         old, new = was[VERSION], wanted[VERSION]
         old_minor, new_minor = _minor(old), _minor(new)
@@ -61,6 +61,7 @@ def foreseen(before: Mapping[str, Any], cluster: Cluster) -> tuple[Meaning, ...]
             problems.append(f"{VERSION}: was {old} and cannot become {new}: Kubernetes' minor versions do not go back")
         elif new_minor > old_minor + 1:
             through = f"1.{old_minor + 1}"
+            hint = "" if problems else f"set {VERSION} to {through}, deploy, and go on from there."
             problems.append(
                 f"{VERSION}: was {old} and cannot become {new} at once: go through {through} first ({_SKEW})"
             )
@@ -73,7 +74,7 @@ def foreseen(before: Mapping[str, Any], cluster: Cluster) -> tuple[Meaning, ...]
         else:
             meaning = Meaning(f"Kubernetes {old} becomes {new}", Danger.DISRUPTIVE)
     if problems:
-        raise DecidedOnceError(tuple(problems))
+        raise DecidedOnceError(tuple(problems), hint)
     found = (meaning, _more_masters(was, wanted))
     return tuple(each for each in found if each)
 
@@ -83,7 +84,7 @@ def _misplaced(was: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
     count = int(was.get(COUNT, wanted[COUNT]))
     if int(wanted[COUNT]) < count:
         why = "the masters that go take their parts of etcd with them, and those that stay would wait for them"
-        return [f"{COUNT}: was {count} when the cluster was made and cannot become {wanted[COUNT]}: {why}"]
+        return [f"{COUNT}: is {count} and cannot become {wanted[COUNT]}: {why}"]
     places = zip("abcde", was.get(ZONES, "").split(), wanted[ZONES].split(), strict=False)
     return [
         f"controlPlane.addresses: master {letter} is in {old} and cannot move to {new}: its volume stays there; "

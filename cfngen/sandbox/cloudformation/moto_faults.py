@@ -10,6 +10,7 @@ from typing import Any
 def repair() -> None:
     """Put them right, for as long as the process lasts."""
     _user_data_of_versions()
+    _versions_of_instances()
     _transport()
 
 
@@ -47,3 +48,28 @@ def _user_data_of_versions() -> None:
         return original(self, data, description)
 
     setattr(LaunchTemplate, "create_version", create_version)  # noqa: B010
+
+
+def _versions_of_instances() -> None:
+    """Let an instance of a group tell the version of the launch template that it was launched from.
+
+    moto 5.2.5 names the template's default version, which stays the first (moto/autoscaling/models.py,
+    `InstanceState.launch_template`): after an update that replaced them, all instances would seem outdated.
+    """
+    from moto.autoscaling.models import InstanceState
+
+    original = InstanceState.__init__
+    described: Any = vars(InstanceState)["launch_template"]
+
+    def __init__(self: Any, *arguments: Any, **options: Any) -> None:  # noqa: N807
+        original(self, *arguments, **options)
+        group = self.auto_scaling_group
+        template = group.ec2_launch_template
+        self.version = template.get_version(group.launch_template_version).number if template else None
+
+    def launch_template(self: Any) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = described.fget(self)
+        return found and {**found, "Version": self.version}
+
+    setattr(InstanceState, "__init__", __init__)  # noqa: B010
+    setattr(InstanceState, "launch_template", property(launch_template))  # noqa: B010

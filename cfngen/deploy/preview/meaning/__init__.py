@@ -98,7 +98,7 @@ class Meanings:
                 size = sizes(properties.get("MinSize", group.min_size), properties.get("MaxSize", group.max_size))
             elif entry.type == "AWS::EC2::LaunchTemplate":
                 kind = properties.get("LaunchTemplateData", {}).get("InstanceType", kind)
-        return Meaning(f"new {whose}: {size} nodes of {kind}")
+        return Meaning(f"new {whose}: {size} {'node' if size == '1' else 'nodes'} of {kind}")
 
 
 def _aside(subject: Subject) -> Meaning | None:

@@ -89,7 +89,9 @@ def ready(machine: Machine, config: dict[str, Any]) -> str:
 
     def probe() -> str:
         code, text = machine.run(*kubectl, "get", "node", name, "-o", "json", expect=(0, 1))
-        conditions = {} if code else {each["type"]: each for each in json.loads(text)["status"].get("conditions", [])}
+        conditions = (
+            {} if code else {each["type"]: each for each in json.loads(text).get("status", {}).get("conditions", [])}
+        )
         condition = conditions.get(
             "Ready", {"status": "", "message": "the API server does not know it, or does not answer"}
         )

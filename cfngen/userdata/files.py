@@ -58,11 +58,7 @@ def of_master(cluster: Cluster) -> dict[str, str]:
         f"{UNITS}/cfngen-addons.service.d/console.conf": _lines("[Service]", "StandardOutput=journal+console"),
         # Each minute: what `cfngen etcd backup` asks for is done soon, and whether a snapshot is due the task decides.
         # After a reboot not before the boot program has seen etcd at work, or the console would tell of a failure.
-        **(
-            timer("backup", "Snapshots of etcd", "minutely", after=BOOT)
-            if cluster.etcd.backups.enabled
-            else {}
-        ),
+        **(timer("backup", "Snapshots of etcd", "minutely", after=BOOT) if cluster.etcd.backups.enabled else {}),
     }
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from email.message import Message
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 from scripted_machine import IDENTITY, ScriptedMachine
@@ -143,14 +146,41 @@ def test_file_of_another_version_is_replaced() -> None:
     assert machine.files["/usr/local/bin/kubelet"] == "kubelet"
 
 
-@pytest.mark.parametrize("found", ["tampered", OSError("connection refused")], ids=["digest", "network"])
-def test_file_that_cannot_be_had_whole_ends_the_step(found: str | Exception) -> None:
+def answer(code: int) -> HTTPError:
+    return HTTPError(KUBELET, code, "no", Message(), None)
+
+
+@pytest.mark.parametrize("found", [OSError("connection refused"), answer(503), answer(429)], ids=["no", "503", "429"])
+def test_file_that_nobody_answers_for_is_asked_for_until_the_time_is_up(found: Exception) -> None:
     machine = ScriptedMachine()
     machine.web = {KUBELET: found}
     with pytest.raises(BootError, match=r"waited 18. s for download") as caught:
         system.downloads(machine, {**CONFIG, "assets": assets()[:1]})
     assert caught.value.hint == f"can the instance reach {KUBELET}?"
     assert "/usr/local/bin/kubelet" not in machine.files
+
+
+@pytest.mark.parametrize("found", ["tampered", answer(404), answer(403)], ids=["digest", "404", "403"])
+def test_file_that_is_another_or_is_not_there_fails_the_boot_within_seconds(found: str | Exception) -> None:
+    machine = ScriptedMachine()
+    machine.web = {KUBELET: found}
+    with pytest.raises(BootError, match=re.escape(KUBELET)) as caught:
+        system.downloads(machine, {**CONFIG, "assets": assets()[:1]})
+    assert machine.passed < 15
+    assert caught.value.hint == "has the server, or assets.mirror, this very file?"
+    assert "/usr/local/bin/kubelet" not in machine.files
+
+
+def test_file_that_a_server_has_a_moment_later_is_taken() -> None:
+    class Late(ScriptedMachine):
+        def download(self, url: str, path: str, sha256: str) -> None:
+            if self.passed < 3:
+                raise answer(404)
+            super().download(url, path, sha256)
+
+    machine = Late()
+    machine.web = {KUBELET: "kubelet"}
+    assert system.downloads(machine, {**CONFIG, "assets": assets()[:1]}) == "fetched 1 of 1 files"
 
 
 def test_services_start_now_and_the_kubelet_only_once_kubeadm_has_configured_it() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import click
@@ -109,6 +110,16 @@ def test_the_tree():
         "      node group nodes: 1 of 4 signals, 1 min 30 s of about 5 min",
         "  · IAM                0 of 4",
     ]
+
+
+def test_a_wait_condition_is_the_master_that_it_waits_for():
+    waiting = ResourceProgress(
+        "MasterBWaitCondition", "AWS::CloudFormation::WaitCondition", "CREATE_IN_PROGRESS", 90, 300
+    )
+    master = replace(PROGRESS.stacks[2], resources=(waiting,))
+    assert heartbeat(replace(PROGRESS, stacks=(master,))).endswith(
+        ": master B: waiting for its signal, 1 min 30 s of about 5 min"
+    )
 
 
 def test_it_is_drawn_in_place_and_the_cursor_comes_back():

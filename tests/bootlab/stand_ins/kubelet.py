@@ -135,7 +135,8 @@ class Kubelet:
             labels = {"kubernetes.io/hostname": self.name}
             labels.update(each.split("=", 1) for each in self.flags.get("node-labels", "").split(",") if each)
             spec = {"taints": taints, "providerID": self.settings.get("providerID", "")}
-            item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "labels": labels}, "spec": spec}
+            item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "labels": labels}, "spec": spec,
+                    "status": self.status(not self.needs_range())}  # fmt: skip
             try:
                 self.client.call("POST", "/api/v1/nodes", item)
             except Failed as failure:
@@ -146,13 +147,7 @@ class Kubelet:
             return
         found = self.client.get(path)
         ranged = bool(found["spec"].get("podCIDR")) or not self.needs_range()
-        message = "kubelet is posting ready status" if ranged else "container runtime network not ready: no pod CIDR"
-        ready = {"type": "Ready", "status": str(ranged), "message": message, "lastHeartbeatTime": now()}
-        addresses = [
-            {"type": "InternalIP", "address": self.flags.get("node-ip", "")},
-            {"type": "Hostname", "address": self.name},
-        ]
-        status = {"conditions": [ready], "addresses": addresses, "nodeInfo": {"kubeletVersion": calls.VERSION}}
+        status = self.status(ranged)
         self.client.call("PATCH", path + "/status", {"status": status}, "application/merge-patch+json")
         # Quick to notice that it became Ready, slow afterwards.
         self.beat = time.monotonic() if ranged else 0.0
@@ -163,6 +158,16 @@ class Kubelet:
             )
             item = self.ask(self.client, request, "kubernetes.io/kubelet-serving", "server auth")
             self.client.call("POST", "/apis/certificates.k8s.io/v1/certificatesigningrequests", item)
+
+    def status(self, ranged):
+        message = "kubelet is posting ready status" if ranged else "container runtime network not ready: no pod CIDR"
+        ready = {"type": "Ready", "status": str(ranged), "message": message, "lastHeartbeatTime": now()}
+        address = {"type": "InternalIP", "address": self.flags.get("node-ip", "")}
+        return {
+            "conditions": [ready],
+            "addresses": [address, {"type": "Hostname", "address": self.name}],
+            "nodeInfo": {"kubeletVersion": calls.VERSION},
+        }
 
     @staticmethod
     def needs_range():

@@ -37,12 +37,16 @@ def document(machine: Machine, config: dict[str, Any], name: str) -> dict[str, A
     wanted = key(config, name)
     if wanted not in [each["Key"] for each in listed(machine, config, name)]:
         return {}
+    where = f"s3://{config['facts']['bucket']}/{wanted}"
     answer = machine.aws("s3", "get_object", Bucket=config["facts"]["bucket"], Key=wanted)
     try:
-        found = json.loads(answer["Body"].read())
+        text = answer["Body"].read()
+    except Exception as error:  # botocore has errors of its own for each way in which a body ends early
+        raise BootError(f"{where} could not be read to its end: {error}", "it is tried again by itself") from error
+    try:
+        found = json.loads(text)
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        where = f"s3://{config['facts']['bucket']}/{wanted}"
         raise BootError(f"{where} is no JSON object", f"delete it: aws s3 rm {where}")
     return found

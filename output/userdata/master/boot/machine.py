@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import http.client
 import json
 import os
 import re
@@ -12,12 +13,15 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 from typing import Any, Callable, TypeVar
 
 HOME = "/opt/cfngen"
 LOG = "/var/log/cfngen.log"
+# Bytes; some tasks run each minute for as long as the instance lives. What came before is kept once, in `.1`.
+LOG_SIZE = 20_000_000
 METADATA = "http://169.254.169.254"
 # A bootstrap token (id.secret). None is ever printed on purpose; this catches what a command may say.
 TOKEN = re.compile(r"\b([a-z0-9]{6})\.[a-z0-9]{16}\b")
@@ -146,9 +150,13 @@ class Machine:
         return True
 
     def log(self, text: str) -> None:
-        """Append to the log file, which only root may read."""
+        """Append to the log file, which only root may read; a long one begins anew."""
         path = Path(LOG)
         path.touch(0o600)
+        with suppress(FileNotFoundError):  # another task was faster
+            if path.stat().st_size > LOG_SIZE:
+                path.replace(LOG + ".1")
+                path.touch(0o600)
         with path.open("a", encoding="utf-8") as file:
             file.write(TOKEN.sub(r"\1.…", text) + "\n")
 
@@ -179,8 +187,12 @@ class Machine:
         """
         partial = Path(path + ".part")
         partial.parent.mkdir(parents=True, exist_ok=True)
-        with urllib.request.urlopen(url, timeout=30) as answer, partial.open("wb") as file:
-            shutil.copyfileobj(answer, file, 1 << 20)
+        try:
+            with urllib.request.urlopen(url, timeout=30) as answer, partial.open("wb") as file:
+                shutil.copyfileobj(answer, file, 1 << 20)
+        except http.client.HTTPException as error:
+            # A connection that broke off in the midst of an answer is none of Python's errors of connections.
+            raise OSError(f"{url}: {type(error).__name__} {error}") from error
         digest = self.sha256(str(partial))
         if digest != sha256:
             partial.unlink()
@@ -264,7 +276,8 @@ class Machine:
                     return missing
                 raise
 
-        return self.wait("instance metadata", probe, "is the metadata service enabled?", passing=OSError)
+        passing = (OSError, http.client.HTTPException)
+        return self.wait("instance metadata", probe, "is the metadata service enabled?", passing=passing)
 
     def aws(self, service: str, operation: str, *expected: str, **arguments: Any) -> dict[str, Any]:
         """Call AWS.

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.error import HTTPError
 
 from . import kubelet
-from .machine import HOME, BootError, Machine, fill
+from .machine import HOME, BootError, Machine, Pending, fill
 from .sequence import remaining
 
 FILES = HOME + "/files"
 SYSCTL = "/etc/sysctl.d/99-cfngen.conf"
+# How often a file is asked for that is another one, or that its server does not have: about ten seconds.
+TRIES = 5
+# Answers of HTTP that ask for patience, though they say that the asker is at fault.
+LATER = (408, 425, 429)
 
 
 def settings(machine: Machine, config: dict[str, Any]) -> str:
@@ -53,14 +58,36 @@ def provide(machine: Machine, asset: dict[str, Any], seconds: float) -> bool:
     path = asset.get("file") or f"{HOME}/downloads/{url.rpartition('/')[2]}"
     missing = bool(machine.sha256(path) != sha256)
     if missing:
-        hint = f"can the instance reach {url}?"
-        machine.wait("download", lambda: machine.download(url, path, sha256), hint, seconds, (BootError, OSError))
+        _fetch(machine, url, path, sha256, seconds)
     if folder and machine.read(path + ".unpacked") != sha256:
         machine.run("mkdir", "-p", folder)
         chosen = ["--strip-components=1", "--wildcards", *asset["members"]] if "members" in asset else []
         machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner", *chosen)
         machine.write(path + ".unpacked", sha256)
     return missing
+
+
+def _fetch(machine: Machine, url: str, path: str, sha256: str, seconds: float) -> None:
+    """Download a file, again and again while nobody answers.
+
+    Where another file is, or none, a few seconds change nothing: then the boot fails at once, not when its time is up.
+    """
+    refusals = 0
+
+    def attempt() -> None:
+        nonlocal refusals
+        try:
+            machine.download(url, path, sha256)
+        except (BootError, HTTPError) as error:
+            if isinstance(error, HTTPError) and (error.code >= 500 or error.code in LATER):
+                raise
+            refusals += 1
+            if refusals < TRIES:
+                raise Pending(str(error)) from error
+            said = str(error) if url in str(error) else f"{url}: {error}"
+            raise BootError(said, "has the server, or assets.mirror, this very file?") from error
+
+    machine.wait("download", attempt, f"can the instance reach {url}?", seconds, (Pending, OSError))
 
 
 def services(machine: Machine, config: dict[str, Any]) -> str:

@@ -135,10 +135,10 @@ def test_an_override_without_a_value(cfngen):
 
 
 def test_a_variable_that_means_nothing_any_more_says_what_replaced_it(cfngen):
-    ran = cfngen("config", DOCKER_STORAGE="btrfs")
+    ran = cfngen("config", EXTRA_DOCKER_OPTS="--debug")
     assert ran.code == 1
-    assert "DOCKER_STORAGE" in ran.err
-    assert cfngen("config", "--no-env", DOCKER_STORAGE="btrfs").code == 0
+    assert "EXTRA_DOCKER_OPTS" in ran.err
+    assert cfngen("config", "--no-env", EXTRA_DOCKER_OPTS="--debug").code == 0
 
 
 def test_an_output_directory_that_is_a_file(cfngen, directory):

@@ -23,7 +23,7 @@ def root(configuration: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("before", "after"), [(3, 1), (5, 3), (5, 1)])
 def test_masters_never_become_fewer(before: int, after: int):
-    with pytest.raises(DecidedOnceError, match=rf"^controlPlane.count: was {before} .* cannot become {after}: "):
+    with pytest.raises(DecidedOnceError, match=rf"^controlPlane.count: is {before} and cannot become {after}: "):
         foreseen(root(cluster(before)), parse(cluster(after)))
 
 

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.names import auto_scaling_group, slot_id
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import Override
 from cfngen.deploy.account import Account
@@ -24,10 +25,12 @@ from cfngen.deploy.inspection.machines import Group, groups
 from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
 from cfngen.deploy.recovery import BusyError, DeclinedError
-from cfngen.deploy.stacks import StackView, existing, tree
+from cfngen.deploy.stacks import ResourceView, StackView, existing, tree
 from cfngen.errors import CfngenError
 from cfngen.words import counted, enumerated
 
+# The Auto Scaling groups of all slots that there can be.
+_GROUPS = frozenset(auto_scaling_group(slot_id(letter)) for letter in "abcde")
 REQUEST = "restore.json"
 MORE = timedelta(minutes=15)
 """What a restore may take beyond the time that an instance has to boot: the old ones must have gone before."""
@@ -165,6 +168,7 @@ class _Restore:
         self.report = report
         self.override = override
         self.began = account.clock.now()
+        self._slots: tuple[ResourceView, ...] = ()
 
     def run(self, wanted: str, patience: timedelta | None) -> Restored:
         """Restore."""
@@ -200,8 +204,11 @@ class _Restore:
         return going_on
 
     def _masters(self) -> tuple[Group, ...]:
-        members = [each.view for each in tree(self.account, self.stack.id)]
-        found = tuple(each for each in groups(self.account, self.cluster, members) if each.role == "master")
+        # No operation is under way: what the stack has made stays what it is.
+        self._slots = self._slots or tuple(
+            each.view for each in tree(self.account, self.stack.id) if each.view.logical_id in _GROUPS
+        )
+        found = groups(self.account, self.cluster, self._slots)
         if not found or any(each.missing for each in found):
             raise NoMastersError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no masters that could be replaced",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
 from cfngen.deploy.access import cluster_access
+from cfngen.deploy.access.authorities import Authority
 from cfngen.deploy.access.cluster_access import Override
 from cfngen.deploy.access.kubernetes import ApiUnreachableError
 from cfngen.deploy.account import Account
@@ -83,6 +84,7 @@ class Masters:
         self._override = override
         self._report = report
         self._heard: set[str] = set()
+        self._found: tuple[Mapping[str, str], Authority] | None = None
 
     def wait(self, patience: timedelta) -> None:
         """Return when all of them work.
@@ -127,9 +129,8 @@ class Masters:
     def _kubernetes(self) -> tuple[frozenset[str], str]:
         """Return which instances are Ready Nodes, and what the API says of itself."""
         try:
-            values = cluster_access.outputs(self._account, self._stack)
+            values, found = self._found = self._found or self._find()
             where = cluster_access.endpoint(self._stack, values, self._override)
-            found = cluster_access.authority(self._account, self._stack, values)
             with cluster_access.connection(where, found, self._account.caller, self._account.clock.now()) as api:
                 readiness = api.readiness()
                 nodes = frozenset(each.instance_id or each.name for each in api.nodes() if each.ready)
@@ -138,6 +139,11 @@ class Masters:
         except CfngenError as error:
             return frozenset(), str(error)
         return nodes, READY if readiness.ready else f"not ready: {', '.join(readiness.failing)}"
+
+    def _find(self) -> tuple[Mapping[str, str], Authority]:
+        """Return the stack's outputs and the authority that the API trusts; a restore changes neither."""
+        values = cluster_access.outputs(self._account, self._stack)
+        return values, cluster_access.authority(self._account, self._stack, values)
 
     def _listen(self, now: RestoreProgress) -> None:
         """Pass on what a master says that fails to boot; it tries again by itself, each minute."""

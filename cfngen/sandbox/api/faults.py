@@ -21,7 +21,7 @@ from cfngen.sandbox.api.refusals import Refusal
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation.clock import START
 
-PAGE_SIZE = 100
+PAGE_SIZE = 20
 USER = "arn:aws:iam::123456789012:user/operator"
 READS = ("DescribeStacks", "ListStacks", "DescribeStackEvents", "DescribeEvents")
 

@@ -12,6 +12,7 @@ def repair() -> None:
     _user_data_of_versions()
     _versions_of_instances()
     _transport()
+    _keys()
 
 
 def _transport() -> None:
@@ -29,6 +30,16 @@ def _transport() -> None:
         return original(self, *arguments, **options)
 
     setattr(IAMPolicyStatement, "is_action_permitted", is_action_permitted)  # noqa: B010
+
+
+def _keys() -> None:
+    """Let a symmetric key come into being at once.
+
+    moto 5.2.5 gives it an RSA key that nothing ever uses (moto/kms/models.py, `Key`), a twentieth of a second each.
+    """
+    from moto.kms import models, utils
+
+    setattr(models, "generate_private_key", functools.cache(utils.generate_private_key))  # noqa: B010
 
 
 def _user_data_of_versions() -> None:

@@ -21,7 +21,8 @@ from cfngen.sandbox.api.refusals import Refusal
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation.clock import START
 
-PAGE_SIZE = 20
+# Small, so that whoever reads a list has to read on.
+PAGE_SIZE = 8
 USER = "arn:aws:iam::123456789012:user/operator"
 READS = ("DescribeStacks", "ListStacks", "DescribeStackEvents", "DescribeEvents")
 

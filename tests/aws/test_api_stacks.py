@@ -142,12 +142,14 @@ def test_resources_events_and_lists_come_in_pages(cfn: Any, cloud: CloudFormatio
 def test_events_are_newest_first_and_carry_the_operation(cfn: Any, cloud: CloudFormation) -> None:
     operation = cfn.create_stack(StackName="net", TemplateBody=BODY, ClientRequestToken="mine")["OperationId"]
     cloud.wait(cloud.stack("net"))
-    events = cfn.describe_stack_events(StackName="net")["StackEvents"]
+    pages = cfn.get_paginator("describe_stack_events").paginate(StackName="net")
+    events = pages.build_full_result()["StackEvents"]
     assert (events[0]["LogicalResourceId"], events[0]["ResourceStatus"]) == ("net", "CREATE_COMPLETE")
     assert (events[-1]["LogicalResourceId"], events[-1]["ResourceStatus"]) == ("net", "CREATE_IN_PROGRESS")
     assert {each["OperationId"] for each in events} == {operation}
     assert {each["ClientRequestToken"] for each in events} == {"mine"}
-    of_operation = cfn.describe_events(OperationId=operation)["OperationEvents"]
+    pages = cfn.get_paginator("describe_events").paginate(OperationId=operation)
+    of_operation = pages.build_full_result()["OperationEvents"]
     assert [each["EventId"] for each in of_operation] == [each["EventId"] for each in events]
     assert {each["OperationType"] for each in of_operation} == {"CREATE_STACK"}
     assert {each["EventType"] for each in of_operation} == {"STACK_EVENT"}

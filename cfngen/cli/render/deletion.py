@@ -66,8 +66,8 @@ def survey(found: Survey, width: int | None = None) -> list[str]:
             "",
             *_wrapped(_AUTHORITIES, columns),
             *(
-                f"  aws secretsmanager get-secret-value --region {found.region} --secret-id {each} "
-                "--query SecretString --output text > authorities.json"
+                f"  (umask 077; aws secretsmanager get-secret-value --region {found.region} --secret-id {each} "
+                "--query SecretString --output text > authorities.json)"
                 for each in found.authorities
             ),
         ]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from botocore.exceptions import ClientError
@@ -17,8 +16,9 @@ from botocore.exceptions import ClientError
 from cfngen.sandbox import certificates
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client
 from cfngen.sandbox.cluster import KubernetesCluster
+from cfngen.sandbox.instance import Instance, Script, kernel
 from cfngen.sandbox.kubernetes_objects import NodeFacts, register, schedule, start_addons, start_control_plane
-from cfngen.sandbox.user_data import Told, filled
+from cfngen.sandbox.user_data import filled
 
 Boot = Generator[float, None, None]
 Step = Callable[[], Generator[float, None, str]]
@@ -40,56 +40,6 @@ class BootFailure(Exception):  # noqa: N818 - the instance's failure, not this p
     def __init__(self, reason: str, hint: str) -> None:
         super().__init__(reason)
         self.hint = hint
-
-
-@dataclass(frozen=True)
-class Script:
-    """What goes wrong when an instance boots.
-
-    Attributes:
-        step: during which step, e.g. `downloads`.
-        message: why the step fails; empty if the instance hangs there and nobody hears of it.
-        hint: what to do about it.
-    """
-
-    step: str
-    message: str = ""
-    hint: str = "see /var/log/cfngen.log"
-
-
-@dataclass
-class Instance:
-    """An instance of a cluster.
-
-    Attributes:
-        group: the Auto Scaling group that launched it.
-        number: how many were launched before it.
-        launched: when, in seconds of the simulated clock.
-        console: what it has written to its console.
-    """
-
-    id: str
-    zone: str
-    type: str
-    address: str
-    public_address: str
-    image: str
-    told: Told
-    group: str
-    number: int
-    launched: float
-    console: list[str] = field(default_factory=list)
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """What the boot program fills into its configuration."""
-        return {
-            **self.told.references,
-            "instanceId": self.id,
-            "zone": self.zone,
-            "address": self.address,
-            "providerId": f"aws:///{self.zone}/{self.id}",
-        }
 
 
 class Surroundings(Protocol):
@@ -147,7 +97,7 @@ class Program:
     def boot(self) -> Boot:
         """Boot: firmware, kernel, cloud-init, and the steps of the boot program."""
         yield FIRMWARE
-        for line in _kernel(self.instance):
+        for line in kernel(self.instance):
             self.around.say(self.instance, line)
         yield CLOUD_INIT + self._variation
         script = self.around.script(self.instance)
@@ -418,16 +368,3 @@ class Program:
         client("secretsmanager", self.around.cloud.region).put_secret_value(
             SecretId=arn, SecretString=json.dumps(bundle)
         )
-
-
-def _kernel(instance: Instance) -> list[str]:
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}[instance.told.architecture]
-    return [
-        "[    0.000000] Linux version 6.8.0-1021-aws",
-        "[    0.000000] Command line: BOOT_IMAGE=/boot/vmlinuz-6.8.0-1021-aws root=LABEL=cloudimg-rootfs console=ttyS0",
-        f"[    0.412871] smpboot: {machine}, Amazon EC2 {instance.type}",
-        "[    4.180233] cloud-init[528]: Cloud-init running 'init'",
-        f"[    4.611904] cloud-init[528]: ci-info: | ens5 | True | {instance.address} |",
-        "[    8.902145] cloud-init[590]: Cloud-init running 'modules:final'",
-        "[    9.310482] systemd[1]: Starting cfngen-boot.service - cfngen boot program...",
-    ]

@@ -11,9 +11,10 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox import interfaces, user_data
-from cfngen.sandbox.boot import Boot, Instance, Program, Script
+from cfngen.sandbox.boot import Boot, Program
 from cfngen.sandbox.cloudformation import CloudFormation, Launched, client
 from cfngen.sandbox.cluster import KubernetesCluster
+from cfngen.sandbox.instance import Instance, Script
 
 # After so many seconds of silence the controller manager calls a node not Ready; after so many more the cloud
 # controller manager has asked EC2, which knows no such instance, and the node is forgotten.

@@ -14,8 +14,8 @@ import yaml
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.boot import Instance
 from cfngen.sandbox.cloudformation import Stack, client
+from cfngen.sandbox.instance import Instance
 from cfngen.sandbox.world import World, opened
 from cfngen.templates import generate
 

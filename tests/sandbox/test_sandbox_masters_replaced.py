@@ -5,9 +5,9 @@ from __future__ import annotations
 from sandboxed import Place, place, said
 from several_masters import LETTERS, group, masters, three, three_masters, variant
 
-from cfngen.sandbox.boot import Instance
 from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.cloudformation.stack import Event
+from cfngen.sandbox.instance import Instance
 
 
 def moments(stack: Stack, status: str, *, beginning: int = 0) -> dict[str, Event]:

@@ -1,0 +1,71 @@
+"""An instance of a cluster: what is known of it, what is to go wrong on it, and what its kernel says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cfngen.sandbox.user_data import Told
+
+
+@dataclass(frozen=True)
+class Script:
+    """What goes wrong when an instance boots.
+
+    Attributes:
+        step: during which step, e.g. `downloads`.
+        message: why the step fails; empty if the instance hangs there and nobody hears of it.
+        hint: what to do about it.
+    """
+
+    step: str
+    message: str = ""
+    hint: str = "see /var/log/cfngen.log"
+
+
+@dataclass
+class Instance:
+    """An instance of a cluster.
+
+    Attributes:
+        group: the Auto Scaling group that launched it.
+        number: how many were launched before it.
+        launched: when, in seconds of the simulated clock.
+        console: what it has written to its console.
+    """
+
+    id: str
+    zone: str
+    type: str
+    address: str
+    public_address: str
+    image: str
+    told: Told
+    group: str
+    number: int
+    launched: float
+    console: list[str] = field(default_factory=list)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the boot program fills into its configuration."""
+        return {
+            **self.told.references,
+            "instanceId": self.id,
+            "zone": self.zone,
+            "address": self.address,
+            "providerId": f"aws:///{self.zone}/{self.id}",
+        }
+
+
+def kernel(instance: Instance) -> list[str]:
+    """Return what an instance writes to its console before the boot program speaks."""
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}[instance.told.architecture]
+    return [
+        "[    0.000000] Linux version 6.8.0-1021-aws",
+        "[    0.000000] Command line: BOOT_IMAGE=/boot/vmlinuz-6.8.0-1021-aws root=LABEL=cloudimg-rootfs console=ttyS0",
+        f"[    0.412871] smpboot: {machine}, Amazon EC2 {instance.type}",
+        "[    4.180233] cloud-init[528]: Cloud-init running 'init'",
+        f"[    4.611904] cloud-init[528]: ci-info: | ens5 | True | {instance.address} |",
+        "[    8.902145] cloud-init[590]: Cloud-init running 'modules:final'",
+        "[    9.310482] systemd[1]: Starting cfngen-boot.service - cfngen boot program...",
+    ]

@@ -191,6 +191,11 @@ def test_an_update_rolls_one_master_after_another_and_the_api_answers_all_the_ti
     assert not old & {each.id for each in new}
     rolled = sorted(span(stack, f"{group}AutoScalingGroup") for group in MASTERS)
     assert all(end < begin for (_, end), (begin, _) in itertools.pairwise(rolled))
-    nodes = lab.kubectl(new[0], "get", "nodes")["items"]
-    assert {each["status"]["nodeInfo"]["kubeletVersion"] for each in nodes} == {f"v{NEW}"}
+
+    def versions() -> set[str]:
+        nodes = lab.kubectl(new[0], "get", "nodes")["items"]
+        return {each["status"]["nodeInfo"]["kubeletVersion"] for each in nodes}
+
+    # The Node of an instance that was terminated last goes a moment later.
+    lab.until("the old Nodes to go", lambda: versions() == {f"v{NEW}"})
     assert all(calls(each, "kubeadm") for each in new)

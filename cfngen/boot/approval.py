@@ -11,6 +11,7 @@ import json
 import re
 from typing import Any
 
+from .der import content
 from .kubectl import ADMIN, kubectl
 from .machine import HOME, Machine
 
@@ -143,11 +144,11 @@ def parsed(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
     names: set[str] = set()
     addresses: set[str] = set()
     for extension in _extensions(attributes):
-        for tag, content in _alternatives(extension):
+        for tag, value in _alternatives(extension):
             if tag == DNS_NAME:
-                names.add(content.decode("ascii").lower())
+                names.add(value.decode("ascii").lower())
             elif tag == ADDRESS:
-                addresses.add(str(ipaddress.ip_address(content)))
+                addresses.add(str(ipaddress.ip_address(value)))
             else:
                 raise ValueError("it asks for something else than DNS names and IP addresses")
     return sorted(_attribute(each) for each in _elements(subject[1], SET)), names, addresses
@@ -156,10 +157,10 @@ def parsed(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
 def _extensions(attributes: list[tuple[int, bytes]]) -> list[bytes]:
     """Return the extensions that are asked for."""
     found: list[bytes] = []
-    for tag, content in attributes:
+    for tag, value in attributes:
         if tag != ATTRIBUTES:
             raise ValueError("it has unknown fields")
-        for attribute in _elements(content, SEQUENCE):
+        for attribute in _elements(value, SEQUENCE):
             identifier, values = _any(attribute)
             if identifier != (OID, EXTENSION_REQUEST):
                 raise ValueError("it has an unknown attribute")
@@ -190,7 +191,7 @@ def _elements(der: bytes, wanted: int) -> list[bytes]:
     found = _any(der)
     if any(tag != wanted for tag, _ in found):
         raise ValueError("its structure is not that of a request")
-    return [content for _, content in found]
+    return [value for _, value in found]
 
 
 def _any(der: bytes) -> list[tuple[int, bytes]]:
@@ -202,12 +203,9 @@ def _any(der: bytes) -> list[tuple[int, bytes]]:
     """
     found, position = [], 0
     while position < len(der):
-        tag, length, begin = der[position], der[position + 1], position + 2
-        if length & 0x80:
-            begin += length & 0x7F
-            length = int.from_bytes(der[position + 2 : begin], "big")
-        position = begin + length
-        if position > len(der):
+        begin, end = content(der, position)
+        if end > len(der):
             raise ValueError("it is cut off")
-        found.append((tag, der[begin:position]))
+        found.append((der[position], der[begin:end]))
+        position = end
     return found

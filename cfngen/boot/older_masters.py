@@ -6,10 +6,9 @@ the update's time is up, which counts on this wait.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from . import versions
+from . import published, versions
 from .machine import Machine
 
 
@@ -22,9 +21,7 @@ def wait(machine: Machine, config: dict[str, Any]) -> str:
     begin = machine.clock()
 
     def probe() -> str:
-        arn = config["facts"]["joinSecretArn"]
-        answer = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
-        versions.await_masters(config, json.loads(answer.get("SecretString") or "{}"))
+        versions.await_masters(config, published.read(machine, config))
         waited = machine.clock() - begin
         return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"
 

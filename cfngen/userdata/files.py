@@ -46,8 +46,8 @@ def of_master(cluster: Cluster) -> dict[str, str]:
         # The controller tags what it makes with KubernetesCluster, on which every IAM condition of the masters rests,
         # only when it knows the cluster by that tag; KubernetesClusterID alone would switch it off (its tags.go).
         CLOUD_CONFIG: _lines("[Global]", f"KubernetesClusterTag = {cluster.name}", *route_table),
-        f"{UNITS}/cfngen-join.service": JOIN_UNIT,
-        f"{UNITS}/cfngen-join.timer": JOIN_TIMER,
+        # A token lives for 24 h: three renewals may fail before the last token ends.
+        **timer("join", "Renewal of the information that nodes join with", "*-*-* 0/6:00", "10min"),
         **audit.files(cluster),
         # Not while the boot program puts authorities in place, or before the API server is back.
         **timer("certificates", "Renewal of this master's certificates", "daily", "4h", BOOT),
@@ -173,28 +173,6 @@ BOOT_UNIT = _lines(
     "",
     "[Install]",
     "WantedBy=multi-user.target",
-)
-JOIN_UNIT = _lines(
-    "[Unit]",
-    "Description=Renewal of the information that nodes join with",
-    "",
-    "[Service]",
-    "Type=oneshot",
-    "WorkingDirectory=/opt/cfngen",
-    "ExecStart=/usr/bin/python3 -m boot join",
-)
-# A token lives for 24 h: three renewals may fail before the last token ends.
-JOIN_TIMER = _lines(
-    "[Unit]",
-    "Description=Renewal of the information that nodes join with",
-    "",
-    "[Timer]",
-    "OnCalendar=*-*-* 0/6:00",
-    "RandomizedDelaySec=10min",
-    "Persistent=true",
-    "",
-    "[Install]",
-    "WantedBy=timers.target",
 )
 CONTAINERD_UNIT = _lines(
     "[Unit]",

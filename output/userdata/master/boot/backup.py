@@ -12,6 +12,7 @@ import time
 from typing import Any, TypeVar
 
 from . import bucket
+from .etcd_members import CREDENTIALS, client_url
 from .machine import BootError, Machine
 
 FOLDER = "/var/lib/cfngen/etcd"
@@ -19,15 +20,8 @@ FILE = FOLDER + "/snapshot.db"
 STATE = "/var/lib/cfngen/backup.json"
 TIMER = "cfngen-backup.timer"
 REQUEST = "backup-request.json"
-PKI = "/etc/kubernetes/pki/etcd/"
-# kubeadm's certificate for probing etcd is good for reading all of it, too.
-ETCDCTL = (
-    "etcdctl",
-    "--endpoints=https://127.0.0.1:2379",
-    f"--cacert={PKI}ca.crt",
-    f"--cert={PKI}healthcheck-client.crt",
-    f"--key={PKI}healthcheck-client.key",
-)
+# kubeadm's certificate for probing etcd is good for reading all of it, too. No time-out: a snapshot may be large.
+ETCDCTL = ("etcdctl", f"--endpoints={client_url('127.0.0.1')}", *CREDENTIALS)
 AGAIN = 5  # minutes after which a failed snapshot is tried again, at most
 Kind = TypeVar("Kind")
 HINT = "crictl logs of etcd; df -h /var/lib /mnt/master; `journalctl -u cfngen-backup`"

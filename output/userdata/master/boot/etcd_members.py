@@ -20,6 +20,7 @@ from .sequence import remaining
 
 # The certificate with which kubeadm's own probe asks etcd.
 CERTIFICATE = "etcd/healthcheck-client"
+CREDENTIALS = (f"--cacert={PKI}etcd/ca.crt", f"--cert={PKI}{CERTIFICATE}.crt", f"--key={PKI}{CERTIFICATE}.key")
 KUBEADM_JOIN = HOME + "/kubeadm-join.yaml"
 Member = dict[str, Any]
 
@@ -49,9 +50,7 @@ def etcdctl(machine: Machine, endpoints: list[str], *arguments: str, expect: tup
     return machine.run(
         "etcdctl",
         f"--endpoints={','.join(endpoints)}",
-        f"--cacert={PKI}etcd/ca.crt",
-        f"--cert={PKI}{CERTIFICATE}.crt",
-        f"--key={PKI}{CERTIFICATE}.key",
+        *CREDENTIALS,
         "--dial-timeout=5s",
         *arguments,
         expect=expect,

@@ -14,6 +14,7 @@ from typing import Any
 
 from . import upgrade
 from .authorities import PKI
+from .der import content
 from .kubectl import kubectl
 from .machine import BootError, Machine
 
@@ -69,21 +70,12 @@ def ca_hash(pem: str) -> str:
         pem: text whose first certificate is meant.
     """
     der = base64.b64decode(pem.partition("-----BEGIN CERTIFICATE-----")[2].partition("-----END")[0])
-    certificate = _content(der, 0)[0]
-    position = _content(der, certificate)[0]
+    certificate = content(der, 0)[0]
+    position = content(der, certificate)[0]
     # TBSCertificate (RFC 5280, 4.1): [0] version, serialNumber, signature, issuer, validity, subject, the key.
     for _ in range(6 if der[position] == 0xA0 else 5):
-        position = _content(der, position)[1]
-    return "sha256:" + hashlib.sha256(der[position : _content(der, position)[1]]).hexdigest()
-
-
-def _content(der: bytes, position: int) -> tuple[int, int]:
-    """Return where the content of the DER element at `position` begins and ends."""
-    length, begin = der[position + 1], position + 2
-    if length & 0x80:
-        begin += length & 0x7F
-        length = int.from_bytes(der[position + 2 : begin], "big")
-    return begin, begin + length
+        position = content(der, position)[1]
+    return "sha256:" + hashlib.sha256(der[position : content(der, position)[1]]).hexdigest()
 
 
 def _letters(count: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from . import hosts, kubelet, versions
+from . import hosts, kubelet, published, versions
 from .machine import HOME, BootError, Machine, Pending
 from .sequence import remaining
 
@@ -54,9 +54,7 @@ def _hosts(machine: Machine, config: dict[str, Any], found: dict[str, Any]) -> N
 
 
 def _information(machine: Machine, config: dict[str, Any]) -> dict[str, Any]:
-    arn = config["facts"]["joinSecretArn"]
-    answer = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
-    found: dict[str, Any] = json.loads(answer.get("SecretString") or "{}")
+    found = published.read(machine, config)
     if "token" not in found:
         raise Pending("no master has published the join information yet")
     return found

@@ -1,0 +1,16 @@
+"""What the masters have published for nodes; `join_information` says what it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .machine import Machine
+
+
+def read(machine: Machine, config: dict[str, Any]) -> dict[str, Any]:
+    """Return the join information, or an empty one if there is none yet."""
+    arn = config["facts"]["joinSecretArn"]
+    answer = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
+    found: dict[str, Any] = json.loads(answer.get("SecretString") or "{}")
+    return found

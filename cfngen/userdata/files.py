@@ -9,6 +9,7 @@ from typing import Any
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.userdata import audit, pod_network
+from cfngen.userdata.lines import text_of
 
 BIN = "/usr/local/bin"
 UNITS = "/etc/systemd/system"
@@ -23,7 +24,7 @@ def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
     return {
         "/etc/modules-load.d/cfngen.conf": "overlay\nbr_netfilter\n",
         # The kubelet sets vm.overcommit_memory and kernel.panic* itself.
-        "/etc/sysctl.d/99-cfngen.conf": _lines(
+        "/etc/sysctl.d/99-cfngen.conf": text_of(
             "net.ipv4.ip_forward = 1",
             "net.bridge.bridge-nf-call-iptables = 1",
             "fs.inotify.max_user_instances = 8192",
@@ -45,7 +46,7 @@ def of_master(cluster: Cluster) -> dict[str, str]:
     return {
         # The controller tags what it makes with KubernetesCluster, on which every IAM condition of the masters rests,
         # only when it knows the cluster by that tag; KubernetesClusterID alone would switch it off (its tags.go).
-        CLOUD_CONFIG: _lines("[Global]", f"KubernetesClusterTag = {cluster.name}", *route_table),
+        CLOUD_CONFIG: text_of("[Global]", f"KubernetesClusterTag = {cluster.name}", *route_table),
         # A token lives for 24 h: three renewals may fail before the last token ends.
         **timer("join", "Renewal of the information that nodes join with", "*-*-* 0/6:00", "10min"),
         **audit.files(cluster),
@@ -55,7 +56,7 @@ def of_master(cluster: Cluster) -> dict[str, str]:
         **timer("approve", "Approval of the kubelets' serving certificates", "minutely", after=BOOT),
         **timer("addons", "Add-ons", "hourly", "10min"),
         # What could not be installed is to be seen from outside.
-        f"{UNITS}/cfngen-addons.service.d/console.conf": _lines("[Service]", "StandardOutput=journal+console"),
+        f"{UNITS}/cfngen-addons.service.d/console.conf": text_of("[Service]", "StandardOutput=journal+console"),
         # Each minute: what `cfngen etcd backup` asks for is done soon, and whether a snapshot is due the task decides.
         # After a reboot not before the boot program has seen etcd at work, or the console would tell of a failure.
         **(timer("backup", "Snapshots of etcd", "minutely", after=BOOT) if cluster.etcd.backups.enabled else {}),
@@ -78,7 +79,7 @@ def timer(task: str, title: str, calendar: str, delay: str = "10s", after: str =
         after: a unit that must not be starting meanwhile.
     """
     return {
-        f"{UNITS}/cfngen-{task}.service": _lines(
+        f"{UNITS}/cfngen-{task}.service": text_of(
             "[Unit]",
             f"Description={title}",
             "Wants=network-online.target",
@@ -89,7 +90,7 @@ def timer(task: str, title: str, calendar: str, delay: str = "10s", after: str =
             "WorkingDirectory=/opt/cfngen",
             f"ExecStart=/usr/bin/python3 -m boot {task}",
         ),
-        f"{UNITS}/cfngen-{task}.timer": _lines(
+        f"{UNITS}/cfngen-{task}.timer": text_of(
             "[Unit]",
             f"Description={title}",
             "",
@@ -129,7 +130,7 @@ def kubelet_unit(*, master: bool) -> str:
 
     A master's kubelet never runs without the data volume: etcd would begin an empty cluster on the root disk.
     """
-    return _lines(
+    return text_of(
         "[Unit]",
         "Description=Kubernetes node agent",
         "Wants=network-online.target",
@@ -149,12 +150,8 @@ def kubelet_unit(*, master: bool) -> str:
     )
 
 
-def _lines(*lines: str) -> str:
-    return "\n".join(lines) + "\n"
-
-
 # Runs at every boot. Restart: what a failed attempt could not do (a server that was away) the next one may.
-BOOT_UNIT = _lines(
+BOOT_UNIT = text_of(
     "[Unit]",
     "Description=cfngen boot program",
     "Wants=network-online.target",
@@ -174,7 +171,7 @@ BOOT_UNIT = _lines(
     "[Install]",
     "WantedBy=multi-user.target",
 )
-CONTAINERD_UNIT = _lines(
+CONTAINERD_UNIT = text_of(
     "[Unit]",
     "Description=containerd container runtime",
     "After=network.target local-fs.target",

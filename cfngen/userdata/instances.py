@@ -12,6 +12,7 @@ from typing import Any
 from cfngen.cluster.model import Cluster, Instances, NodeGroup
 from cfngen.userdata import containerd, kubeadm, pod_network
 from cfngen.userdata.files import UNITS
+from cfngen.userdata.lines import text_of
 from cfngen.userdata.merging import merge
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -94,7 +95,7 @@ def _shutdown(kubelet: Mapping[str, Any]) -> dict[str, str]:
     seconds = duration(str(kubelet.get("shutdownGracePeriod", "0s")))
     if not seconds:
         return {}
-    return {"/etc/systemd/logind.conf.d/zz-cfngen.conf": _lines("[Login]", f"InhibitDelayMaxSec={seconds}")}
+    return {"/etc/systemd/logind.conf.d/zz-cfngen.conf": text_of("[Login]", f"InhibitDelayMaxSec={seconds}")}
 
 
 def duration(text: str) -> int:
@@ -104,12 +105,8 @@ def duration(text: str) -> int:
     return int(-(-seconds // 1))
 
 
-def _lines(*lines: str) -> str:
-    return "\n".join(lines) + "\n"
-
-
 # Not tied to the boot program's own unit: an instance whose boot failed is let go at once as well.
-DRAIN_UNIT = _lines(
+DRAIN_UNIT = text_of(
     "[Unit]",
     "Description=Moves pods elsewhere before this instance is terminated",
     "Wants=network-online.target",

@@ -15,7 +15,7 @@ from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import exact_version
 from cfngen.userdata import audit
 from cfngen.userdata.files import BIN, CREDENTIAL_PROVIDERS, MASTER_MOUNT
-from cfngen.userdata.merging import merge as merge
+from cfngen.userdata.merging import merge
 
 VERSION = "kubeadm.k8s.io/v1beta4"
 # Written by the boot program (boot/encryption.py), which has the key.

@@ -14,6 +14,7 @@ from typing import Any
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.userdata.lines import text_of
 
 CNI_FOLDER = "/etc/cni/net.d"
 CNI_TEMPLATE = "/etc/containerd/cni.template"
@@ -34,13 +35,13 @@ def files(cluster: Cluster) -> dict[str, str]:
     if cluster.network.plugin in MANAGING:
         # At a restart systemd-networkd removes routes and rules that it does not know; cloud-init's hotplug would
         # configure interfaces that are not the instance's own business.
-        found["/etc/systemd/networkd.conf.d/40-cfngen.conf"] = _lines(
+        found["/etc/systemd/networkd.conf.d/40-cfngen.conf"] = text_of(
             "[Network]", "ManageForeignRoutes=no", "ManageForeignRoutingPolicyRules=no"
         )
         found["/etc/cloud/cloud.cfg.d/99-cfngen-network.cfg"] = "updates: {network: {when: [boot-new-instance]}}\n"
     if network_plugin(cluster).interfaces:
         # Pods know the hardware address of their gateway by heart (amazon-vpc-cni-k8s#2103).
-        found["/etc/systemd/network/99-default.link.d/40-cfngen.conf"] = _lines("[Link]", "MACAddressPolicy=none")
+        found["/etc/systemd/network/99-default.link.d/40-cfngen.conf"] = text_of("[Link]", "MACAddressPolicy=none")
     return found
 
 
@@ -118,7 +119,7 @@ def _masquerade_unit(cluster: Cluster) -> str:
         f"-iptables -w -t nat -D {rule} -j {chain}",
         f"iptables -w -t nat -A {rule} -j {chain}",
     ]
-    return _lines(
+    return text_of(
         "[Unit]",
         "Description=Masquerading of pods' traffic to other networks",
         "After=network.target",
@@ -131,7 +132,3 @@ def _masquerade_unit(cluster: Cluster) -> str:
         "[Install]",
         "WantedBy=multi-user.target",
     )
-
-
-def _lines(*lines: str) -> str:
-    return "\n".join(lines) + "\n"

@@ -9,6 +9,7 @@ import pytest
 
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.userdata import kubeadm, roles
+from cfngen.userdata.merging import merge
 
 # Fields of https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/ that may stand at each place.
 FIELDS = {
@@ -197,7 +198,7 @@ def test_users_cluster_configuration_is_merged_field_by_field() -> None:
 def test_merging_changes_neither_side() -> None:
     base, override = {"a": {"b": 1}, "l": [{"name": "x", "v": 1}]}, {"a": {"c": 2}, "l": [{"name": "x", "w": 2}]}
     before = json.dumps([base, override])
-    assert kubeadm.merge(base, override) == {"a": {"b": 1, "c": 2}, "l": [{"name": "x", "v": 1, "w": 2}]}
+    assert merge(base, override) == {"a": {"b": 1, "c": 2}, "l": [{"name": "x", "v": 1, "w": 2}]}
     assert json.dumps([base, override]) == before
 
 
@@ -206,7 +207,7 @@ def test_merging_changes_neither_side() -> None:
     [({"l": [3]}, {"l": [3]}), ({"l": []}, {"l": []}), ({"l": None}, {"l": None}), ({"l": {"a": 1}}, {"l": {"a": 1}})],
 )
 def test_other_lists_are_replaced(override: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert kubeadm.merge({"l": [1, 2]}, override) == expected
+    assert merge({"l": [1, 2]}, override) == expected
 
 
 def test_kubelet_of_every_role_gets_the_users_settings_so_that_a_change_rolls_every_group() -> None:

@@ -6,11 +6,12 @@ import base64
 import contextlib
 import functools
 import json
+import pickle
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -19,7 +20,7 @@ from moto import mock_aws
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, Launched, Resource, Stack, client
-from cfngen.templates import generate
+from cfngen.templates import Document, generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
 BUCKET = "templates-of-the-operator"
@@ -48,6 +49,17 @@ def in_memory(config: Mapping[str, Any] | None = None) -> Iterator[None]:
         patch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a thousand images, read again and again
         with mock_aws(config=config):
             yield
+
+
+_GENERATED: dict[str, bytes] = {}
+
+
+def templates_of(cluster: Cluster) -> tuple[Document, ...]:
+    """The templates of a cluster: generated once, and a copy of its own for everybody who asks."""
+    key = cluster.model_dump_json()
+    if key not in _GENERATED:
+        _GENERATED[key] = pickle.dumps(generate(cluster))
+    return cast("tuple[Document, ...]", pickle.loads(_GENERATED[key]))
 
 
 @functools.cache
@@ -138,7 +150,7 @@ def prepared(cluster: Cluster, **outcomes: str | None) -> Account:
     s3 = client("s3", region)
     elsewhere = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
     s3.create_bucket(Bucket=BUCKET, **elsewhere)
-    templates = {each.name: each.body for each in generate(cluster)}
+    templates = {each.name: each.body for each in templates_of(cluster)}
     for name, body in templates.items():
         s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}{name}.json", Body=json.dumps(body).encode())
     register = client("ec2", region).register_image

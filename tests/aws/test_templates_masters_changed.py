@@ -17,12 +17,12 @@ from clusters import (
     prepared,
     resources,
     running_instances,
+    templates_of,
 )
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.cloudformation import Stack, client
-from cfngen.templates import generate
 
 LETTERS = "ABC"
 
@@ -34,7 +34,7 @@ def zones(count: int, letters: str = "abc", **more: Any) -> Cluster:
 
 def updated(where: Account, stack: Stack, cluster: Cluster) -> Stack:
     """Make the stack that of another cluster, as one template, and wait."""
-    body = {each.name: each.body for each in generate(cluster)}["standalone"]
+    body = {each.name: each.body for each in templates_of(cluster)}["standalone"]
     client("s3", cluster.region).put_object(Bucket=BUCKET, Key=f"{PREFIX}next.json", Body=json.dumps(body).encode())
     where.cloud.update_stack(
         stack.name, url=where.url("next"), parameters={"ApiAllowedCidr": ALLOWED}, capabilities=["CAPABILITY_IAM"]

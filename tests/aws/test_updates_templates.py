@@ -17,11 +17,11 @@ from clusters import (
     prepared,
     resources,
     running_instances,
+    templates_of,
 )
 
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.cloudformation import Stack, client
-from cfngen.templates import generate
 
 REGION = "us-west-2"
 GROUP = "NodeGroupNodesAutoScalingGroup"
@@ -36,7 +36,7 @@ def ready(**outcomes: str | None) -> tuple[Account, Stack]:
 
 def publish(where: Account, cluster: Cluster) -> None:
     """Put the templates of a changed cluster where those of the present one are."""
-    for each in generate(cluster):
+    for each in templates_of(cluster):
         key = f"{PREFIX}{each.name}.json"
         client("s3", REGION).put_object(Bucket=BUCKET, Key=key, Body=json.dumps(each.body).encode())
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import boto3
 import pytest
-from clusters import ALLOWED, BUCKET, PREFIX, golden
+from clusters import ALLOWED, BUCKET, PREFIX, golden, templates_of
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account, connect
@@ -22,7 +22,6 @@ from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.world import World, opened
-from cfngen.templates import generate
 
 LONGEST = timedelta(days=2)
 STACK = "k8s"
@@ -113,7 +112,7 @@ def place(cluster: Cluster | None = None) -> Iterator[Place]:
         world = opening.enter_context(opened(cluster.region))
         s3 = client("s3", cluster.region)
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": cluster.region})
-        for each in generate(cluster):
+        for each in templates_of(cluster):
             s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}{each.name}.json", Body=json.dumps(each.body).encode())
         patch = opening.enter_context(pytest.MonkeyPatch.context())
         served = opening.enter_context(serving(world.cloud))

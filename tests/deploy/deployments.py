@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from cloud import Cloud
+from clusters import templates_of
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
@@ -16,7 +17,6 @@ from cfngen.deploy.operation import Wanted, deploy, plan
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.recovery import Waiting
 from cfngen.deploy.watching.watch import Choice
-from cfngen.templates import generate
 
 ALLOWED = {"ApiAllowedCidr": "203.0.113.7/32"}
 Kind = TypeVar("Kind", bound=Message)
@@ -54,7 +54,7 @@ class Operator:
         built = cluster if isinstance(cluster, Cluster) else parse(dict(cluster or {}))
         self.made += 1
         options = {"flags": ALLOWED, **options}
-        documents = options.pop("documents", None) or generate(built)
+        documents = options.pop("documents", None) or templates_of(built)
         return Wanted(built, documents, options.pop("stack_name", built.name), f"test{self.made}", **options)
 
     def deploy(self, cluster: Cluster | Mapping[str, Any] | None = None, **options: Any) -> Finished:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import pytest
 from cloud import Cloud, default_cloud
+from clusters import templates_of
 
 from cfngen.cli.render.plan import lines
 from cfngen.cluster.load import parse
@@ -19,7 +20,6 @@ from cfngen.deploy.preview.early_validation import ChangeSetFailedError, EarlyVa
 from cfngen.deploy.preview.plan import Change, Danger, Plan, PlanRequest, Replacement
 from cfngen.deploy.publishing.publish import publish
 from cfngen.deploy.stacks import find
-from cfngen.templates import generate
 from cfngen.userdata.difference import difference
 
 CIDR = {"ApiAllowedCidr": "203.0.113.7/32"}
@@ -40,7 +40,7 @@ class Operator:
         self, file: Mapping[str, Any], alter: Callable[[dict[str, Any]], None] | None, **given: str
     ) -> PlanRequest:
         cluster = parse(dict(file))
-        documents = generate(cluster)
+        documents = templates_of(cluster)
         if alter:
             alter({each.name: each.body for each in documents})
         published = publish(self.account, documents, cluster=cluster.name, report=lambda _: None)

@@ -73,10 +73,16 @@ def test_output_is_as_reviewed(case: str) -> None:
         assert text == reviewed[path], path
 
 
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Verdicts of this run: most stacks are the same in most cases, and each is judged once."""
+    return tmp_path_factory.mktemp("verdicts")
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_lint_has_nothing_to_say(case: str) -> None:
+def test_lint_has_nothing_to_say(case: str, verdicts: Path) -> None:
     cluster = load_case(case).cluster
-    assert lint.lint(generate(cluster), region=cluster.region, cache=None) == ()
+    assert lint.lint(generate(cluster), region=cluster.region, cache=verdicts) == ()
 
 
 @pytest.mark.parametrize("case", CASES)

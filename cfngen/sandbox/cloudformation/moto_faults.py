@@ -13,6 +13,7 @@ def repair() -> None:
     _versions_of_instances()
     _transport()
     _keys()
+    _actions()
 
 
 def _transport() -> None:
@@ -40,6 +41,17 @@ def _keys() -> None:
     from moto.kms import models, utils
 
     setattr(models, "generate_private_key", functools.cache(utils.generate_private_key))  # noqa: B010
+
+
+def _actions() -> None:
+    """Let a service look up its actions once.
+
+    moto 5.2.5 lists all methods of a service's class anew for each request (moto/core/responses.py, `call_action`); of
+    EC2 there are a thousand.
+    """
+    from moto.core import responses, utils
+
+    setattr(responses, "method_names_from_class", functools.cache(utils.method_names_from_class))  # noqa: B010
 
 
 def _user_data_of_versions() -> None:

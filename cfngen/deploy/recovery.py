@@ -12,10 +12,11 @@ from typing import Any
 
 from cfngen.deploy import namesakes
 from cfngen.deploy.account import Account
+from cfngen.deploy.blockers import blockers
 from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
 from cfngen.deploy.protection import unprotect
-from cfngen.deploy.stacks import NESTED, StackView, existing, find, resources
+from cfngen.deploy.stacks import StackView, existing, find, resources
 from cfngen.deploy.status import Standing
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import Choice, Outcome, watch
@@ -183,27 +184,6 @@ def rollback(
             hint="to return to earlier templates, check out the earlier cluster file and run `cfngen deploy`.",
         )
     return _continued(account, stack, waiting, skip, force=force)
-
-
-def blockers(account: Account, root: StackView) -> dict[str, str]:
-    """Return what stands in the way of a failed rollback, as `ResourcesToSkip` names it, with the reason of each.
-
-    That of a nested stack's resource is the nested stack's *name* and the logical id; nested stacks themselves are not
-    skipped, since everything in them would be. Source: API reference, ContinueUpdateRollback.
-    """
-    return dict(_blockers(account, root.id, ""))
-
-
-def _blockers(account: Account, stack_id: str, prefix: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for resource in resources(account, stack_id):
-        if resource.type == NESTED and resource.physical_id and resource.status.endswith("_FAILED"):
-            child = find(account, resource.physical_id)
-            inner = _blockers(account, resource.physical_id, f"{child.name}." if child else prefix)
-            found.extend(inner or [(f"{prefix}{resource.logical_id}", resource.reason)])
-        elif resource.status == "UPDATE_FAILED":
-            found.append((f"{prefix}{resource.logical_id}", resource.reason))
-    return found
 
 
 def _continued(account: Account, stack: StackView, waiting: Waiting, skip: tuple[str, ...], *, force: bool) -> Outcome:

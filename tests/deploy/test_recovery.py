@@ -117,9 +117,7 @@ def test_only_what_failed_to_be_rolled_back_is_skipped(operator: Operator):
     engine.fail(GROUP, "no capacity", during="UPDATE")
     template = GROUP.replace("AutoScalingGroup", "LaunchTemplate")
     engine.durations["AWS::EC2::LaunchTemplate"] = 30
-    operator.cloud.faults.after(
-        "ExecuteChangeSet", lambda: engine.fail(template, "not back", during="UPDATE", times=1)
-    )
+    operator.cloud.faults.after("ExecuteChangeSet", lambda: engine.fail(template, "not back", during="UPDATE", times=1))
     assert operator.deploy(LARGER).status == "UPDATE_ROLLBACK_FAILED"
     nested = next(each for each in engine.stacks() if "NodeGroupGeneralStack" in each.name)
     assert {nested.resources[key].status for key in (GROUP, template)} == {"UPDATE_FAILED"}

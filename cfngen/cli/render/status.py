@@ -63,6 +63,12 @@ def _stack(stack: StackState, now: datetime) -> Iterator[str]:
     if stack.reason:
         yield f"            {stack.reason}"
     yield f"            termination protection is {'on' if stack.protected else 'off'}"
+    if isinstance(stack.without_policy, Unknown):
+        yield f"            stack policies: {_unknown(stack.without_policy)}"
+    elif stack.without_policy:
+        yield f"            without a stack policy: {', '.join(stack.without_policy)}"
+    if stack.standing == "healthy" and (stack.without_policy or not stack.protected):
+        yield "            `cfngen deploy` sets what is missing of these; an update may replace volumes meanwhile"
 
 
 def _operation(stack: StackState) -> str:

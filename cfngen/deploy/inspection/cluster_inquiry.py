@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from cfngen.cluster.model import Cluster
+from cfngen.deploy import protection
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.authorities import read_join_information
 from cfngen.deploy.access.certificates import served
@@ -97,6 +98,8 @@ def read_status(
         account.client(service)  # boto3 makes clients in one thread only, and lets many use them
     with ThreadPoolExecutor(CALLS, thread_name_prefix="status") as pool:
         since = pool.submit(_tried, lambda: _since(account, stack))
+        # While a stack is at work no policy can be set: none is missing yet.
+        unguarded = pool.submit(_tried, lambda: () if stack.status.in_progress else protection.missing(account, stack))
         values = _tried(lambda: cluster_access.outputs(account, stack))
         where = _tried(lambda: cluster_access.endpoint(stack, _known(values), override))
         inside = pool.submit(_reach, account, stack, values, where)
@@ -117,7 +120,7 @@ def read_status(
     healthy = isinstance(kubernetes, _Inside) and kubernetes.api.ready and _complete(masters, node_groups)
     return ClusterStatus(
         *head,
-        stack_state(stack, since.result()),
+        stack_state(stack, since.result(), unguarded.result()),
         next_command(stack.status.standing, healthy=healthy),
         wanted,
         where.url if isinstance(where, Endpoint) else where,

@@ -43,6 +43,7 @@ class StackState:
         operation: the last operation, finished or not: `create`, `update`, `import`, `delete`, or empty.
         succeeded: whether that ended as it was meant to; None while it is under way.
         protected: whether termination protection is on.
+        without_policy: names of the stacks, of the root and those that hold state, that have no stack policy.
     """
 
     name: str
@@ -54,6 +55,7 @@ class StackState:
     operation: str = ""
     succeeded: bool | None = None
     protected: bool = False
+    without_policy: tuple[str, ...] | Unknown = ()
 
 
 @dataclass(frozen=True)
@@ -250,12 +252,15 @@ class ClusterStatus(Message):
     drift: Drift | Unknown | None = None
 
 
-def stack_state(stack: StackView, since: datetime | Unknown | None) -> StackState:
+def stack_state(
+    stack: StackView, since: datetime | Unknown | None, without_policy: tuple[str, ...] | Unknown = ()
+) -> StackState:
     """Return what there is to say about a root stack.
 
     Args:
         stack: the stack.
         since: since when it has its status.
+        without_policy: names of the stacks that should have a stack policy and have none.
     """
     status = stack.status
     return StackState(
@@ -268,6 +273,7 @@ def stack_state(stack: StackView, since: datetime | Unknown | None) -> StackStat
         operation=_operation(status),
         succeeded=None if status.in_progress or not _operation(status) else status.succeeded,
         protected=stack.protected,
+        without_policy=without_policy,
     )
 
 

@@ -18,7 +18,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.messages import Message, Notice, Question, Report, Step
 from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.recovery import BusyError, DeclinedError, Waiting
+from cfngen.deploy.recovery import BusyError, DeclinedError, Waiting, busy
 from cfngen.deploy.removal import accounting, backups, leftovers, retained, stack_removal, volumes
 from cfngen.deploy.removal.accounting import Counted
 from cfngen.deploy.removal.drain import Drain
@@ -334,7 +334,7 @@ class _Deletion:
 def _refuse(account: Account, request: DeletionRequest, found: Surveyed) -> None:
     stack = found.stack
     if stack and stack.status.in_progress and stack.status.name not in DELETABLE_AT_WORK:
-        raise BusyError(stack)
+        raise busy(account, stack)
     if found.survey.obstacles and not request.even_if_occupied:
         raise OccupiedError(request.cluster, found.survey.obstacles)
     if found.contested:

@@ -62,8 +62,8 @@ def check_skip(name: str, resource: Resource) -> None:
     """Refuse to skip what did not fail to be rolled back: the conditions are those of API: ContinueUpdateRollback."""
     if resource.child is not None and resource.child.status not in DELETED:
         raise ValidationError(
-            f"Resource [{name}] cannot be skipped: its embedded stack is in {resource.child.status}, and must be in one "
-            f"of the following states: {', '.join(sorted(DELETED))}"
+            f"Resource [{name}] cannot be skipped: its embedded stack is in {resource.child.status}, and must be in "
+            f"one of the following states: {', '.join(sorted(DELETED))}"
         )
     if resource.status != "UPDATE_FAILED" or not resource.unrestored:
         raise ValidationError(

@@ -26,6 +26,7 @@ from cfngen.deploy.preview.foreseen import foreseen
 from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.preview.planning import CompareUserData
 from cfngen.deploy.publishing import capabilities
+from cfngen.deploy.publishing.carrying import carried
 from cfngen.deploy.publishing.publish import addressed, child_of, publish
 from cfngen.deploy.recovery import DeclinedError, Waiting, ready
 from cfngen.deploy.stacks import StackView, find, template
@@ -167,6 +168,8 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
         existing = ready(account, wanted.stack_name, name, waiting)
         before = template(account, existing.id) if existing else {}
         beyond = foreseen(before, wanted.cluster)
+        kept = carried(account, wanted.documents, existing, cluster=name, bucket=wanted.bucket, report=waiting.report)
+        wanted = replace(wanted, documents=kept.documents)
         # Whatever is wrong with the parameters is said before anything is sent.
         *_, root = addressed(account, wanted.documents, cluster=name, bucket=wanted.bucket)
         chosen = parameters.chosen(
@@ -201,7 +204,7 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
             role_arn=wanted.role_arn,
             notification_arns=wanted.notification_arns,
             express=wanted.express,
-            foreseen=beyond,
+            foreseen=(*beyond, *kept.meanings),
             note=at_work.note(account, name, protect=wanted.protect),
             quotas=quotas.check(account, wanted.documents, chosen.values) if existing is None else (),
         )

@@ -42,6 +42,7 @@ def screen(status: ClusterStatus) -> list[str]:
             *_api(status),
             *_section("Masters", status.masters, lambda found: _masters(found, status.time)),
             *_section("Node groups", status.node_groups, _groups),
+            *_section("Left behind", status.left_behind, lambda found: [f"  {each.text}" for each in found]),
             *_section("Data volumes", status.volumes, _volumes),
             *_section("Backups of etcd", status.backups, lambda found: _backups(found, status.time)),
             *_section("Add-ons", status.addons, lambda found: _addons(found, status.time)),
@@ -68,7 +69,7 @@ def _stack(stack: StackState, now: datetime) -> Iterator[str]:
     elif stack.without_policy:
         yield f"            without a stack policy: {', '.join(stack.without_policy)}"
     if stack.standing == "healthy" and (stack.without_policy or not stack.protected):
-        yield "            `cfngen deploy` sets what is missing of these; an update may replace volumes meanwhile"
+        yield "            `cfngen deploy` sets what is missing here, also when nothing else changes"
 
 
 def _operation(stack: StackState) -> str:

@@ -35,6 +35,7 @@ from cfngen.deploy.inspection.cluster_status import (
 )
 from cfngen.deploy.inspection.machines import Group, groups
 from cfngen.deploy.inspection.versions import wanted_version
+from cfngen.deploy.left_behind import LeftBehind, left_behind
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.stacks import NESTED, ResourceView, StackView, find, resources, stack_name
 from cfngen.deploy.status import Standing
@@ -106,6 +107,8 @@ def read_status(
         serving = pool.submit(_tried, lambda: _served(_known(where)))
         members = _tried(lambda: _members(account, stack, pool))
         seen = pool.submit(_tried, lambda: groups(account, cluster, _known(members)))
+        # While a stack is at work, groups are on their way from one version to the next.
+        behind = pool.submit(_tried, lambda: () if stack.status.in_progress else left_behind(account, _known(members)))
         images = pool.submit(_tried, lambda: _images(account, _known(seen.result())))
         volumes = pool.submit(_tried, lambda: _volumes(account, _known(members)))
         token = pool.submit(_tried, lambda: _token(account, _known(members)))
@@ -121,7 +124,7 @@ def read_status(
     return ClusterStatus(
         *head,
         stack_state(stack, since.result(), unguarded.result()),
-        next_command(stack.status.standing, healthy=healthy),
+        next_command(stack.status.standing, healthy=healthy, left_behind=_any(behind.result())),
         wanted,
         where.url if isinstance(where, Endpoint) else where,
         kubernetes.api if isinstance(kubernetes, _Inside) else kubernetes,
@@ -139,7 +142,12 @@ def read_status(
         backups.result(),
         _addons(kubernetes),
         found,
+        behind.result() or None,
     )
+
+
+def _any(found: tuple[LeftBehind, ...] | Unknown) -> bool:
+    return not isinstance(found, Unknown) and bool(found)
 
 
 def _tried(read: Callable[[], Value]) -> Value | Unknown:

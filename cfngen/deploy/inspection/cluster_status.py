@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from cfngen.deploy.inspection.drift import Drift
+from cfngen.deploy.left_behind import LeftBehind
 from cfngen.deploy.messages import Message
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus, Standing
@@ -229,6 +230,7 @@ class ClusterStatus(Message):
         backups: the snapshots of etcd; None where none are taken, too.
         addons: what is installed into the cluster by the masters.
         drift: where resources differ from the templates; None if that was not asked for.
+        left_behind: groups that launch from another version than their stack's, or whose instances cannot boot.
     """
 
     kind: ClassVar[str] = "status"
@@ -250,6 +252,7 @@ class ClusterStatus(Message):
     backups: BackupState | Unknown | None = None
     addons: tuple[AddonState, ...] | Unknown | None = None
     drift: Drift | Unknown | None = None
+    left_behind: tuple[LeftBehind, ...] | Unknown | None = None
 
 
 def stack_state(
@@ -277,12 +280,13 @@ def stack_state(
     )
 
 
-def next_command(standing: Standing, *, healthy: bool = True) -> str:
+def next_command(standing: Standing, *, healthy: bool = True, left_behind: bool = False) -> str:
     """Return the command that is due, or an empty text.
 
     Args:
         standing: of the root stack.
         healthy: whether everything else that is known is as it should be.
+        left_behind: whether groups do not launch from what their stacks have.
     """
     due = {
         Standing.ABSENT: "cfngen deploy",
@@ -293,7 +297,7 @@ def next_command(standing: Standing, *, healthy: bool = True) -> str:
         Standing.STUCK: "cfngen rollback",
         Standing.LOST: "cfngen events --failures",
         Standing.UNDELETED: "cfngen delete",
-        Standing.HEALTHY: "" if healthy else "cfngen validate cluster",
+        Standing.HEALTHY: "cfngen deploy" if left_behind else "" if healthy else "cfngen validate cluster",
     }
     return due[standing]
 

@@ -158,7 +158,6 @@ class Screen:
         """Leave what is drawn where it is, and go on below it."""
         if self._live is not None:
             self._live.close()
-            self._live = None
 
     def _screen(self) -> LiveScreen:
         if self._live is None:

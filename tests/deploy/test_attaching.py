@@ -32,8 +32,7 @@ def interrupt() -> None:
 
 def left(operator: Operator, cluster=ONE, **options) -> Finished:
     """A deployment that its operator leaves after some seconds."""
-    seen = sum(each.operation == "DescribeStackEvents" for each in operator.cloud.faults.calls)
-    operator.cloud.faults.after("DescribeStackEvents", interrupt, nth=seen + 3 if seen else 3)
+    operator.cloud.faults.after("DescribeStackEvents", interrupt, nth=3)
     finished = operator.deploy(cluster, **options)
     assert finished.goes_on
     return finished

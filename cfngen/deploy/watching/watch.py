@@ -75,7 +75,7 @@ class Budget:
         tick: seconds between two messages of progress, in which only time passes.
     """
 
-    calls: int = 5
+    calls: int = 12
     interval: float = 5.0
     longest: float = 30.0
     tick: float = 1.0
@@ -349,6 +349,8 @@ class _Watch:
         return None
 
     def _outcome(self, *, detached: bool = False) -> Outcome:
+        if self.events is not None:
+            self.unreported += self.events.take(everything=True)
         self._tell()
         status = self.stack.status if self.stack else StackStatus("")
         action = self.tree.action or "none"

@@ -13,11 +13,12 @@ from typing import Any
 from cfngen.deploy import at_work, namesakes
 from cfngen.deploy.account import Account
 from cfngen.deploy.blockers import blockers
-from cfngen.deploy.failures import AwsError
+from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.left_behind import left_behind
 from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
 from cfngen.deploy.protection import unprotect
-from cfngen.deploy.stacks import StackView, existing, find, resources
+from cfngen.deploy.stacks import StackView, existing, find, resources, tree
 from cfngen.deploy.status import Standing
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import Choice, Outcome, watch
@@ -247,11 +248,26 @@ def _continued(account: Account, stack: StackView, waiting: Waiting, skip: tuple
             StackName=stack.id, ClientRequestToken=_token(stack, began), **arguments
         )
         outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
+        if skipped and outcome.status.taken_back:
+            _tell_left_behind(account, stack, waiting)
         if not force or outcome.detached or outcome.status.standing is not Standing.STUCK:
             return outcome
         if set(blockers(account, stack)) <= set(skipped):
             return outcome
     return outcome
+
+
+def _tell_left_behind(account: Account, stack: StackView, waiting: Waiting) -> None:
+    """Say which groups launch from another version than CloudFormation believes, since their rollback was skipped."""
+    try:
+        with aws_errors():
+            views = [each.view for each in tree(account, stack.id)]
+        found = left_behind(account, views)
+    except AwsError:
+        return  # `status`, `plan` and `deploy` look again
+    for each in found:
+        hint = f"`cfngen deploy --stack-name {stack.name}` puts back the program that its instances boot from."
+        waiting.report(Notice(each.text, hint))
 
 
 def _bury(account: Account, stack: StackView, waiting: Waiting) -> None:

@@ -94,6 +94,7 @@ def test_a_group_that_a_forced_rollback_leaves_behind_is_noticed(operator: Opera
         operator.cloud.faults.after("DescribeStackEvents", meanwhile, nth=nth)
     assert operator.deploy(GREEN).status == "UPDATE_ROLLBACK_FAILED"
     assert rollback(operator.account, "one", "one", operator.waiting, force=True).status.succeeded is False
+    assert f"{GROUP} launches from version 2" in operator.reported(Notice)[-1].text
     [found] = behind(operator)
     assert (found.group, found.unbootable) == (GROUP, True)
     assert not boots(operator)

@@ -96,7 +96,7 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
 def lift(account: Account, root: StackView, *, report: Report) -> Iterator[None]:
     """Let one update replace and delete what the stack policies protect; put them back whatever happens to it.
 
-    A policy cannot be set while an operation is under way. So where the update goes on without its watcher they stay
+    A policy is not taken while an operation is under way. So where the update goes on without its watcher they may stay
     lifted until it has ended, and `cfngen watch` or the next deployment sets them.
 
     Args:
@@ -120,11 +120,7 @@ def lift(account: Account, root: StackView, *, report: Report) -> Iterator[None]
         yield
         failed = False
     finally:
-        if lifted and _is_at_work(account, root.id):
-            hint = f"`cfngen watch --stack-name {root.name}` sets them again at the end of the update."
-            report(Notice("the stack policies stay lifted while the update goes on", hint))
-        else:
-            _put_back(account, lifted, failed=failed, report=report)
+        _put_back(account, root, lifted, failed=failed, report=report)
 
 
 def protect_new(account: Account, stack_id: str) -> None:
@@ -211,7 +207,9 @@ def _set(account: Account, stack: str, policy: Policy) -> None:
     account.client("cloudformation").set_stack_policy(StackName=stack, StackPolicyBody=json.dumps(policy))
 
 
-def _put_back(account: Account, policies: Mapping[str, Policy], *, failed: bool, report: Report) -> None:
+def _put_back(
+    account: Account, root: StackView, policies: Mapping[str, Policy], *, failed: bool, report: Report
+) -> None:
     open_stacks: list[str] = []
     reason: Exception | None = None
     interrupted: KeyboardInterrupt | None = None
@@ -224,7 +222,10 @@ def _put_back(account: Account, policies: Mapping[str, Policy], *, failed: bool,
         except CfngenError as error:
             reason = error
             open_stacks.append(stack)
-    if reason:
+    if reason and not interrupted and _is_at_work(account, root.id):
+        hint = f"`cfngen watch --stack-name {root.name}` sets them again at the end of the update."
+        report(Notice("the stack policies stay lifted while the update goes on", hint))
+    elif reason:
         problem = NotRestoredError(tuple(open_stacks), reason)
         if not failed and not interrupted:
             raise problem

@@ -67,9 +67,8 @@ def _stack(stack: StackState, now: datetime) -> Iterator[str]:
     if isinstance(stack.without_policy, Unknown):
         yield f"            stack policies: {_unknown(stack.without_policy)}"
     elif stack.without_policy:
-        yield f"            without a stack policy: {', '.join(stack.without_policy)}"
-    if stack.standing == "healthy" and (stack.without_policy or not stack.protected):
-        yield "            `cfngen deploy` sets what is missing here, also when nothing else changes"
+        yield f"            without a stack policy: {', '.join(stack.without_policy)}; `cfngen deploy` sets it,"
+        yield "            also when nothing else changes, and termination protection unless --no-protect is given"
 
 
 def _operation(stack: StackState) -> str:

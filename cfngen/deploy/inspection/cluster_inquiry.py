@@ -99,8 +99,7 @@ def read_status(
         account.client(service)  # boto3 makes clients in one thread only, and lets many use them
     with ThreadPoolExecutor(CALLS, thread_name_prefix="status") as pool:
         since = pool.submit(_tried, lambda: _since(account, stack))
-        # While a stack is at work no policy can be set: none is missing yet.
-        unguarded = pool.submit(_tried, lambda: () if stack.status.in_progress else protection.missing(account, stack))
+        unguarded = pool.submit(_tried, lambda: _without_policy(account, stack))
         values = _tried(lambda: cluster_access.outputs(account, stack))
         where = _tried(lambda: cluster_access.endpoint(stack, _known(values), override))
         inside = pool.submit(_reach, account, stack, values, where)
@@ -157,6 +156,11 @@ def _tried(read: Callable[[], Value]) -> Value | Unknown:
             return read()
     except CfngenError as error:
         return Unknown(str(error), error.hint)
+
+
+def _without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
+    """Return which stacks have no stack policy; one from the console is its maker's, and none is set during work."""
+    return () if stack.status.in_progress or not stack.cluster else protection.missing(account, stack)
 
 
 def _known(value: Value | Unknown) -> Value:

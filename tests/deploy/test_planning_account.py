@@ -67,6 +67,19 @@ def test_where_deploying_would_delete_first_a_plan_says_so(operator: Operator):
     assert operator.cloud.engine.stack("one").status == "ROLLBACK_FAILED"
 
 
+def test_an_empty_stack_that_somebody_has_protected_stays(operator: Operator):
+    """A deployment that ended between protecting its stack and executing its change set."""
+    client = operator.cloud.client("cloudformation")
+    body = '{"Resources": {"Gateway": {"Type": "AWS::EC2::InternetGateway"}}}'
+    client.create_change_set(StackName="one", ChangeSetName="c", ChangeSetType="CREATE", TemplateBody=body)
+    operator.cloud.clock.sleep(60)
+    client.delete_change_set(StackName="one", ChangeSetName="c")
+    client.update_termination_protection(StackName="one", EnableTerminationProtection=True)
+    assert operator.plan(ONE).operation == "create"
+    assert operator.cloud.engine.stack("one").status == "REVIEW_IN_PROGRESS"
+    assert operator.deploy(ONE).status == "CREATE_COMPLETE"
+
+
 def test_change_sets_of_others_stay(operator: Operator, existing: Any):
     client = operator.cloud.client("cloudformation")
     client.create_change_set(

@@ -320,6 +320,8 @@ def _delete_shell(account: Account, stack_id: str) -> None:
         stack = find(account, stack_id)
     if stack is None or stack.status.standing is not Standing.EMPTY:
         return
+    if stack.protected and account.only_planning:
+        return  # somebody has deployed into it, or was about to
     others = persistently(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
     if not any(not each.get("Status", "").startswith("DELETE_") for each in others):
         unprotect(account, stack)

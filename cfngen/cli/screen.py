@@ -158,7 +158,6 @@ class Screen:
         """Leave what is drawn where it is, and go on below it."""
         if self._live is not None:
             self._live.close()
-            self._live = None
 
     def _screen(self) -> LiveScreen:
         if self._live is None:
@@ -187,7 +186,9 @@ def _summary(finished: Finished) -> list[str]:
     if not finished.succeeded:
         return [click.style(f"{name}: {finished.status or 'deleted'} after {took}.", fg="red", bold=True)]
     lines = [click.style(f"{name}: {finished.status} after {took}.", fg="green", bold=True)]
-    if endpoint := finished.outputs.get("ApiEndpoint"):
+    if finished.action == "rollback" and finished.outputs:
+        lines += ["", f"Next: cfngen validate cluster --stack-name {name}   looks whether everything runs."]
+    elif endpoint := finished.outputs.get("ApiEndpoint"):
         lines += [
             f"Kubernetes API: {endpoint}",
             "",

@@ -47,6 +47,11 @@ class Account:
         return self._clients[service]
 
     @property
+    def only_planning(self) -> bool:
+        """Whether nothing may be changed here but what a plan makes and removes again."""
+        return False
+
+    @property
     def url_suffix(self) -> str:
         """Domain of the partition's endpoints, e.g. `amazonaws.com`."""
         from botocore.loaders import create_loader

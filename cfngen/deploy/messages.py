@@ -97,7 +97,8 @@ class Finished(Message):
         stack_id: its ARN; empty if there is none.
         status: its status now; empty if there is none.
         succeeded: whether the operation ended as it was meant to.
-        seconds: how long it took.
+        seconds: how long CloudFormation took, from its first event to its last, or has taken so far; of `none`, how
+            long it took to find out.
         outputs: the stack's outputs.
         goes_on: whether the operation has not ended, because the user left it.
     """

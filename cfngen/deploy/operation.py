@@ -15,20 +15,21 @@ from datetime import datetime
 from typing import Any, Literal
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy import ownership, protection
+from cfngen.deploy import at_work, ownership, protection
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.limits import quotas, route_tables
 from cfngen.deploy.messages import Finished, Notice, Question, Step
+from cfngen.deploy.planning_account import PlanningAccount
 from cfngen.deploy.preview import change_sets
 from cfngen.deploy.preview.foreseen import foreseen
 from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.preview.planning import CompareUserData
 from cfngen.deploy.publishing import capabilities
+from cfngen.deploy.publishing.carrying import carried
 from cfngen.deploy.publishing.publish import addressed, child_of, publish
-from cfngen.deploy.recovery import BlockedError, DeclinedError, Waiting, ready
+from cfngen.deploy.recovery import DeclinedError, Waiting, ready
 from cfngen.deploy.stacks import StackView, find, template
-from cfngen.deploy.status import Standing
 from cfngen.deploy.values import parameters
 from cfngen.deploy.values.parameter_file import ParameterFile
 from cfngen.deploy.watching.diagnosis import diagnose
@@ -112,7 +113,7 @@ def plan(account: Account, wanted: Wanted, waiting: Waiting) -> Plan:
         CfngenError: as `deploy`.
     """
     with ExitStack() as leaving:
-        return _planned(account, wanted, waiting, leaving)[0]
+        return _planned(PlanningAccount.of(account), wanted, waiting, leaving)[0]
 
 
 def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
@@ -130,8 +131,6 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
         found, existing = _planned(account, wanted, waiting, leaving)
         waiting.report(found)
         if found.is_empty:
-            if existing is not None and existing.status.standing is Standing.PAUSED:
-                raise BlockedError(existing, "rollback", "its last operation failed, and nothing is left to be changed")
             if existing is not None:
                 _protect(account, existing, wanted, waiting)
             return _unchanged(account, wanted, began, existing)
@@ -141,6 +140,8 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
         if existing is not None and (found.is_dangerous or any(map(_is_protected, found.changes))):
             # Put back by `leaving` however the operation ends.
             leaving.enter_context(protection.lift(account, existing, report=waiting.report))
+        if existing is None and wanted.protect and wanted.on_failure != "delete":
+            protection.protect_new(account, found.stack_id)
         waiting.report(Step(f"{'creating' if existing is None else 'updating'} {wanted.stack_name}"))
         with aws_errors():
             try:
@@ -157,7 +158,7 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
             )
             if outcome.cancelled and not outcome.status.rolling_back and existing is None:
                 outcome = _abandoned(account, waiting, outcome)
-    return _ended(account, wanted, waiting, outcome, began, "create" if existing is None else "update")
+    return _ended(account, wanted, waiting, outcome, "create" if existing is None else "update")
 
 
 def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitStack) -> tuple[Plan, StackView | None]:
@@ -167,6 +168,8 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
         existing = ready(account, wanted.stack_name, name, waiting)
         before = template(account, existing.id) if existing else {}
         beyond = foreseen(before, wanted.cluster)
+        kept = carried(account, wanted.documents, existing, cluster=name, bucket=wanted.bucket, report=waiting.report)
+        wanted = replace(wanted, documents=kept.documents)
         # Whatever is wrong with the parameters is said before anything is sent.
         *_, root = addressed(account, wanted.documents, cluster=name, bucket=wanted.bucket)
         chosen = parameters.chosen(
@@ -201,7 +204,8 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
             role_arn=wanted.role_arn,
             notification_arns=wanted.notification_arns,
             express=wanted.express,
-            foreseen=beyond,
+            foreseen=(*beyond, *kept.meanings),
+            note=at_work.note(account, name, protect=wanted.protect),
             quotas=quotas.check(account, wanted.documents, chosen.values) if existing is None else (),
         )
         waiting.report(Step("asking CloudFormation what would change"))
@@ -243,6 +247,8 @@ def _abandoned(account: Account, waiting: Waiting, outcome: Outcome) -> Outcome:
     )
     if not waiting.consent(question):
         return watch(account, outcome.stack_id, report=waiting.report, interrupted=waiting.interrupted)
+    if stack := find(account, outcome.stack_id):
+        protection.unprotect(account, stack)
     before = last_event(account, outcome.stack_id)
     account.client("cloudformation").delete_stack(StackName=outcome.stack_id)
     ended = watch(account, outcome.stack_id, since=before, report=waiting.report, interrupted=waiting.interrupted)
@@ -257,9 +263,7 @@ def _agreed(waiting: Waiting, wanted: Wanted, found: Plan) -> None:
         raise DeclinedError
 
 
-def _ended(
-    account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome, began: datetime, action: str
-) -> Finished:
+def _ended(account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome, action: str) -> Finished:
     with aws_errors():
         stack = find(account, outcome.stack_id)
     if not outcome.detached and stack is not None:
@@ -267,7 +271,8 @@ def _ended(
             _protect(account, stack, wanted, waiting)
         else:
             waiting.report(diagnose(account, stack.id))
-    return outcome.finished(action, stack, (account.clock.now() - began).total_seconds())
+            protection.give_up(account, stack, waiting.report)
+    return outcome.finished(action, stack)
 
 
 def _is_protected(change: Change) -> bool:

@@ -3,20 +3,23 @@
 Termination protection belongs to the root and covers what it nests. A stack policy says what updates may do to the
 resources of one stack only, so the root's protects the nested stacks that hold state, and each of these has a policy of
 its own for its volumes, addresses and secrets. A change set cannot carry a policy and a new stack has none: they are
-set once the stacks exist ("Prevent updates to stack resources", CloudFormation User Guide).
+set once the stacks exist ("Prevent updates to stack resources", CloudFormation User Guide), and no operation is under
+way in them (envato/stack_master#178). Termination protection can be set in any status but those of a deletion ("Protect
+CloudFormation stacks from being deleted"), so a new root has it before anything is in it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import aws_errors, code_of
+from cfngen.deploy.failures import AwsError, aws_errors, code_of
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.stacks import NESTED, StackView, find, resources, stack_name
+from cfngen.deploy.status import Standing
 from cfngen.errors import CfngenError
 
 # Nested stacks whose loss is the cluster's: etcd's volumes and the API's address, and the certificate authorities.
@@ -93,8 +96,8 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
 def lift(account: Account, root: StackView, *, report: Report) -> Iterator[None]:
     """Let one update replace and delete what the stack policies protect; put them back whatever happens to it.
 
-    They are put back too when the update goes on without its watcher. Whether CloudFormation asks the policy when an
-    update begins or as it comes to each resource is not documented; in the second case the rest of it is refused.
+    A policy is not taken while an operation is under way. So where the update goes on without its watcher they may stay
+    lifted until it has ended, and `cfngen watch` or the next deployment sets them.
 
     Args:
         account: the account.
@@ -117,7 +120,49 @@ def lift(account: Account, root: StackView, *, report: Report) -> Iterator[None]
         yield
         failed = False
     finally:
-        _put_back(account, lifted, failed=failed, report=report)
+        _put_back(account, root, lifted, failed=failed, report=report)
+
+
+def protect_new(account: Account, stack_id: str) -> None:
+    """Set termination protection on a stack that is about to be created, so that it never holds anything without it.
+
+    Whether that is allowed shows at the end, when `protect` tries again and says so.
+
+    Args:
+        account: the account.
+        stack_id: ARN of the root, which is still empty.
+    """
+    with suppress(AwsError), aws_errors():
+        account.client("cloudformation").update_termination_protection(
+            StackName=stack_id, EnableTerminationProtection=True
+        )
+
+
+def give_up(account: Account, root: StackView, report: Report) -> None:
+    """Switch termination protection off where a creation has failed for good, so that anybody can delete the rest.
+
+    Args:
+        account: the account.
+        root: the root stack, in which no operation is under way.
+        report: told if that is not allowed.
+    """
+    if root.status.standing is not Standing.DEAD:
+        return
+    try:
+        unprotect(account, root)
+    except AwsError as error:
+        report(Notice(f"{root.name} is still protected against deletion: {error}", error.hint))
+
+
+def missing(account: Account, root: StackView) -> tuple[str, ...]:
+    """Return the names of the stacks, of the root and those that hold state, that have no stack policy.
+
+    Raises:
+        AwsError: a call failed.
+    """
+    with aws_errors():
+        found = [stack for stack, _ in _policies(account, root) if _policy_of(account, stack) in (None, EVERYTHING)]
+    return tuple(stack_name(each) for each in found)
 
 
 def unprotect(account: Account, root: StackView) -> None:
@@ -162,7 +207,9 @@ def _set(account: Account, stack: str, policy: Policy) -> None:
     account.client("cloudformation").set_stack_policy(StackName=stack, StackPolicyBody=json.dumps(policy))
 
 
-def _put_back(account: Account, policies: Mapping[str, Policy], *, failed: bool, report: Report) -> None:
+def _put_back(
+    account: Account, root: StackView, policies: Mapping[str, Policy], *, failed: bool, report: Report
+) -> None:
     open_stacks: list[str] = []
     reason: Exception | None = None
     interrupted: KeyboardInterrupt | None = None
@@ -175,7 +222,10 @@ def _put_back(account: Account, policies: Mapping[str, Policy], *, failed: bool,
         except CfngenError as error:
             reason = error
             open_stacks.append(stack)
-    if reason:
+    if reason and not interrupted and _is_at_work(account, root.id):
+        hint = f"`cfngen watch --stack-name {root.name}` sets them again at the end of the update."
+        report(Notice("the stack policies stay lifted while the update goes on", hint))
+    elif reason:
         problem = NotRestoredError(tuple(open_stacks), reason)
         if not failed and not interrupted:
             raise problem
@@ -196,6 +246,16 @@ def _restore(account: Account, stack: str, policy: Policy) -> None:
             if code_of(error) == "ValidationError" and _is_gone(account, stack):
                 return
             raise
+
+
+def _is_at_work(account: Account, stack: str) -> bool:
+    """Return whether an operation is under way; if that cannot be read, putting back is what tells."""
+    try:
+        with aws_errors():
+            found = find(account, stack)
+    except CfngenError:
+        return False
+    return found is not None and found.status.in_progress
 
 
 def _is_gone(account: Account, stack: str) -> bool:

@@ -10,12 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.deploy import namesakes
+from cfngen.deploy import at_work, namesakes
 from cfngen.deploy.account import Account
+from cfngen.deploy.blockers import blockers
+from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.left_behind import left_behind
 from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
 from cfngen.deploy.protection import unprotect
-from cfngen.deploy.stacks import NESTED, StackView, existing, find, resources
+from cfngen.deploy.stacks import StackView, existing, find, resources, tree
 from cfngen.deploy.status import Standing
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import Choice, Outcome, watch
@@ -26,16 +29,34 @@ LONGEST_ROLLBACK = 10
 
 
 class BusyError(CfngenError):
-    """Another operation is under way in the stack."""
+    """Another operation is under way in the stack.
+
+    Attributes:
+        stack: the stack.
+        since: since when and by whom, as far as it is known, e.g. `since 12:03 UTC (4 minutes ago), begun by arn:…`.
+    """
 
     exit_code = 6
 
-    def __init__(self, stack: StackView) -> None:
+    def __init__(self, stack: StackView, since: str = "") -> None:
         super().__init__(
-            f"another operation is under way: the stack {stack.name} is in {stack.status}",
+            f"another operation is under way: the stack {stack.name} is in {stack.status}{since and f' {since}'}",
             hint=f"`cfngen watch --stack-name {stack.name}` shows it; repeat the command when it has ended.",
         )
         self.stack = stack
+        self.since = since
+
+
+def busy(account: Account, stack: StackView) -> BusyError:
+    """Return the error that says who is at work on a stack and since when, as far as CloudFormation tells."""
+    try:
+        begun = at_work.begun(account, stack)
+    except AwsError:
+        return BusyError(stack)
+    if begun is None:
+        return BusyError(stack)
+    who = f"begun by {begun.caller}" if begun.caller else "and not begun by a deployment of cfngen"
+    return BusyError(stack, f"since {at_work.moment(account, begun.time)}, {who}")
 
 
 class BlockedError(CfngenError):
@@ -67,6 +88,23 @@ class DeclinedError(CfngenError):
 
     def __init__(self) -> None:
         super().__init__("nothing was changed: you did not agree")
+
+
+class RemainsError(CfngenError):
+    """A plan was asked for where only the remains of a failed creation are; deploying would delete them first."""
+
+    exit_code = 4  # as a plan with changes
+
+    def __init__(self, stack: StackView, remains: tuple[str, ...]) -> None:
+        left = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
+        super().__init__(
+            f"the stack {stack.name} is in {stack.status}: its creation failed, and CloudFormation plans nothing in "
+            f"it. `cfngen deploy` asks, deletes {left} and creates the cluster anew; nothing was changed now",
+            hint=f"`cfngen deploy --stack-name {stack.name}` shows the plan of the creation once the stack is gone, "
+            f"and `cfngen delete --stack-name {stack.name}` only deletes.",
+        )
+        self.stack = stack
+        self.remains = remains
 
 
 class NothingToRollBackError(CfngenError):
@@ -101,11 +139,14 @@ def ready(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> 
         LostError: nothing leads out of its status.
         NamesakeError: it would be created, and another stack has a cluster of this name.
         DeclinedError: the stack would have to be deleted first, and the user said no.
+        RemainsError: it would have to be deleted first, and this is for a plan.
     """
     stack = find(account, stack_name)
     if stack is None or stack.status.standing is Standing.EMPTY:
         # CloudFormation shows no tags before the first change set is executed; and there is nothing to lose.
         namesakes.check(account, cluster, stack_name)
+        if stack is not None:
+            at_work.tell_of_others(account, stack, waiting.report)
         return None
     check(stack, cluster)
     if stack.status.cleaning_up:
@@ -114,7 +155,7 @@ def ready(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> 
         stack = find(account, stack.id) or stack
     standing = stack.status.standing
     if standing is Standing.BUSY:
-        raise BusyError(stack)
+        raise busy(account, stack)
     if standing is Standing.STUCK:
         raise BlockedError(stack, "rollback", "the rollback of its last update failed")
     if standing is Standing.LOST:
@@ -125,12 +166,15 @@ def ready(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> 
         namesakes.check(account, cluster, stack_name)
         _bury(account, stack, waiting)
         return None
+    if standing is Standing.ABSENT:
+        return None
     if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
         waiting.report(Notice(f"the last update of {stack.name} was taken back; this is the next one"))
     if standing is Standing.PAUSED:
         text = f"{stack.name} is in {stack.status}: this goes on where the last operation failed, with rollback off"
         waiting.report(Notice(text, f"`cfngen rollback --stack-name {stack.name}` would take it back instead."))
-    return None if standing is Standing.ABSENT else stack
+    at_work.tell_of_others(account, stack, waiting.report)
+    return stack
 
 
 def rollback(
@@ -163,7 +207,7 @@ def rollback(
     check(stack, cluster)
     cloudformation = account.client("cloudformation")
     if stack.status.in_progress:
-        raise BusyError(stack)
+        raise busy(account, stack)
     if stack.status.standing is Standing.PAUSED:
         created = stack.status.name == "CREATE_FAILED"
         consequences = (
@@ -172,6 +216,8 @@ def rollback(
             else ("the stack returns to the templates and values of its last success",)
         )
         _agreed(waiting, Question(f"Roll back {stack.name}?", consequences, dangerous=created))
+        if created:
+            unprotect(account, stack)
         began = last_event(account, stack.id)
         cloudformation.rollback_stack(StackName=stack.id, ClientRequestToken=_token(stack, began))
         return watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
@@ -183,27 +229,6 @@ def rollback(
             hint="to return to earlier templates, check out the earlier cluster file and run `cfngen deploy`.",
         )
     return _continued(account, stack, waiting, skip, force=force)
-
-
-def blockers(account: Account, root: StackView) -> dict[str, str]:
-    """Return what stands in the way of a failed rollback, as `ResourcesToSkip` names it, with the reason of each.
-
-    That of a nested stack's resource is the nested stack's *name* and the logical id; nested stacks themselves are not
-    skipped, since everything in them would be. Source: API reference, ContinueUpdateRollback.
-    """
-    return dict(_blockers(account, root.id, ""))
-
-
-def _blockers(account: Account, stack_id: str, prefix: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for resource in resources(account, stack_id):
-        if resource.type == NESTED and resource.physical_id and resource.status.endswith("_FAILED"):
-            child = find(account, resource.physical_id)
-            inner = _blockers(account, resource.physical_id, f"{child.name}." if child else prefix)
-            found.extend(inner or [(f"{prefix}{resource.logical_id}", resource.reason)])
-        elif resource.status == "UPDATE_FAILED":
-            found.append((f"{prefix}{resource.logical_id}", resource.reason))
-    return found
 
 
 def _continued(account: Account, stack: StackView, waiting: Waiting, skip: tuple[str, ...], *, force: bool) -> Outcome:
@@ -223,6 +248,8 @@ def _continued(account: Account, stack: StackView, waiting: Waiting, skip: tuple
             StackName=stack.id, ClientRequestToken=_token(stack, began), **arguments
         )
         outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
+        if skipped and outcome.status.taken_back:
+            _tell_left_behind(account, stack, waiting)
         if not force or outcome.detached or outcome.status.standing is not Standing.STUCK:
             return outcome
         if set(blockers(account, stack)) <= set(skipped):
@@ -230,9 +257,24 @@ def _continued(account: Account, stack: StackView, waiting: Waiting, skip: tuple
     return outcome
 
 
+def _tell_left_behind(account: Account, stack: StackView, waiting: Waiting) -> None:
+    """Say which groups launch from another version than CloudFormation believes, since their rollback was skipped."""
+    try:
+        with aws_errors():
+            views = [each.view for each in tree(account, stack.id)]
+        found = left_behind(account, views)
+    except AwsError:
+        return  # `status`, `plan` and `deploy` look again
+    for each in found:
+        hint = f"`cfngen deploy --stack-name {stack.name}` puts back the program that its instances boot from."
+        waiting.report(Notice(each.text, hint))
+
+
 def _bury(account: Account, stack: StackView, waiting: Waiting) -> None:
     """Delete what a failed creation has left, so that the stack can be created anew."""
     kept = [each for each in resources(account, stack.id) if not each.status.startswith("DELETE_COMPLETE")]
+    if account.only_planning:
+        raise RemainsError(stack, tuple(each.logical_id for each in kept))
     consequences = (
         f"{stack.name} is in {stack.status}: its creation failed, and CloudFormation lets it only be deleted",
         f"left in it: {', '.join(each.logical_id for each in kept)}" if kept else "nothing is left in it",
@@ -247,7 +289,7 @@ def _bury(account: Account, stack: StackView, waiting: Waiting) -> None:
     account.client("cloudformation").delete_stack(StackName=stack.id, ClientRequestToken=_token(stack, began))
     outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
     if outcome.detached:
-        raise BusyError(find(account, stack.id) or stack)
+        raise busy(account, find(account, stack.id) or stack)
     if outcome.status.exists:
         raise BlockedError(stack, "delete", "what its failed creation left could not be removed")
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-import lzma
 import re
+
+from cfngen.userdata.first_stage import unpacked
 
 # The parts of a role's configuration in words; any other goes by its own name.
 _WORDS = {
@@ -29,8 +28,6 @@ _WORDS = {
     "services": "the services that run",
     "timeout": "the time that it may take",
 }
-_REFERENCES = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
-_PROGRAM = re.compile(r'^PROGRAM = "([^"]*)"$', re.MULTILINE)
 _CLOUD_CONFIG = re.compile(r"^#cloud-config\n(.*?)\n--cfngen--$", re.MULTILINE | re.DOTALL)
 
 
@@ -63,23 +60,16 @@ def _unpacked(text: str) -> dict[str, str] | None:
 
     The parts of the second stage, which the stack holds, are known by the digests in the first one's configuration.
     """
-    try:
-        plain = text.startswith(("#!", "Content-Type:"))
-        script = text if plain else base64.b64decode(text, validate=True).decode()
-        references, program = _REFERENCES.search(script), _PROGRAM.search(script)
-        if not references or not program:
-            return None
-        items = lzma.decompress(base64.b85decode(program[1])).decode().split("\0")
-        parts = dict(zip(items[::2], items[1::2], strict=True))
-        config = json.loads(parts.pop("config.json"))
-    except (binascii.Error, ValueError, lzma.LZMAError, KeyError):
+    stage = unpacked(text)
+    if stage is None:
         return None
+    config = dict(stage.config)
     config.pop("program", None)
     contents = config.pop("contents", {})
     own = {f"config.json#{key}": json.dumps(value) for key, value in config.items()}
-    beside = _CLOUD_CONFIG.search(script)
+    beside = _CLOUD_CONFIG.search(stage.script)
     own.update({"user-data#cloudConfig": beside[1]} if beside else {})
-    return {"references.json": references[1], **parts, **own, **contents}
+    return {"references.json": stage.references, **stage.files, **own, **contents}
 
 
 def _keys(before: str, after: str) -> list[str]:

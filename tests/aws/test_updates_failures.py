@@ -86,11 +86,42 @@ def test_what_cannot_be_rolled_back_is_skipped(cloud: CloudFormation, how: dict[
     cloud.fail("G", "not now", during="UPDATE", times=9)
     updated(cloud, {"G": tagged(a="2"), "H": tagged(a="2"), "Bad": GATEWAY})
     assert stack.status == "UPDATE_ROLLBACK_FAILED"
-    with pytest.raises(ValidationError, match="Resource Bad cannot be skipped"):
+    with pytest.raises(ValidationError, match=r"\[Bad\].*only .* UPDATE_FAILED state because a rollback failed"):
         cloud.continue_rollback("s", ["Bad"])
     assert cloud.continue_rollback("s", **how).status == "UPDATE_ROLLBACK_COMPLETE"
     assert tags_of(stack, "H") == {"a": "1"}
     assert ("G", "UPDATE_COMPLETE") in since(stack, "CONTINUE_ROLLBACK" if "force" in how else "ROLLBACK")
+
+
+def test_what_was_only_cancelled_is_not_skipped(cloud: CloudFormation) -> None:
+    def wanted(word: str) -> dict[str, Any]:
+        return {"G": tagged(a=word), **{key: {**tagged(a=word), "DependsOn": "G"} for key in ("H", "Bad")}}
+
+    stack = created(cloud, wanted("1"))
+    cloud.durations["AWS::EC2::InternetGateway"] = 5
+    cloud.fail("Bad", "not now", during="UPDATE")
+    cloud.update_stack("s", body=text(wanted("2")))
+    cloud.advance(1)
+    cloud.fail("G", "not back", during="UPDATE")
+    cloud.wait(stack)
+    assert stack.status == "UPDATE_ROLLBACK_FAILED"
+    assert {key: each.status for key, each in stack.resources.items()} == {
+        "G": "UPDATE_FAILED", "H": "UPDATE_FAILED", "Bad": "UPDATE_FAILED"
+    }  # fmt: skip
+    for key in ("H", "Bad"):
+        with pytest.raises(ValidationError, match=rf"\[{key}\] cannot be skipped.*because an update was canceled"):
+            cloud.continue_rollback("s", ["G", key])
+    assert stack.status == "UPDATE_ROLLBACK_FAILED"
+    cloud.wait(cloud.continue_rollback("s", ["G"]))
+    assert (stack.status, tags_of(stack, "H")) == ("UPDATE_ROLLBACK_COMPLETE", {"a": "1"})
+
+
+def test_a_nested_stack_is_not_skipped_as_a_whole(cloud: CloudFormation) -> None:
+    stack = created(cloud, family("hello"))
+    cloud.fail("G", "too loud", during="UPDATE", times=2, stack=stack.children["Second"].name)
+    updated(cloud, family("bye"))
+    with pytest.raises(ValidationError, match="DELETE_COMPLETE, DELETE_FAILED, DELETE_IN_PROGRESS"):
+        cloud.continue_rollback("s", ["Second"])
 
 
 def test_a_failure_in_one_nested_stack_puts_all_of_them_back(cloud: CloudFormation) -> None:
@@ -122,7 +153,7 @@ def test_a_nested_rollback_that_fails_is_skipped_by_the_nested_stacks_name(cloud
     assert stack.children["First"].status == "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"
     with pytest.raises(ValidationError, match="nested"):
         cloud.continue_rollback(second.name)
-    with pytest.raises(ValidationError, match="cannot be skipped"):
+    with pytest.raises(ValidationError, match="does not exist"):
         cloud.continue_rollback("s", ["G"])
     cloud.wait(cloud.continue_rollback("s", [f"{second.name}.G"]))
     assert {each.status for each in (stack, second)} == {"UPDATE_ROLLBACK_COMPLETE"}

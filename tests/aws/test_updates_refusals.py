@@ -46,6 +46,46 @@ def test_a_protected_stack_is_not_deleted(cloud: CloudFormation) -> None:
     assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"
 
 
+def test_protection_is_set_in_any_status_but_those_of_a_deletion(cloud: CloudFormation) -> None:
+    cloud.durations["*"] = 5
+    cloud.create_change_set("s", "c", body=text({"G": GATEWAY}), kind="CREATE")
+    cloud.set_termination_protection("s", True)
+    cloud.advance(60)
+    cloud.execute_change_set("c", "s")
+    assert cloud.stack("s").status == "CREATE_IN_PROGRESS"
+    cloud.set_termination_protection("s", False)
+    cloud.wait(cloud.stack("s"))
+    stack = cloud.delete_stack("s")
+    with pytest.raises(ValidationError, match="DELETE_IN_PROGRESS"):
+        cloud.set_termination_protection("s", True)
+    cloud.wait(stack)
+    with pytest.raises(ValidationError, match="DELETE_COMPLETE"):
+        cloud.set_termination_protection(stack.id, True)
+
+
+def test_a_stack_policy_is_not_set_while_an_operation_is_under_way(cloud: CloudFormation) -> None:
+    cloud.durations["*"] = 5
+    cloud.create_change_set("s", "c", body=text({"G": GATEWAY}), kind="CREATE")
+    with pytest.raises(ValidationError, match="REVIEW_IN_PROGRESS"):
+        cloud.set_stack_policy("s", policy(ALLOW_ALL))
+    cloud.advance(60)
+    stack = cloud.execute_change_set("c", "s")
+    with pytest.raises(ValidationError, match="CREATE_IN_PROGRESS"):
+        cloud.set_stack_policy("s", policy(ALLOW_ALL))
+    cloud.wait(stack)
+    cloud.set_stack_policy("s", policy(ALLOW_ALL))
+
+
+def test_a_rollback_that_would_delete_a_protected_stack_is_refused(cloud: CloudFormation) -> None:
+    cloud.fail("G", "broken")
+    stack = cloud.wait(cloud.create_stack("s", body=text({"G": GATEWAY}), on_failure="DO_NOTHING", protected=True))
+    with pytest.raises(ValidationError, match="TerminationProtection"):
+        cloud.rollback_stack("s")
+    cloud.set_termination_protection("s", False)
+    assert cloud.wait(cloud.rollback_stack("s")) is stack
+    assert stack.status == "DELETE_COMPLETE"
+
+
 def test_resources_can_be_retained_once_their_deletion_has_failed(cloud: CloudFormation) -> None:
     stack = cloud.create_stack("s", body=text({"G": GATEWAY, "H": GATEWAY}))
     with pytest.raises(ValidationError, match="DELETE_FAILED state"):

@@ -141,18 +141,22 @@ def test_a_failed_update_says_why_and_what_to_do(run: Command, where: Place) -> 
     back = run("rollback", "--yes", stack="fails")
     assert back.code == 0, back.err
     assert "fails: UPDATE_ROLLBACK_COMPLETE after" in back.out
+    assert "Next: cfngen validate cluster --stack-name fails" in back.out
     nothing = run("rollback", "--yes", stack="fails")
     assert nothing.code == 1
     assert "from which nothing is rolled back" in nothing.err
 
 
-def test_being_terminated_puts_the_lifted_protection_back(run: Command, where: Place) -> None:
+def test_being_terminated_says_what_sets_the_lifted_protection(run: Command, where: Place) -> None:
     assert deployed(run, "ended").code == 0
     master = next(each for each in where.world.cloud.stacks() if each.name.startswith("ended-MasterStack"))
     where.served.faults.after("ExecuteChangeSet", lambda: signal.raise_signal(signal.SIGTERM))
     moved = ("--set", "controlPlane.addresses=[172.20.0.50]")
     ran = run("deploy", "--yes", "--allow-danger", *moved, stack="ended")
     assert ran.code == 143
+    assert "the stack policies stay lifted while the update goes on" in ran.err
+    assert "cfngen watch --stack-name ended" in ran.err
+    assert run("watch", stack="ended").code == 0
     assert "AWS::EC2::Volume" in where.world.cloud.stack_policy(master.id)
 
 
@@ -164,6 +168,7 @@ def test_watch_attaches_to_what_is_under_way(run: Command, where: Place) -> None
     busy = deployed(run, "watched")
     assert busy.code == 6
     assert "another operation is under way" in busy.err
+    assert "begun by arn:aws:" in busy.err
     ran = run("watch", stack="watched")
     assert (ran.code, "watched: CREATE_COMPLETE after" in ran.out) == (0, True)
 

@@ -231,3 +231,27 @@ def test_without_a_terminal_long_silence_is_broken():
         "1 min 30 s of about 5 min"
     )
     assert not any("\x1b" in text for text in written)
+
+
+def test_times_are_counted_from_the_beginning_of_each_operation() -> None:
+    """Neither from a question in between, nor from an operation before."""
+
+    def root(status: str, second: int) -> Event:
+        arn = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s/1"
+        time = NOON + timedelta(seconds=second)
+        return Event("1", time, "k8s", (), "k8s", arn, "AWS::CloudFormation::Stack", status, stack_id=arn)
+
+    written: list[str] = []
+    screen = LiveScreen(lambda text: written.append(click.unstyle(text)), size=None, clock=Clock())
+    for shown in (root("DELETE_IN_PROGRESS", 0), event("DELETE_COMPLETE", second=50), root("DELETE_FAILED", 60)):
+        screen.show(shown)
+        screen.close()
+    screen.show(root("DELETE_IN_PROGRESS", 600))
+    screen.show(event("DELETE_COMPLETE", second=620))
+    assert [line.split("Z")[1].split("  DELETE")[0].strip() for line in written] == [
+        "0 s",
+        "50 s",
+        "1 min",
+        "0 s",
+        "20 s",
+    ]

@@ -244,3 +244,10 @@ def test_words_keep_their_style_across_lines():
     styled = list(flow([("one two three", {"fg": "red"})], 8))
     assert [click.unstyle(line) for line in styled] == ["one two", "three"]
     assert all(line.startswith("\x1b[31m") and line.endswith("\x1b[0m") for line in styled)
+
+
+def test_what_is_only_tried_again_is_named() -> None:
+    plan = Plan("k8s", "arn", "update", on_failure="DO_NOTHING", retries=("MasterStack/MasterAVolume",))
+    text = " ".join(click.unstyle(each) for each in lines(plan, width=100))
+    assert "tried again: MasterStack/MasterAVolume." in text
+    assert "No changes" not in text

@@ -13,8 +13,10 @@ from deployed_cluster import Command, Place
 
 from cfngen.cli.render.status import screen
 from cfngen.deploy.inspection.cluster_inquiry import read_status
-from cfngen.deploy.inspection.cluster_status import ApiState, Expiry, Unknown
+from cfngen.deploy.inspection.cluster_status import ApiState, Expiry, Unknown, next_command
 from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
+from cfngen.deploy.left_behind import LeftBehind
+from cfngen.deploy.status import Standing
 
 NODES = "NodeGroupNodesAutoScalingGroup"
 
@@ -130,6 +132,23 @@ def test_what_is_not_well_is_named(where: Place) -> None:
     assert "none" in text
     assert "not allowed" in text
     assert "no nodes" in text
+
+
+def test_what_an_operation_has_left_undone_is_named(where: Place) -> None:
+    """No stack policies after a creation that was left, and a group that a forced rollback has skipped."""
+    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    assert status.left_behind is None
+    behind = LeftBehind(NODES, "asg-1", "lt-1", "2", "3", "NodesProgram0123", "", unbootable=True)
+    stack = replace(status.stack, without_policy=("k8s", "k8s-MasterStack-1"))
+    text = "\n".join(screen(replace(status, stack=stack, left_behind=(behind,))))
+    assert "without a stack policy: k8s, k8s-MasterStack-1; `cfngen deploy` sets it" in text
+    [line] = under(text, "\x1b[1mLeft behind\x1b[0m")
+    assert f"{NODES} launches from version 2 of the launch template lt-1, where the stack has version 3" in line
+    assert "NodesProgram0123, is gone, and new instances do not boot" in line
+
+
+def test_groups_left_behind_are_for_deploy() -> None:
+    assert next_command(Standing.HEALTHY, healthy=False, left_behind=True) == "cfngen deploy"
 
 
 @pytest.mark.parametrize("width", [80, 100])

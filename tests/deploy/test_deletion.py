@@ -14,7 +14,7 @@ from deleting import NAME, OURS, REGION, Operator, created, place_of
 from made_by_kubernetes import Place
 
 from cfngen.deploy.account import connect
-from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.messages import Event, Notice, Report
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.publishing.template_objects import TemplatesInUseError
 from cfngen.deploy.recovery import BusyError, DeclinedError
@@ -65,6 +65,21 @@ def test_nothing_stays_but_what_was_announced(cloud: Cloud, operator: Operator, 
     [question] = operator.questions
     assert (question.dangerous, question.name) == (True, NAME)
     assert all(each.command for each in deleted.retained if each.kind == "snapshot")
+
+
+def test_the_duration_is_that_of_the_deletion_and_not_of_the_question(cloud: Cloud, operator: Operator) -> None:
+    created(cloud)
+    cloud.engine.durations["*"] = 10
+
+    def slowly(question: object) -> bool:
+        cloud.clock.sleep(3600)
+        return True
+
+    operator.answers = slowly
+    deleted = operator.deletes()
+    events = operator.heard(Event)
+    assert deleted.seconds == (events[-1].time - events[0].time).total_seconds()
+    assert 0 < deleted.seconds < 1800
 
 
 def test_the_survey_changes_nothing(cloud: Cloud, operator: Operator) -> None:

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 from cloud import Cloud
 from deployments import Operator, groups
 
+from cfngen.deploy.blockers import blockers
 from cfngen.deploy.messages import Notice, Step
 from cfngen.deploy.namesakes import NamesakeError
 from cfngen.deploy.recovery import (
@@ -17,7 +18,6 @@ from cfngen.deploy.recovery import (
     DeclinedError,
     LostError,
     NothingToRollBackError,
-    blockers,
     ready,
     rollback,
 )
@@ -108,6 +108,22 @@ def test_what_cannot_be_rolled_back_is_named_and_skipped_with_consent(operator: 
     assert outcome.status.name == "UPDATE_ROLLBACK_COMPLETE"
     assert operator.questions[0].dangerous
     assert name in operator.questions[0].consequences[0]
+
+
+def test_only_what_failed_to_be_rolled_back_is_skipped(operator: Operator):
+    """The group fails in the update, and the rollback comes no farther than its launch template."""
+    operator.deploy(ONE)
+    engine = operator.cloud.engine
+    engine.fail(GROUP, "no capacity", during="UPDATE")
+    template = GROUP.replace("AutoScalingGroup", "LaunchTemplate")
+    engine.durations["AWS::EC2::LaunchTemplate"] = 30
+    operator.cloud.faults.after("ExecuteChangeSet", lambda: engine.fail(template, "not back", during="UPDATE", times=1))
+    assert operator.deploy(LARGER).status == "UPDATE_ROLLBACK_FAILED"
+    nested = next(each for each in engine.stacks() if "NodeGroupGeneralStack" in each.name)
+    assert {nested.resources[key].status for key in (GROUP, template)} == {"UPDATE_FAILED"}
+    assert set(blockers(operator.account, find(operator.account, "one"))) == {f"{nested.name}.{template}"}
+    assert back(operator, force=True).status.name == "UPDATE_ROLLBACK_COMPLETE"
+    assert all(GROUP not in each for question in operator.questions for each in question.consequences)
 
 
 def test_named_resources_are_skipped(operator: Operator):

@@ -11,7 +11,10 @@ import pytest
 from watched import NAME, OFTEN, SECONDS, Operator, lines, operating
 
 from cfngen.deploy.failures import DeniedError, ExpiredCredentialsError
+from cfngen.deploy.messages import Event
 from cfngen.deploy.stacks import NoStackError
+from cfngen.deploy.watching.event_scope import unbounded
+from cfngen.deploy.watching.events import TreeEvents
 from cfngen.deploy.watching.watch import LAST_LOOKS, STALE_READS, Budget, WatchEndedError
 
 
@@ -301,3 +304,25 @@ def test_time_passes_in_the_progress_between_two_looks(operator: Operator):
     seconds = [each.seconds for each in operator.progress if each.action]
     assert all(0 <= later - earlier <= 1.5 for earlier, later in itertools.pairwise(seconds[1:]))
     assert {each.fresh for each in operator.progress} == {True, False}
+
+
+def test_events_of_all_stacks_stand_in_order_of_time(operator: Operator):
+    operator.watch(operator.create())
+    times = [event.time for event in operator.events]
+    assert times == sorted(times)
+
+
+def test_what_one_stack_did_waits_until_all_were_looked_at(operator: Operator):
+    """Where the calls of one look do not suffice for all nested stacks, none is told before the others."""
+    root_id = operator.create()
+    operator.engine.advance(60)
+    tree = TreeEvents(operator.cloudformation, root_id, unbounded)
+    told: list[list[Event]] = []
+    while not any(told):
+        tree.advance(2)
+        told.append(tree.take())
+    assert len(told) > 2
+    times = [event.time for event in told[-1]]
+    assert times == sorted(times)
+    stacks = {each.id for each in operator.engine.stacks() if each.events and each.status != "REVIEW_IN_PROGRESS"}
+    assert {event.stack_id for event in told[-1]} == stacks

@@ -48,7 +48,6 @@ def command(
 
     account = target.connect()
     with aws_errors(), screen(target, account) as shown:
-        began = account.clock.now()
         waiting = shown.waiting(target.consent(yes=yes, allow_danger=allow_danger))
         outcome = rollback(account, target.stack_name, target.cluster.name, waiting, skip=skip, force=force)
         # What was asked for is the way back, whatever CloudFormation calls the operation that led there.
@@ -56,6 +55,6 @@ def command(
         stack = find(account, outcome.stack_id)
         if not outcome.succeeded and not outcome.detached:
             shown.report(diagnose(account, outcome.stack_id))
-        finished = outcome.finished("rollback", stack, (account.clock.now() - began).total_seconds())
+        finished = outcome.finished("rollback", stack)
         shown.report(finished)
     context.exit(ending(finished))

@@ -20,22 +20,16 @@ from cfngen.cli.terminal import examples
 def command(context: click.Context, target: Target) -> None:
     """Watch the stack's operation that is under way, whoever began it, until it ends.
 
+    If `cfngen deploy` began it and was left, this finishes it: a stack that ends well is protected as was asked for.
+
     Exits as `cfngen deploy` would have: 0 if the operation succeeded, 1 if it failed, 6 if you leave before its end.
     """
-    from cfngen.deploy.failures import aws_errors
-    from cfngen.deploy.stacks import existing, find
-    from cfngen.deploy.watching.diagnosis import diagnose
-    from cfngen.deploy.watching.watch import watch
+    from cfngen.deploy.attaching import attach
 
     account = target.connect()
-    with aws_errors(), screen(target, account) as shown:
-        began = account.clock.now()
-        stack = existing(account, target.stack_name)
-        outcome = watch(account, stack.id, report=shown.report, interrupted=shown.interrupted)
-        if not outcome.succeeded and not outcome.detached:
-            shown.report(diagnose(account, stack.id))
-        now = find(account, stack.id) or stack
-        seconds = (account.clock.now() - began).total_seconds()
-        finished = outcome.finished(outcome.action, now, seconds)
+    with screen(target, account) as shown:
+        finished = attach(
+            account, target.stack_name, target.cluster.name, report=shown.report, interrupted=shown.interrupted
+        )
         shown.report(finished)
     context.exit(ending(finished))

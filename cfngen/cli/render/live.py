@@ -21,6 +21,7 @@ from cfngen.cli.render.verbs import VERBS
 from cfngen.deploy.clock import Clock
 from cfngen.deploy.messages import Event, Message
 from cfngen.deploy.stacks import GROUP
+from cfngen.deploy.watching.event_scope import at_rest
 from cfngen.deploy.watching.events import interesting
 from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackProgress
 
@@ -82,6 +83,7 @@ class LiveScreen:
         self._drawn: list[int] = []  # the width of each line on the screen
         self._hidden = False
         self._began: datetime | None = None
+        self._rested = False
         self._spoke = clock.now()
 
     def show(self, message: Message) -> None:
@@ -113,13 +115,21 @@ class LiveScreen:
     def _tell(self, message: Message) -> None:
         now = self._clock.now()
         if isinstance(message, Event):
-            self._began = self._began or message.time
+            self._count(message)
             if interesting(message):
                 self._spoke = now
                 self._write("\n".join(event_lines(message, self._began)) + "\n")
         elif isinstance(message, Progress) and (now - self._spoke).total_seconds() >= HEARTBEAT:
             self._spoke = now
             self._write(heartbeat(message) + "\n")
+
+    def _count(self, event: Event) -> None:
+        """Note when the operation began: with the first event, and anew once the root has been at rest."""
+        of_root = event.of_stack and not event.path
+        if self._began is None or (of_root and self._rested and not at_rest(event.status)):
+            self._began = event.time
+        if of_root:
+            self._rested = at_rest(event.status)
 
 
 def heartbeat(progress: Progress) -> str:

@@ -56,7 +56,10 @@ def _lines(plan: Plan, width: int) -> Iterator[str]:
     if plan.is_empty:
         yield from flow([(f"No changes: the stack {plan.stack} is as it is wanted.", {"fg": "green"})], width)
         return
-    if plan.creation is not None:
+    if plan.retries:
+        yield from flow([(f"The last operation on the stack {plan.stack} failed, and was kept.", BOLD)], width)
+        yield from flow([(f"Templates and values stay; tried again: {', '.join(plan.retries)}.", PLAIN)], width)
+    elif plan.creation is not None:
         yield from _created(plan, plan.creation, width)
     else:
         yield from flow([(f"Update of the stack {plan.stack}", BOLD)], width)

@@ -42,6 +42,7 @@ def screen(status: ClusterStatus) -> list[str]:
             *_api(status),
             *_section("Masters", status.masters, lambda found: _masters(found, status.time)),
             *_section("Node groups", status.node_groups, _groups),
+            *_section("Left behind", status.left_behind, lambda found: [f"  {each.text}" for each in found]),
             *_section("Data volumes", status.volumes, _volumes),
             *_section("Backups of etcd", status.backups, lambda found: _backups(found, status.time)),
             *_section("Add-ons", status.addons, lambda found: _addons(found, status.time)),
@@ -63,6 +64,11 @@ def _stack(stack: StackState, now: datetime) -> Iterator[str]:
     if stack.reason:
         yield f"            {stack.reason}"
     yield f"            termination protection is {'on' if stack.protected else 'off'}"
+    if isinstance(stack.without_policy, Unknown):
+        yield f"            stack policies: {_unknown(stack.without_policy)}"
+    elif stack.without_policy:
+        yield f"            without a stack policy: {', '.join(stack.without_policy)}; `cfngen deploy` sets it,"
+        yield "            also when nothing else changes, and termination protection unless --no-protect is given"
 
 
 def _operation(stack: StackState) -> str:

@@ -24,7 +24,7 @@ from cfngen.deploy.failures import AwsError, aws_errors, code_of
 from cfngen.deploy.inspection.machines import Group, groups
 from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
-from cfngen.deploy.recovery import BusyError, DeclinedError
+from cfngen.deploy.recovery import DeclinedError, busy
 from cfngen.deploy.stacks import ResourceView, StackView, existing, tree
 from cfngen.errors import CfngenError
 from cfngen.words import counted, enumerated
@@ -144,7 +144,7 @@ def restore(
         stack = existing(account, stack_name)
         check(stack, cluster.name)
         if stack.status.in_progress:
-            raise BusyError(stack)
+            raise busy(account, stack)
         place = store(account, stack_name, cluster)
         return _Restore(account, stack, cluster, place, consent, report, override).run(wanted, patience)
 

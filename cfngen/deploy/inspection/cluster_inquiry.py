@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from cfngen.cluster.model import Cluster
+from cfngen.deploy import protection
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.authorities import read_join_information
 from cfngen.deploy.access.certificates import served
@@ -34,6 +35,7 @@ from cfngen.deploy.inspection.cluster_status import (
 )
 from cfngen.deploy.inspection.machines import Group, groups
 from cfngen.deploy.inspection.versions import wanted_version
+from cfngen.deploy.left_behind import LeftBehind, left_behind
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.stacks import NESTED, ResourceView, StackView, find, resources, stack_name
 from cfngen.deploy.status import Standing
@@ -97,12 +99,15 @@ def read_status(
         account.client(service)  # boto3 makes clients in one thread only, and lets many use them
     with ThreadPoolExecutor(CALLS, thread_name_prefix="status") as pool:
         since = pool.submit(_tried, lambda: _since(account, stack))
+        unguarded = pool.submit(_tried, lambda: _without_policy(account, stack))
         values = _tried(lambda: cluster_access.outputs(account, stack))
         where = _tried(lambda: cluster_access.endpoint(stack, _known(values), override))
         inside = pool.submit(_reach, account, stack, values, where)
         serving = pool.submit(_tried, lambda: _served(_known(where)))
         members = _tried(lambda: _members(account, stack, pool))
         seen = pool.submit(_tried, lambda: groups(account, cluster, _known(members)))
+        # While a stack is at work, groups are on their way from one version to the next.
+        behind = pool.submit(_tried, lambda: () if stack.status.in_progress else left_behind(account, _known(members)))
         images = pool.submit(_tried, lambda: _images(account, _known(seen.result())))
         volumes = pool.submit(_tried, lambda: _volumes(account, _known(members)))
         token = pool.submit(_tried, lambda: _token(account, _known(members)))
@@ -117,8 +122,8 @@ def read_status(
     healthy = isinstance(kubernetes, _Inside) and kubernetes.api.ready and _complete(masters, node_groups)
     return ClusterStatus(
         *head,
-        stack_state(stack, since.result()),
-        next_command(stack.status.standing, healthy=healthy),
+        stack_state(stack, since.result(), unguarded.result()),
+        next_command(stack.status.standing, healthy=healthy, left_behind=_any(behind.result())),
         wanted,
         where.url if isinstance(where, Endpoint) else where,
         kubernetes.api if isinstance(kubernetes, _Inside) else kubernetes,
@@ -136,7 +141,12 @@ def read_status(
         backups.result(),
         _addons(kubernetes),
         found,
+        behind.result() or None,
     )
+
+
+def _any(found: tuple[LeftBehind, ...] | Unknown) -> bool:
+    return not isinstance(found, Unknown) and bool(found)
 
 
 def _tried(read: Callable[[], Value]) -> Value | Unknown:
@@ -146,6 +156,11 @@ def _tried(read: Callable[[], Value]) -> Value | Unknown:
             return read()
     except CfngenError as error:
         return Unknown(str(error), error.hint)
+
+
+def _without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
+    """Return which stacks have no stack policy; one from the console is its maker's, and none is set during work."""
+    return () if stack.status.in_progress or not stack.cluster else protection.missing(account, stack)
 
 
 def _known(value: Value | Unknown) -> Value:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from cfngen.deploy.inspection.drift import Drift
+from cfngen.deploy.left_behind import LeftBehind
 from cfngen.deploy.messages import Message
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus, Standing
@@ -43,6 +44,7 @@ class StackState:
         operation: the last operation, finished or not: `create`, `update`, `import`, `delete`, or empty.
         succeeded: whether that ended as it was meant to; None while it is under way.
         protected: whether termination protection is on.
+        without_policy: names of the stacks, of the root and those that hold state, that have no stack policy.
     """
 
     name: str
@@ -54,6 +56,7 @@ class StackState:
     operation: str = ""
     succeeded: bool | None = None
     protected: bool = False
+    without_policy: tuple[str, ...] | Unknown = ()
 
 
 @dataclass(frozen=True)
@@ -227,6 +230,7 @@ class ClusterStatus(Message):
         backups: the snapshots of etcd; None where none are taken, too.
         addons: what is installed into the cluster by the masters.
         drift: where resources differ from the templates; None if that was not asked for.
+        left_behind: groups that launch from another version than their stack's, or whose instances cannot boot.
     """
 
     kind: ClassVar[str] = "status"
@@ -248,14 +252,18 @@ class ClusterStatus(Message):
     backups: BackupState | Unknown | None = None
     addons: tuple[AddonState, ...] | Unknown | None = None
     drift: Drift | Unknown | None = None
+    left_behind: tuple[LeftBehind, ...] | Unknown | None = None
 
 
-def stack_state(stack: StackView, since: datetime | Unknown | None) -> StackState:
+def stack_state(
+    stack: StackView, since: datetime | Unknown | None, without_policy: tuple[str, ...] | Unknown = ()
+) -> StackState:
     """Return what there is to say about a root stack.
 
     Args:
         stack: the stack.
         since: since when it has its status.
+        without_policy: names of the stacks that should have a stack policy and have none.
     """
     status = stack.status
     return StackState(
@@ -268,15 +276,17 @@ def stack_state(stack: StackView, since: datetime | Unknown | None) -> StackStat
         operation=_operation(status),
         succeeded=None if status.in_progress or not _operation(status) else status.succeeded,
         protected=stack.protected,
+        without_policy=without_policy,
     )
 
 
-def next_command(standing: Standing, *, healthy: bool = True) -> str:
+def next_command(standing: Standing, *, healthy: bool = True, left_behind: bool = False) -> str:
     """Return the command that is due, or an empty text.
 
     Args:
         standing: of the root stack.
         healthy: whether everything else that is known is as it should be.
+        left_behind: whether groups do not launch from what their stacks have.
     """
     due = {
         Standing.ABSENT: "cfngen deploy",
@@ -287,7 +297,7 @@ def next_command(standing: Standing, *, healthy: bool = True) -> str:
         Standing.STUCK: "cfngen rollback",
         Standing.LOST: "cfngen events --failures",
         Standing.UNDELETED: "cfngen delete",
-        Standing.HEALTHY: "" if healthy else "cfngen validate cluster",
+        Standing.HEALTHY: "cfngen deploy" if left_behind else "" if healthy else "cfngen validate cluster",
     }
     return due[standing]
 

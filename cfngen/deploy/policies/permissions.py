@@ -194,7 +194,7 @@ def _deploy(place: Place, role: str) -> list[dict[str, Any]]:
             """cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
             cloudformation:DeleteChangeSet cloudformation:DeleteStack cloudformation:ExecuteChangeSet
             cloudformation:RollbackStack cloudformation:SetStackPolicy cloudformation:TagResource
-            cloudformation:UntagResource cloudformation:UpdateTerminationProtection""",
+            cloudformation:UntagResource cloudformation:UpdateStack cloudformation:UpdateTerminationProtection""",
             [*place.stacks, *place.change_sets],
         ),
         allow(

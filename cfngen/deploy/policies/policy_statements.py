@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.deploy.preview.change_sets import PREFIX
+from cfngen.deploy.at_work import PREFIX
 
 CLUSTER = "KubernetesCluster"
 """Tag that every resource of a cluster bears, with the cluster's name."""

@@ -11,17 +11,19 @@ from datetime import timedelta
 from typing import Any
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.at_work import PREFIX
 from cfngen.deploy.failures import AwsError, DeniedError, aws_errors
 from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.preview import retrying
 from cfngen.deploy.preview.change_set_reading import Description, glance, pauses, persistently, read
 from cfngen.deploy.preview.early_validation import failure
 from cfngen.deploy.preview.plan import Plan, PlanRequest
 from cfngen.deploy.preview.planning import CompareUserData, assemble
+from cfngen.deploy.protection import unprotect
 from cfngen.deploy.stacks import find
 from cfngen.deploy.status import StackStatus, Standing
 from cfngen.errors import CfngenError
 
-PREFIX = "cfngen-plan-"
 _STALE = timedelta(hours=1)
 _LONGEST = 1800  # seconds that CloudFormation may take to make a change set
 _VISIBLE = 30  # seconds after which a new change set must be visible to reads
@@ -91,7 +93,7 @@ def make_plan(
         if description.failed and not description.nothing_to_do:
             raise failure(account, description)
         if not description.failed:
-            return assemble(
+            plan = assemble(
                 account,
                 request,
                 description,
@@ -100,11 +102,22 @@ def make_plan(
                 compare_user_data=compare_user_data,
                 report=report,
             )
+            # CloudFormation may list nested stacks in which nothing changes: then, too, there is only to try again.
+            if not (plan.is_empty and status.standing is Standing.PAUSED):
+                return plan
     except BaseException:
         _remove(account, change_set_id, stack_id if shell else "", report)
         raise
     _remove(account, change_set_id, stack_id if shell else "", report)
-    return Plan(request.stack, stack_id, operation, on_failure=request.on_failure, express=request.express)
+    return Plan(
+        request.stack,
+        stack_id,
+        operation,
+        created=description.created,
+        on_failure=request.on_failure,
+        express=request.express,
+        retries=retrying.failed(account, stack_id) if status.standing is Standing.PAUSED else (),
+    )
 
 
 def _create(account: Account, request: PlanRequest, status: StackStatus) -> tuple[str, str]:
@@ -113,14 +126,14 @@ def _create(account: Account, request: PlanRequest, status: StackStatus) -> tupl
     Change sets of ours that nobody will execute any more are removed first, as far as that is allowed.
     """
     name, kind = f"{PREFIX}{request.token}"[:128], status.change_set_kind
-    if status.exists:
+    if status.exists and not account.only_planning:
         _remove_stale(account, request.stack, name)
     arguments: dict[str, Any] = {
         "StackName": request.stack,
         "ChangeSetName": name,
         "ChangeSetType": kind,
         "ClientToken": request.token,
-        "Description": f"cfngen plan of the cluster {request.cluster.name}",
+        "Description": request.note or f"cfngen: the cluster {request.cluster.name}",
         "TemplateURL": request.template_url,
         "Parameters": [dict(each) for each in request.parameters],
         "Capabilities": list(request.capabilities),
@@ -209,6 +222,9 @@ def execute(account: Account, plan: Plan) -> str:
         what = "the express mode" if plan.express else "the wish to keep what failed"
         hint = f"leave out {what}, and repeat; from a failure that was kept, `cfngen rollback` leads back first."
         raise ReplacementRefusedError(plan.refusal, hint=hint)
+    if plan.retries:
+        retrying.retry(account, plan)
+        return plan.stack_id
     # Events of the operation bear the token: by it, they lead back to the plan.
     arguments: dict[str, Any] = {
         "ChangeSetName": plan.change_set_id,
@@ -304,6 +320,9 @@ def _delete_shell(account: Account, stack_id: str) -> None:
         stack = find(account, stack_id)
     if stack is None or stack.status.standing is not Standing.EMPTY:
         return
+    if stack.protected and account.only_planning:
+        return  # somebody has deployed into it, or was about to
     others = persistently(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
     if not any(not each.get("Status", "").startswith("DELETE_") for each in others):
+        unprotect(account, stack)
         persistently(account.clock, lambda: client.delete_stack(StackName=stack_id))

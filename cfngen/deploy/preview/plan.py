@@ -227,6 +227,8 @@ class Plan(Message):
         express: whether CloudFormation shall not wait until resources are stable.
         shell: whether the stack was made for this plan, is empty, and goes if the plan is not carried out.
         foreseen: what it means beyond what CloudFormation says, e.g. that Kubernetes' version changes.
+        retries: resources whose last operation failed and was kept, each behind the nested stacks around it, where
+            templates and values are those of the stack already: there is no change set then, and they are tried again.
     """
 
     kind: ClassVar[str] = "plan"
@@ -245,12 +247,13 @@ class Plan(Message):
     express: bool = False
     shell: bool = False
     foreseen: tuple[Meaning, ...] = ()
+    retries: tuple[str, ...] = ()
     _executed: list[str] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
-        return not self.change_set_id or not (self.stacks or self.templates_only)
+        return not self.retries and (not self.change_set_id or not (self.stacks or self.templates_only))
 
     @property
     def is_executed(self) -> bool:
@@ -327,6 +330,7 @@ class PlanRequest:
         express: whether CloudFormation shall not wait until resources are stable.
         quotas: what of the account's quotas the cluster takes, as `cfngen.deploy.limits.quotas` found it.
         foreseen: what it means beyond what CloudFormation says.
+        note: description of the change set: who made it, and what is to be done at the end.
     """
 
     stack: str
@@ -343,3 +347,4 @@ class PlanRequest:
     express: bool = False
     quotas: tuple[Quota, ...] = ()
     foreseen: tuple[Meaning, ...] = ()
+    note: str = ""

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
-from cfngen.deploy.messages import Message, Notice, Question, Report, Step
+from cfngen.deploy.messages import Event, Message, Notice, Question, Report, Step
 from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.recovery import BusyError, DeclinedError, Waiting
+from cfngen.deploy.recovery import BusyError, DeclinedError, Waiting, busy
 from cfngen.deploy.removal import accounting, backups, leftovers, retained, stack_removal, volumes
 from cfngen.deploy.removal.accounting import Counted
 from cfngen.deploy.removal.drain import Drain
@@ -48,7 +49,7 @@ class Deleted(Message):
         status: its status; empty if there is none any more.
         succeeded: whether nothing is left but what was announced.
         goes_on: whether CloudFormation goes on without cfngen.
-        seconds: how long it took.
+        seconds: how long CloudFormation took, from its first event to its last; without any, how long it took.
         counted: by kind, what is gone and what is left of the stacks' resources.
         removed: what Kubernetes had made, and is gone.
         retained: what stays, why, and how to get rid of it.
@@ -133,6 +134,7 @@ class _Deletion:
         self.drain = drain
         self.report: Report = self._told
         self.began = account.clock.now()
+        self.events: list[datetime] = []
         self.removed: dict[tuple[str, str], Leftover] = {}
         self.remaining: tuple[Leftover, ...] = ()
 
@@ -143,6 +145,7 @@ class _Deletion:
         _refuse(self.account, self.request, found)
         if not self._agreed(found):
             raise DeclinedError
+        self.began = self.account.clock.now()  # what somebody takes to answer is no part of it
         stack = found.stack
         if stack is None:
             return self._finish(found, None)
@@ -164,9 +167,17 @@ class _Deletion:
             return self._result(found, after, goes_on=True)
         return self._finish(found, after)
 
+    def _seconds(self) -> float:
+        """Return how long CloudFormation has taken; where it had nothing to do, how long everything else has."""
+        if self.events:
+            return (max(self.events) - min(self.events)).total_seconds()
+        return (self.account.clock.now() - self.began).total_seconds()
+
     def _told(self, message: Message) -> None:
         if isinstance(message, Removed):
             self.removed[message.leftover.kind, message.leftover.id] = message.leftover
+        elif isinstance(message, Event):
+            self.events.append(message.time)
         self.waiting.report(message)
 
     def _agreed(self, found: Surveyed) -> bool:
@@ -300,7 +311,7 @@ class _Deletion:
             status=after.status.name if after and after.status.exists else "",
             succeeded=after is None and not self.remaining and not goes_on,
             goes_on=goes_on,
-            seconds=(self.account.clock.now() - self.began).total_seconds(),
+            seconds=self._seconds(),
             counted=() if goes_on else accounting.count(self.account, found.scope),
             removed=tuple(self.removed.values()),
             retained=() if goes_on else self._retained(found, members),
@@ -334,7 +345,7 @@ class _Deletion:
 def _refuse(account: Account, request: DeletionRequest, found: Surveyed) -> None:
     stack = found.stack
     if stack and stack.status.in_progress and stack.status.name not in DELETABLE_AT_WORK:
-        raise BusyError(stack)
+        raise busy(account, stack)
     if found.survey.obstacles and not request.even_if_occupied:
         raise OccupiedError(request.cluster, found.survey.obstacles)
     if found.contested:

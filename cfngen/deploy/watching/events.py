@@ -247,7 +247,8 @@ class TreeEvents:
         Raises:
             ClientError: a call was refused; what was read before is kept.
         """
-        self._turn += 1
+        # What was left over comes first; only then does another turn begin.
+        self._turn += not self.behind
         first = True
         while calls and (first or self.root.halfway):
             self._read(self.root)
@@ -262,8 +263,15 @@ class TreeEvents:
             calls -= 1
         return calls
 
-    def take(self) -> list[Event]:
-        """Return the new events of all stacks in their order, and forget them."""
+    def take(self, *, everything: bool = False) -> list[Event]:
+        """Return the new events of all stacks in their order, and forget them.
+
+        Args:
+            everything: also while some stacks have not been looked at in this turn. Else nothing is returned then:
+                what they have done meanwhile would have to stand before what others have.
+        """
+        if self.behind and not everything:
+            return []
         ready, self._ready = self._ready, []
         return in_order(ready)
 
@@ -305,7 +313,7 @@ def read_all(account: Account, root_id: str, scope: Scope) -> tuple[Event, ...]:
     with aws_errors():
         while not tree.advance(100):
             pass  # more than a hundred pages
-    return tuple(tree.take())
+    return tuple(tree.take(everything=True))
 
 
 def history(

@@ -75,7 +75,7 @@ class Budget:
         tick: seconds between two messages of progress, in which only time passes.
     """
 
-    calls: int = 5
+    calls: int = 12
     interval: float = 5.0
     longest: float = 30.0
     tick: float = 1.0
@@ -94,7 +94,7 @@ class Outcome:
         detached: whether it goes on, because the user left it.
         cancelled: whether the user wanted to end it: an update rolls back, and has ended if `detached` is false. Of a
             creation only the wish is noted: it goes on until the caller deletes the stack.
-        seconds: how long the operation has taken.
+        seconds: how long the operation has taken, from its first event to its last, or so far.
         events: everything that happened, in the order in which it was seen.
     """
 
@@ -108,13 +108,12 @@ class Outcome:
     seconds: float
     events: tuple[Event, ...] = ()
 
-    def finished(self, action: str, stack: StackView | None, seconds: float) -> Finished:
+    def finished(self, action: str, stack: StackView | None) -> Finished:
         """Return the last message of a command.
 
         Args:
             action: what the command was about.
             stack: the stack as it is now, if it can still be read.
-            seconds: how long the command has taken.
         """
         return Finished(
             action=action,
@@ -122,7 +121,7 @@ class Outcome:
             stack_id=self.stack_id,
             status=stack.status.name if stack else self.status.name,
             succeeded=self.succeeded,
-            seconds=seconds,
+            seconds=self.seconds,
             outputs=stack.outputs if stack else {},
             goes_on=self.detached,
         )
@@ -350,6 +349,8 @@ class _Watch:
         return None
 
     def _outcome(self, *, detached: bool = False) -> Outcome:
+        if self.events is not None:
+            self.unreported += self.events.take(everything=True)
         self._tell()
         status = self.stack.status if self.stack else StackStatus("")
         action = self.tree.action or "none"

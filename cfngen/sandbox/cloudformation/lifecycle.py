@@ -139,8 +139,9 @@ def _skipped(service: Region, root: Stack, name: str) -> tuple[Stack, Resource]:
     stack_name, _, logical_id = name.rpartition(".")
     owner = service.stack(stack_name) if stack_name else root
     resource = owner.resources.get(logical_id)
-    if owner.root is not root or resource is None or resource.status != "UPDATE_FAILED" or not resource.touched:
-        raise ValidationError(f"Resource {name} cannot be skipped: its rollback has not failed in this stack")
+    if owner.root is not root or resource is None:
+        raise ValidationError(f"Resource [{name}] does not exist in stack [{root.name}] or one that it nests")
+    refusals.check_skip(name, resource)
     return owner, resource
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.stack import STABLE, Stack
+from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
 
 PAUSED = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
 UPDATABLE = STABLE | PAUSED
+DELETED = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
 
 
 def check_update(stack: Stack) -> None:
@@ -36,9 +37,15 @@ def check_cancel(stack: Stack) -> None:
 
 
 def check_rollback(stack: Stack) -> None:
-    """Refuse to roll back what has not failed with rollback turned off."""
+    """Refuse to roll back what has not failed with rollback turned off.
+
+    Without a stable state to return to the call deletes the stack (API: RollbackStack). Whether termination protection
+    refuses that is written nowhere, so it does here.
+    """
     if stack.parent or stack.status not in ("CREATE_FAILED", "UPDATE_FAILED"):
         raise ValidationError(f"RollbackStack cannot be called from current stack status ({stack.status})")
+    if stack.memory is None:
+        _check_unprotected(stack)
 
 
 def check_continue(stack: Stack) -> None:
@@ -51,12 +58,40 @@ def check_continue(stack: Stack) -> None:
         raise ValidationError(f"Stack:{stack.id} is in {stack.status} state and can not be continued rollback from.")
 
 
+def check_skip(name: str, resource: Resource) -> None:
+    """Refuse to skip what did not fail to be rolled back: the conditions are those of API: ContinueUpdateRollback."""
+    if resource.child is not None and resource.child.status not in DELETED:
+        raise ValidationError(
+            f"Resource [{name}] cannot be skipped: its embedded stack is in {resource.child.status}, and must be in "
+            f"one of the following states: {', '.join(sorted(DELETED))}"
+        )
+    if resource.status != "UPDATE_FAILED" or not resource.unrestored:
+        raise ValidationError(
+            f"Resource [{name}] cannot be skipped: you can specify only resources that are in the UPDATE_FAILED state "
+            "because a rollback failed. You can't specify resources that are in the UPDATE_FAILED state for other "
+            "reasons, for example, because an update was canceled"
+        )
+
+
+def check_set_policy(stack: Stack) -> None:
+    """Refuse a stack policy while an operation is under way (seen on AWS: envato/stack_master#178)."""
+    if stack.status.endswith("_IN_PROGRESS"):
+        raise ValidationError(f"Stack [{stack.id}] is in {stack.status} state: its stack policy cannot be set")
+
+
+def check_termination_protection(stack: Stack) -> None:
+    """Refuse what the user guide does: "any status except DELETE_IN_PROGRESS or DELETE_COMPLETE", roots only."""
+    if stack.parent:
+        raise ValidationError(f"TerminationProtection cannot be updated on the nested stack [{stack.name}]")
+    if stack.status in ("DELETE_IN_PROGRESS", "DELETE_COMPLETE"):
+        raise ValidationError(f"TerminationProtection cannot be updated while stack [{stack.name}] is {stack.status}")
+
+
 def check_delete(stack: Stack, *, retaining: bool) -> None:
     """Refuse a deletion."""
     if stack.parent:
         raise ValidationError(f"Stack {stack.name} is nested; delete its root {stack.root.name}")
-    if stack.protected:
-        raise ValidationError(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
+    _check_unprotected(stack)
     if not stack.finished and stack.status not in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS"):
         raise ValidationError(f"Stack [{stack.id}] cannot be deleted while in status {stack.status}")
     if retaining and stack.status != "DELETE_FAILED":
@@ -64,6 +99,11 @@ def check_delete(stack: Stack, *, retaining: bool) -> None:
             f"Invalid operation on stack [{stack.id}]. When a stack's status is {stack.status}, no resources can be "
             "retained: specify them only when the stack is in the DELETE_FAILED state"
         )
+
+
+def _check_unprotected(stack: Stack) -> None:
+    if stack.protected:
+        raise ValidationError(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
 
 
 def check_policy(body: str) -> None:

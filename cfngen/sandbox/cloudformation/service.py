@@ -144,6 +144,7 @@ class CloudFormation(Region):
         """Say which resources updates may touch."""
         stack = self.stack(name)
         refusals.check_policy(body)
+        refusals.check_set_policy(stack)
         stack.policy = body
 
     def stack_policy(self, name: str) -> str:
@@ -153,8 +154,7 @@ class CloudFormation(Region):
     def set_termination_protection(self, name: str, enabled: bool) -> Stack:
         """Say whether a stack may be deleted; nested stacks follow their root."""
         stack = self.stack(name)
-        if stack.parent:
-            raise ValidationError(f"TerminationProtection cannot be updated on the nested stack [{name}]")
+        refusals.check_termination_protection(stack)
         stack.protection = enabled
         return stack
 

@@ -55,6 +55,7 @@ class Resource:
         touched: whether an update has done anything to it since the last stable state.
         attempted: what the account may have made of it instead of its properties, where a change has failed.
         fresh: whether it takes the place of another, which it has once it has a physical id of its own.
+        unrestored: whether the present rollback has failed on it.
     """
 
     logical_id: str
@@ -73,6 +74,7 @@ class Resource:
     touched: bool = False
     fresh: bool = False
     attempted: dict[str, Any] | None = None
+    unrestored: bool = False
     drift: str = "NOT_CHECKED"
 
     @property

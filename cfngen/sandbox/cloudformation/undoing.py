@@ -51,7 +51,7 @@ def restore(service: Region, stack: Stack) -> Operation:
     """Put back what is not yet as it was."""
     turn = stack.turn
     for each in stack.resources.values():
-        each.progress = ""
+        each.progress, each.unrestored = "", False
     keys = list(_remembered(stack).resources)
     yield from creation.settle(
         stack, keys, lambda key: service.simulation.start(_undo(service, stack, stack.resources[key])), stubborn=True
@@ -95,7 +95,7 @@ def _undo(service: Region, stack: Stack, resource: Resource) -> Operation:
             if stack.root.forced:
                 skip(service, stack, resource)
             else:
-                resource.progress = "failed"
+                resource.progress, resource.unrestored = "failed", True
     else:
         if resource.turn == turn:
             resource.progress, resource.touched = "settled", False
@@ -104,7 +104,7 @@ def _undo(service: Region, stack: Stack, resource: Resource) -> Operation:
 
 def skip(service: Region, stack: Stack, resource: Resource) -> None:
     """Take a resource as it is for rolled back, as the caller asked."""
-    resource.progress, resource.touched, resource.attempted = "settled", False, None
+    resource.progress, resource.touched, resource.attempted, resource.unrestored = "settled", False, None, False
     service.record(stack, resource, "UPDATE_COMPLETE", "Resource update skipped.")
 
 

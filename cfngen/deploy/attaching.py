@@ -1,0 +1,56 @@
+"""Attaching to an operation that somebody has begun, and finishing what its deployment would have done at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cfngen.deploy import at_work, protection
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.messages import Finished, Notice, Report
+from cfngen.deploy.stacks import StackView, existing, find
+from cfngen.deploy.watching.diagnosis import diagnose
+from cfngen.deploy.watching.watch import Choice, Outcome, watch
+
+_DEPLOYED = ("create", "update")
+
+
+def attach(
+    account: Account, stack_name: str, cluster: str, *, report: Report, interrupted: Callable[[], Choice]
+) -> Finished:
+    """Watch a stack's newest operation until it ends; protect the stack as its deployment was asked to.
+
+    Args:
+        account: where.
+        stack_name: the root.
+        cluster: name of the cluster that is meant; of a stack of anything else nothing is changed.
+        report: takes the messages.
+        interrupted: asks what to do after Ctrl-C.
+
+    Raises:
+        NoStackError: there is no such stack.
+        WatchEndedError: AWS refuses to answer; the operation goes on.
+        AwsError: a call failed.
+    """
+    with aws_errors():
+        stack = existing(account, stack_name)
+        outcome = watch(account, stack.id, report=report, interrupted=interrupted)
+        if not outcome.succeeded and not outcome.detached:
+            report(diagnose(account, stack.id))
+        now = find(account, stack.id) or stack
+        if not outcome.detached and now.cluster == cluster:
+            _finish(account, now, outcome, report)
+    return outcome.finished(outcome.action, now)
+
+
+def _finish(account: Account, stack: StackView, outcome: Outcome, report: Report) -> None:
+    if not outcome.succeeded or outcome.action not in _DEPLOYED:
+        protection.give_up(account, stack, report)
+        return
+    try:
+        begun = at_work.begun(account, stack)
+        # Whoever deployed with --no-protect, or not with cfngen, wants the root as it is.
+        protection.protect(account, stack, begun is not None and begun.protect is True, report=report)
+    except AwsError as error:
+        text = f"{stack.name} is as it is wanted, but not protected: {error}"
+        report(Notice(text, error.hint or "the next deployment tries again."))

@@ -1,0 +1,56 @@
+"""Trying again what failed and was kept, where nothing is left to be changed.
+
+A change set of such a stack is empty, since templates and values are those it has already (aws/aws-cdk-cli#1972). The
+user guide ("Choose how to handle failures when provisioning resources") has another call for this: UpdateStack with the
+template and the values the stack has and rollback off, which tries again what failed and goes on from there.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from cfngen.deploy.failures import aws_errors
+from cfngen.deploy.stacks import NESTED, tree
+
+if TYPE_CHECKING:
+    from cfngen.deploy.account import Account
+    from cfngen.deploy.preview.plan import Plan
+
+
+def failed(account: Account, root_id: str) -> tuple[str, ...]:
+    """Return the resources that failed, each behind the nested stacks around it; the root if none of them says so.
+
+    Raises:
+        AwsError: a call failed.
+    """
+    with aws_errors():
+        resources = [each for each in tree(account, root_id) if each.view.status.endswith("_FAILED")]
+    inside = [each.name for each in resources if each.view.type != NESTED]
+    return tuple(inside or [each.name for each in resources] or [root_id.split("/")[1]])
+
+
+def retry(account: Account, plan: Plan) -> None:
+    """Have CloudFormation try again.
+
+    Args:
+        account: where the plan was made.
+        plan: a plan with `retries`.
+
+    Raises:
+        AwsError: CloudFormation refuses.
+    """
+    client = account.client("cloudformation")
+    plan.mark_executed()
+    with aws_errors():
+        [stack] = client.describe_stacks(StackName=plan.stack_id)["Stacks"]
+        client.update_stack(
+            StackName=plan.stack_id,
+            UsePreviousTemplate=True,
+            Parameters=[
+                {"ParameterKey": each["ParameterKey"], "UsePreviousValue": True} for each in stack.get("Parameters", ())
+            ],
+            Capabilities=stack.get("Capabilities", []),
+            DisableRollback=True,
+            ClientRequestToken=f"cfngen-retry-{uuid.uuid4()}",
+        )

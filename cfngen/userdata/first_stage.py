@@ -1,0 +1,62 @@
+"""What `pack` has put into user data, read back: the first stage of the boot program and what it says of the second."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import lzma
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_REFERENCES = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
+_PROGRAM = re.compile(r'^PROGRAM = "([^"]*)"$', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class FirstStage:
+    """User data, unpacked.
+
+    Attributes:
+        script: the text that cloud-init gets.
+        references: what is filled in by CloudFormation, as JSON.
+        files: the other files by path, without the configuration.
+        config: the configuration of the first stage.
+    """
+
+    script: str
+    references: str
+    files: Mapping[str, str]
+    config: Mapping[str, Any]
+
+    @property
+    def program(self) -> str:
+        """Logical id of the resource that bears the second stage."""
+        return str(self.config["program"]["resource"])
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the second stage as that resource bears it."""
+        return str(self.config["program"]["sha256"])
+
+
+def unpacked(user_data: str) -> FirstStage | None:
+    """Return what user data holds, or None if it is not what `pack` made, or not whole.
+
+    Args:
+        user_data: what `pack` made, filled in by CloudFormation; in base64 or as text.
+    """
+    try:
+        plain = user_data.startswith(("#!", "Content-Type:"))
+        script = user_data if plain else base64.b64decode(user_data, validate=True).decode()
+        references, program = _REFERENCES.search(script), _PROGRAM.search(script)
+        if not references or not program:
+            return None
+        items = lzma.decompress(base64.b85decode(program[1])).decode().split("\0")
+        files = dict(zip(items[::2], items[1::2], strict=True))
+        config = json.loads(files.pop("config.json"))
+    except (binascii.Error, ValueError, lzma.LZMAError, KeyError):
+        return None
+    return FirstStage(script, references[1], files, config)

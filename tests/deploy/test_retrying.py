@@ -1,0 +1,69 @@
+"""A creation that failed and was kept, and what leads out of it: trying again, as often as it takes."""
+
+from __future__ import annotations
+
+import pytest
+from cloud import Cloud
+from deployments import Operator, groups
+
+from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.recovery import DeclinedError
+
+ONE = {"name": "one", "nodeGroups": groups("general")}
+GROUP = "NodeGroupGeneralAutoScalingGroup"
+
+
+@pytest.fixture
+def operator(cloud: Cloud) -> Operator:
+    return Operator(cloud)
+
+
+def inside(operator: Operator) -> set[str]:
+    engine = operator.cloud.engine
+    return {
+        each.physical_id
+        for stack in engine.stacks()
+        for each in stack.resources.values()
+        if each.exists and each.child is None and each.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+    }
+
+
+@pytest.mark.parametrize("resource", ["MasterAVolume", "MasterAAutoScalingGroup", GROUP])
+def test_a_kept_creation_is_tried_again_until_it_works(operator: Operator, resource: str):
+    operator.cloud.engine.fail(resource, "not yet", times=3)
+    assert operator.deploy(ONE, on_failure="keep").status == "CREATE_FAILED"
+    for _ in range(2):
+        kept = inside(operator)
+        assert operator.deploy(ONE).status == "UPDATE_FAILED"
+        assert kept <= inside(operator)
+    assert operator.deploy(ONE).status == "UPDATE_COMPLETE"
+    stack = operator.cloud.engine.stack("one")
+    assert stack.protected
+    assert {each.status for each in stack.children.values()} <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
+    assert operator.deploy(ONE).action == "none"
+
+
+def exhausted(operator: Operator) -> None:
+    """A kept creation that has failed again, so that the stack has all templates and values."""
+    operator.cloud.engine.fail(GROUP, "no capacity", times=2)
+    for _ in range(2):
+        operator.deploy(ONE, on_failure="keep")
+    assert operator.cloud.engine.stack("one").status == "UPDATE_FAILED"
+
+
+def test_a_plan_says_that_deploying_would_try_again(operator: Operator):
+    exhausted(operator)
+    found = operator.plan(ONE)
+    assert (found.is_empty, found.change_set_id) == (False, "")
+    assert f"NodeGroupGeneralStack/{GROUP}" in found.retries
+    assert operator.cloud.engine.stack("one").status == "UPDATE_FAILED"
+
+
+def test_trying_again_is_asked_for(operator: Operator):
+    exhausted(operator)
+    operator.answer = lambda question: False
+    with pytest.raises(DeclinedError):
+        operator.deploy(ONE)
+    assert len(operator.questions) == 1
+    assert operator.reported(Plan)[0].retries
+    assert operator.cloud.engine.stack("one").status == "UPDATE_FAILED"

@@ -19,12 +19,12 @@ from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.messages import Message, Notice, Question, Report, Step
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.recovery import BusyError, DeclinedError, Waiting
-from cfngen.deploy.removal import accounting, backups, leftovers, retained, stack_removal, volumes
+from cfngen.deploy.removal import accounting, backups, leftovers, obstacles, retained, stack_removal, volumes
 from cfngen.deploy.removal.accounting import Counted
 from cfngen.deploy.removal.drain import Drain
 from cfngen.deploy.removal.leftover import Leftover, Removed
 from cfngen.deploy.removal.leftovers import LivingNamesakeError
-from cfngen.deploy.removal.obstacles import OccupiedError
+from cfngen.deploy.removal.obstacles import Obstacle, OccupiedError
 from cfngen.deploy.removal.retained import Retained
 from cfngen.deploy.removal.scope import Scope, of_stack
 from cfngen.deploy.removal.survey import DeletionRequest, Survey, Surveyed, look
@@ -53,6 +53,7 @@ class Deleted(Message):
         removed: what Kubernetes had made, and is gone.
         retained: what stays, why, and how to get rid of it.
         leftovers: what Kubernetes had made, and could not be removed.
+        obstacles: what others have in the way of the stack's deletion.
         objects: how many versions of templates were deleted.
         bucket_deleted: whether the bucket of the templates was deleted.
         namesake: which other cluster of this name lives in the region, in a sentence; empty if there is none.
@@ -71,6 +72,7 @@ class Deleted(Message):
     removed: tuple[Leftover, ...] = ()
     retained: tuple[Retained, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
     objects: int = 0
     bucket_deleted: bool = False
     namesake: str = ""
@@ -135,6 +137,7 @@ class _Deletion:
         self.began = account.clock.now()
         self.removed: dict[tuple[str, str], Leftover] = {}
         self.remaining: tuple[Leftover, ...] = ()
+        self.obstacles: tuple[Obstacle, ...] = ()
 
     def run(self) -> Deleted:
         """Delete the cluster."""
@@ -158,6 +161,7 @@ class _Deletion:
             replace(self.waiting, report=self.report),
             groups=found.scope.alive(GROUP),
             sweeping=lambda patiently: self._swept_meanwhile(found, patiently=patiently),
+            searching=lambda: self._in_the_way(found),
             leave_behind=self.request.leave_behind,
         )
         if after and after.status.in_progress:
@@ -247,6 +251,19 @@ class _Deletion:
         except (AwsError, LivingNamesakeError) as error:
             self.report(Notice(f"leftovers could not be removed: {error}", error.hint))
 
+    def _in_the_way(self, found: Surveyed) -> tuple[Obstacle, ...]:
+        """Find what others have in the way by now; the stack's deletion does not depend on it."""
+        self.obstacles = ()
+        try:
+            with aws_errors():
+                stack = find(self.account, found.survey.stack_id)
+                if stack:
+                    scope = replace(self._scope(stack), namesakes=found.scope.namesakes)
+                    self.obstacles = obstacles.find(self.account, scope, leftovers.find(self.account, scope))
+        except AwsError as error:
+            self.report(Notice(f"what is in the way could not be looked for: {error}", error.hint))
+        return self.obstacles
+
     def _scope(self, stack: StackView) -> Scope:
         return of_stack(
             self.account,
@@ -305,6 +322,7 @@ class _Deletion:
             removed=tuple(self.removed.values()),
             retained=() if goes_on else self._retained(found, members),
             leftovers=self.remaining,
+            obstacles=self.obstacles if after and after.status.exists else (),
             objects=objects,
             bucket_deleted=bucket_deleted,
             namesake=found.survey.namesake,

@@ -1,8 +1,6 @@
-"""What others have in a cluster's network: named before anything is deleted, refused by EC2, named when that happens."""
+"""What others have in a cluster's network: named before anything is deleted, kept by EC2, named when that happens."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import made_by_kubernetes as made
 import pytest
@@ -26,13 +24,13 @@ def operator(cloud: Cloud) -> Operator:
 
 
 @pytest.fixture
-def empty(cloud: Cloud) -> Iterator[Place]:
+def empty(cloud: Cloud) -> Place:
     """A VPC with nothing in it but a subnet that nobody has put anything into."""
     account = connect(cloud.session, REGION, clock=cloud.clock)
     ec2 = account.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.66.0.0/16")["Vpc"]["VpcId"]
     subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.66.0.0/24")["Subnet"]["SubnetId"]
-    yield Place(account, vpc, subnet, "")
+    return Place(account, vpc, subnet, "")
 
 
 def test_everything_by_hand_is_named_before_anything_is_lost(cloud: Cloud, operator: Operator) -> None:

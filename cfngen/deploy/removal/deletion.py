@@ -31,7 +31,7 @@ from cfngen.deploy.removal.survey import DeletionRequest, Survey, Surveyed, look
 from cfngen.deploy.stacks import GROUP, StackResource, StackView, find, tree
 from cfngen.deploy.status import Standing
 from cfngen.errors import CfngenError
-from cfngen.words import counted, enumerated
+from cfngen.words import agreeing, counted, enumerated
 
 DELETABLE_AT_WORK = frozenset({"CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"})
 
@@ -207,18 +207,20 @@ class _Deletion:
             if shown.obstacles:
                 told.append("the network stays for what others have in it, and may lose its way to the internet")
         if shown.removed:
-            told.append(f"{_counted(shown.removed)} that Kubernetes made go too")
+            told.append(f"{_counted(shown.removed)} that Kubernetes made {agreeing(len(shown.removed), 'go')} too")
         if data := _data(self.request, found):
-            told.append(f"{_counted(data)} of claims go too, with all data in them")
+            told.append(f"{_counted(data, ' of claims')} {agreeing(len(data), 'go')} too, with all data")
         if self.request.empty_bucket and shown.objects:
-            told.append(f"{shown.objects} object versions in s3://{self.request.bucket}/{self.request.cluster}/ go")
+            where = f"s3://{self.request.bucket}/{self.request.cluster}/"
+            told.append(f"{counted(shown.objects, f'object version in {where}', 'go')}")
         if self.request.delete_bucket:
             told.append(f"the bucket {self.request.bucket} goes if nothing is left in it")
         return told
 
     def _remarks(self, found: Surveyed) -> list[str]:
-        if found.survey.volumes and not self.request.delete_volumes:
-            return [f"{_counted(found.survey.volumes)} of claims stay, and go on being billed"]
+        number = len(found.survey.volumes)
+        if number and not self.request.delete_volumes:
+            return [f"{counted(number, 'volume of claims', 'stay')}, and {agreeing(number, 'go')} on being billed"]
         return []
 
     def _drain(self, found: Surveyed) -> None:
@@ -291,7 +293,9 @@ class _Deletion:
         if bucket and (self.request.empty_bucket or self.request.delete_bucket):
             there = template_objects.find(self.account, bucket, self.request.cluster)
             if there.versions and self.request.empty_bucket:
-                self.report(Step(f"deleting {there.versions} object versions in s3://{bucket}/{there.prefix}"))
+                self.report(
+                    Step(f"deleting {counted(there.versions, 'object version')} in s3://{bucket}/{there.prefix}")
+                )
                 objects = template_objects.empty(self.account, bucket, self.request.cluster)
             if there.bucket and self.request.delete_bucket:
                 bucket_deleted = template_objects.delete_bucket(self.account, bucket)
@@ -376,6 +380,7 @@ def _refreshed(account: Account, found: Surveyed) -> tuple[StackResource, ...]:
     return tree(account, root) if root else found.scope.resources
 
 
-def _counted(found: Sequence[Leftover]) -> str:
+def _counted(found: Sequence[Leftover], whose: str = "") -> str:
     """`2 load balancers and 1 volume`."""
-    return enumerated([counted(number, kind) for kind, number in Counter(each.kind for each in found).items()])
+    kinds = Counter(each.kind for each in found)
+    return enumerated([counted(number, f"{kind}{whose}") for kind, number in kinds.items()])

@@ -147,7 +147,7 @@ def _users(
 
 
 def _holds(interface: Mapping[str, Any], scope: Scope) -> bool:
-    """Whether an interface keeps something of the cluster's: all in its own VPC, else those in its subnets or groups."""
+    """Whether an interface keeps something of the cluster's: its own VPC, a subnet of its, a security group."""
     groups = {each["GroupId"] for each in interface.get("Groups", ())}
     in_subnet = interface.get("SubnetId", "") in scope.alive("AWS::EC2::Subnet")
     return scope.own_vpc or in_subnet or bool(groups & set(scope.security_groups))

@@ -16,6 +16,7 @@ from cfngen.deploy.publishing.template_objects import Objects
 from cfngen.deploy.removal.leftover import Leftover
 from cfngen.deploy.removal.scope import Scope
 from cfngen.deploy.stacks import NESTED, StackResource
+from cfngen.words import counted
 
 KEPT = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
 AT_ONCE = 100  # values in one filter; EC2 takes 200
@@ -107,7 +108,7 @@ def templates(objects: Objects) -> tuple[Retained, ...]:
         Retained(
             "templates",
             where,
-            f"{objects.versions} object versions of this cluster, kept unless --empty-bucket is given",
+            f"{counted(objects.versions, 'object version')} of this cluster, kept unless --empty-bucket is given",
             "S3 storage, billed per GiB and month; less than a mebibyte"
             if objects.gigabytes < 1 / 1024
             else f"S3 storage, {objects.gigabytes:.2f} GiB, billed per GiB and month",

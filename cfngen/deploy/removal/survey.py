@@ -21,6 +21,7 @@ from cfngen.deploy.removal.retained import Retained
 from cfngen.deploy.removal.scope import Scope, of_stack
 from cfngen.deploy.stacks import CLUSTER_TAG, GROUP, NESTED, StackView, find, stack_name
 from cfngen.deploy.status import Standing
+from cfngen.words import counted
 
 
 @dataclass(frozen=True)
@@ -235,10 +236,10 @@ def _parted(account: Account, scope: Scope, told: _Told) -> tuple[_Told, _Told]:
 def _not_ours(theirs: _Told, templates: Objects, logs: Sequence[Retained]) -> tuple[Retained, ...]:
     """What is told without a command, since that would take it from a living cluster."""
     tagged = (*theirs.removed, *theirs.claimed, *theirs.copies)
-    where, versions = f"s3://{templates.bucket}/{templates.prefix}", templates.versions
+    where, held = f"s3://{templates.bucket}/{templates.prefix}", counted(templates.versions, "object version")
     return (
         *(Retained(each.kind, each.id, each.purpose or "bears the cluster's name in its tags") for each in tagged),
-        *([Retained("templates", where, f"{versions} object versions under the cluster's name")] if versions else []),
+        *([Retained("templates", where, f"{held} under the cluster's name")] if templates.versions else []),
         *(Retained(each.kind, each.id, each.why) for each in logs),
     )
 

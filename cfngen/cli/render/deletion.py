@@ -22,8 +22,8 @@ _OTHERS = "In the way, and not the cluster's"
 _LEGIBLE = 30  # columns that text needs beside others; with fewer it goes below them
 _AUTHORITIES = (
     "Snapshots of etcd and of masters' volumes hold what Kubernetes knows. A master starts on them only with this "
-    "cluster's certificate authorities, whose secret goes with the stack. If you may want the data again, copy them "
-    "first:"
+    "cluster's certificate authorities, whose secret goes with the stack. Before it goes a copy is kept as you say, or "
+    "as you are asked: --authorities file, recovery-window or destroy."
 )
 
 
@@ -59,15 +59,7 @@ def survey(found: Survey, width: int | None = None) -> list[str]:
         theirs = " What follows may be theirs, and is not touched:" if found.theirs else ""
         lines += ["", *wrapped(_sentence(found.namesake) + theirs, columns), *_table(_retained(found.theirs), columns)]
     if found.authorities:
-        lines += [
-            "",
-            *wrapped(_AUTHORITIES, columns),
-            *(
-                f"  (umask 077; aws secretsmanager get-secret-value --region {found.region} --secret-id {each} "
-                "--query SecretString --output text > authorities.json)"
-                for each in found.authorities
-            ),
-        ]
+        lines += ["", *wrapped(_AUTHORITIES, columns)]
     return lines
 
 

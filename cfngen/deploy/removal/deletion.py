@@ -19,9 +19,11 @@ from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.messages import Message, Notice, Question, Report, Step
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.recovery import BusyError, DeclinedError, Waiting
-from cfngen.deploy.removal import accounting, backups, leftovers, obstacles, retained, stack_removal, volumes
+from cfngen.deploy.removal import accounting, backups, custody, leftovers, obstacles, retained, stack_removal, volumes
 from cfngen.deploy.removal.accounting import Counted
+from cfngen.deploy.removal.custody import Choose, Custody, Held
 from cfngen.deploy.removal.drain import Drain
+from cfngen.deploy.removal.draining import Draining
 from cfngen.deploy.removal.leftover import Leftover, Removed
 from cfngen.deploy.removal.leftovers import LivingNamesakeError
 from cfngen.deploy.removal.obstacles import Obstacle, OccupiedError
@@ -105,7 +107,14 @@ def rehearse(account: Account, request: DeletionRequest) -> tuple[Survey, Cfngen
     return found.survey, None
 
 
-def delete(account: Account, request: DeletionRequest, waiting: Waiting, *, drain: Drain | None = None) -> Deleted:
+def delete(
+    account: Account,
+    request: DeletionRequest,
+    waiting: Waiting,
+    *,
+    drain: Drain | None = None,
+    choose: Choose = Custody,
+) -> Deleted:
     """Delete a cluster, after consent.
 
     Args:
@@ -113,6 +122,7 @@ def delete(account: Account, request: DeletionRequest, waiting: Waiting, *, drai
         request: what is to be deleted, and how far.
         waiting: who is told and asked.
         drain: asks Kubernetes to delete its load balancers; None where it cannot be asked.
+        choose: asks what is to become of the certificate authorities where the request does not say.
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
@@ -120,19 +130,26 @@ def delete(account: Account, request: DeletionRequest, waiting: Waiting, *, drai
         OccupiedError: others use the cluster's network.
         TemplatesInUseError: another stack lives on the templates that are to go.
         LivingNamesakeError: what is to be removed may be another cluster's.
+        UnreadableAuthoritiesError: no copy of the certificate authorities can be kept.
+        CopyError: the copy's file cannot be written.
         DeclinedError: the user said no.
         AwsError: a call failed; asked for again, the deletion goes on.
     """
     with aws_errors():
-        return _Deletion(account, request, waiting, drain).run()
+        return _Deletion(account, request, waiting, drain, choose).run()
 
 
 class _Deletion:
-    def __init__(self, account: Account, request: DeletionRequest, waiting: Waiting, drain: Drain | None) -> None:
+    def __init__(
+        self, account: Account, request: DeletionRequest, waiting: Waiting, drain: Drain | None, choose: Choose
+    ) -> None:
         self.account = account
         self.request = request
         self.waiting = waiting
         self.drain = drain
+        self.choose = choose
+        self.custody: Custody | None = None
+        self.copies: tuple[Retained, ...] = ()
         self.report: Report = self._told
         self.began = account.clock.now()
         self.removed: dict[tuple[str, str], Leftover] = {}
@@ -144,16 +161,21 @@ class _Deletion:
         found = look(self.account, self.request)
         self.waiting.report(found.survey)
         _refuse(self.account, self.request, found)
+        held = self._authorities(found)
         if not self._agreed(found):
             raise DeclinedError
+        if self.custody:
+            self.copies = custody.keep(self.account, self.request.cluster, held, self.custody, self.report)
         stack = found.stack
         if stack is None:
             return self._finish(found, None)
+        draining = Draining(self.account, found.scope.alive(GROUP), self.report)
         if stack.status.name != "DELETE_IN_PROGRESS":
             self._drain(found)
             self._sweep(found.scope, patiently=True)
             if self.request.detach:
                 stack_removal.start(self.account, stack, self.report)
+                draining.off()
                 return self._result(found, find(self.account, stack.id), goes_on=True)
         after = stack_removal.remove(
             self.account,
@@ -163,10 +185,22 @@ class _Deletion:
             sweeping=lambda patiently: self._swept_meanwhile(found, patiently=patiently),
             searching=lambda: self._in_the_way(found),
             leave_behind=self.request.leave_behind,
+            begun=draining.off,
         )
+        if after and not after.status.in_progress:
+            draining.on()
         if after and after.status.in_progress:
             return self._result(found, after, goes_on=True)
         return self._finish(found, after)
+
+    def _authorities(self, found: Surveyed) -> tuple[Held, ...]:
+        """Find out what of the certificate authorities is to be kept, and how; nothing is changed."""
+        chosen = self.request.authorities
+        destroyed = chosen is not None and chosen.how == "destroy"
+        held = custody.read(self.account, found.survey.authorities, needed=not destroyed)
+        if held:
+            self.custody = chosen or self.choose()
+        return held
 
     def _told(self, message: Message) -> None:
         if isinstance(message, Removed):
@@ -199,11 +233,8 @@ class _Deletion:
                 told.append("its maker works in the console, and may not know of this")
             if stack.protected:
                 told.append("its termination protection is lifted")
-            if shown.authorities:
-                told.append(
-                    "the certificate authorities go with their secret; without a copy of it no snapshot, of a volume "
-                    "or of etcd, will ever start as this cluster again"
-                )
+            if self.custody:
+                told.append(self.custody.consequence)
             if shown.obstacles:
                 told.append("the network stays for what others have in it, and may lose its way to the internet")
         if shown.removed:
@@ -324,7 +355,7 @@ class _Deletion:
             seconds=(self.account.clock.now() - self.began).total_seconds(),
             counted=() if goes_on else accounting.count(self.account, found.scope),
             removed=tuple(self.removed.values()),
-            retained=() if goes_on else self._retained(found, members),
+            retained=self.copies if goes_on else self._retained(found, members),
             leftovers=self.remaining,
             obstacles=self.obstacles if after and after.status.exists else (),
             objects=objects,
@@ -342,8 +373,10 @@ class _Deletion:
         bucket = template_objects.find(account, request.bucket, request.cluster) if request.bucket and named else None
         return (
             *retained.left_by_stacks(account, [each for each in members if each.view.type not in backups.KEPT]),
-            *retained.snapshots(account, scope),
+            *self.copies,
+            *retained.snapshots(account, scope, copy=next((each.id for each in self.copies), "")),
             *retained.keys(account, scope),
+            *retained.secrets(account, scope),
             *backups.snapshots(account, scope, found.stack.outputs if found.stack else {}),
             *retained.of_leftovers(account, claimed, "data of a claim, kept unless --delete-volumes is given"),
             *retained.of_leftovers(account, copies, "snapshot of a claim, kept unless --delete-snapshots is given"),

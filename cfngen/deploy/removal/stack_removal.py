@@ -72,6 +72,7 @@ def remove(
     sweeping: Sweeping = lambda patiently: None,
     searching: Searching = lambda: (),
     leave_behind: bool = False,
+    begun: Callable[[], None] = lambda: None,
 ) -> StackView | None:
     """Delete a stack; attach to its deletion if that is under way.
 
@@ -83,6 +84,7 @@ def remove(
         sweeping: removes what stands in the way and is the cluster's.
         searching: finds what else stands in the way.
         leave_behind: whether to leave what cannot be deleted without asking.
+        begun: called whenever CloudFormation has begun.
 
     Returns:
         The stack as it is now; None if it is gone.
@@ -96,6 +98,7 @@ def remove(
         if now.status.name != "DELETE_IN_PROGRESS":
             since = last_event(account, stack.id)
             start(account, now, waiting.report)
+        begun()
         after = _watched(account, stack, report, waiting, since)
         if after is None or after.status.in_progress:
             return after

@@ -15,6 +15,7 @@ from cfngen.deploy.ownership import ForeignStackError, check
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.publishing.template_objects import Objects
 from cfngen.deploy.removal import backups, leftovers, obstacles, retained, volumes
+from cfngen.deploy.removal.custody import Custody
 from cfngen.deploy.removal.leftover import Leftover
 from cfngen.deploy.removal.obstacles import Obstacle
 from cfngen.deploy.removal.retained import Retained
@@ -41,6 +42,7 @@ class DeletionRequest:
         even_if_occupied: whether to go on although others use the cluster's network.
         leave_behind: whether what cannot be deleted is left without asking.
         detach: whether not to wait for CloudFormation.
+        authorities: what is to become of the certificate authorities; None asks.
     """
 
     stack_name: str
@@ -55,6 +57,7 @@ class DeletionRequest:
     even_if_occupied: bool = False
     leave_behind: bool = False
     detach: bool = False
+    authorities: Custody | None = None
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ class Screen:
         from cfngen.deploy.preview.plan import Plan
         from cfngen.deploy.removal.deletion import Deleted
         from cfngen.deploy.removal.leftover import Removed
+        from cfngen.deploy.removal.remains import Remains
         from cfngen.deploy.removal.stack_removal import DeletionFailed
         from cfngen.deploy.removal.survey import Survey
         from cfngen.deploy.watching.diagnosis import Diagnosis
@@ -106,6 +107,8 @@ class Screen:
             lines = deletion.survey(message)
         elif isinstance(message, Deleted):
             lines = ["", *deletion.result(message)]
+        elif isinstance(message, Remains):
+            lines = deletion.remains(message)
         elif isinstance(message, Removed):
             lines = deletion.removed(message)
         elif isinstance(message, DeletionFailed):

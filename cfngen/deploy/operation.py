@@ -27,6 +27,7 @@ from cfngen.deploy.preview.planning import CompareUserData
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.publish import addressed, child_of, publish
 from cfngen.deploy.recovery import BlockedError, DeclinedError, Waiting, ready
+from cfngen.deploy.removal import remains
 from cfngen.deploy.stacks import StackView, find, template
 from cfngen.deploy.status import Standing
 from cfngen.deploy.values import parameters
@@ -128,6 +129,8 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
     began = account.clock.now()
     with ExitStack() as leaving:
         found, existing = _planned(account, wanted, waiting, leaving)
+        if existing is None:
+            remains.of_earlier(account, wanted.stack_name, wanted.cluster.name, waiting.report)
         waiting.report(found)
         if found.is_empty:
             if existing is not None and existing.status.standing is Standing.PAUSED:
@@ -267,6 +270,8 @@ def _ended(
             _protect(account, stack, wanted, waiting)
         else:
             waiting.report(diagnose(account, stack.id))
+            if action == "create" and stack.status.standing is not Standing.PAUSED:
+                remains.of_creation(account, stack, wanted.cluster.name, waiting.report)
     return outcome.finished(action, stack, (account.clock.now() - began).total_seconds())
 
 

@@ -23,7 +23,9 @@ def command(context: click.Context, target: Target) -> None:
     Exits as `cfngen deploy` would have: 0 if the operation succeeded, 1 if it failed, 6 if you leave before its end.
     """
     from cfngen.deploy.failures import aws_errors
+    from cfngen.deploy.removal import remains
     from cfngen.deploy.stacks import existing, find
+    from cfngen.deploy.status import Standing
     from cfngen.deploy.watching.diagnosis import diagnose
     from cfngen.deploy.watching.watch import watch
 
@@ -35,6 +37,8 @@ def command(context: click.Context, target: Target) -> None:
         if not outcome.succeeded and not outcome.detached:
             shown.report(diagnose(account, stack.id))
         now = find(account, stack.id) or stack
+        if now.status.standing is Standing.DEAD and not outcome.detached:
+            remains.of_creation(account, now, target.cluster.name, shown.report)
         seconds = (account.clock.now() - began).total_seconds()
         finished = outcome.finished(outcome.action, now, seconds)
         shown.report(finished)

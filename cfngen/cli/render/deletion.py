@@ -12,6 +12,7 @@ from cfngen.cli.render.paragraphs import wrapped
 from cfngen.deploy.removal.accounting import Counted
 from cfngen.deploy.removal.deletion import Deleted
 from cfngen.deploy.removal.leftover import Leftover, Removed
+from cfngen.deploy.removal.remains import Remains
 from cfngen.deploy.removal.retained import Retained
 from cfngen.deploy.removal.stack_removal import DeletionFailed
 from cfngen.deploy.removal.survey import Part, Survey
@@ -61,6 +62,18 @@ def survey(found: Survey, width: int | None = None) -> list[str]:
     if found.authorities:
         lines += ["", *wrapped(_AUTHORITIES, columns)]
     return lines
+
+
+def remains(message: Remains, width: int | None = None) -> list[str]:
+    """Return what stays of a creation that failed, or of earlier stacks.
+
+    Args:
+        message: what stays.
+        width: of the terminal; None asks for it.
+    """
+    of = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else f"{message.stack}"
+    title = click.style(f"Stays in your account of {of}", fg="yellow", bold=True)
+    return ["", title, *_staying(message.retained, columns_of(width))]
 
 
 def removed(message: Removed, width: int | None = None) -> list[str]:

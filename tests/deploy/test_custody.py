@@ -89,3 +89,10 @@ def test_nothing_is_said_of_authorities_that_no_master_has_made(cloud: Cloud, op
     assert not any("certificate" in text for text in operator.questions[0].consequences)
     secrets = operator.account.client("secretsmanager").list_secrets(IncludePlannedDeletion=True)["SecretList"]
     assert secrets == []
+
+
+def test_who_attaches_to_a_deletion_is_not_kept_out_for_the_authorities(cloud: Cloud, operator: Operator) -> None:
+    initialised(cloud)
+    assert operator.deletes(authorities=Custody("destroy"), detach=True).goes_on
+    cloud.faults.deny("secretsmanager:GetSecretValue")
+    assert operator.deletes().succeeded

@@ -68,6 +68,7 @@ def test_an_empty_bucket_goes_and_what_stays_is_named(operator: Operator) -> Non
     left = told(operator)
     assert left.keys() == {SNAPSHOT, KEY}
     assert {left[SNAPSHOT].id} == snapshots(operator)
+    assert "or blank if no master came up" in left[SNAPSHOT].why
     assert left[SNAPSHOT].command.startswith("aws ec2 delete-snapshot")
     assert "cancel-key-deletion" in left[KEY].why
 

@@ -196,6 +196,9 @@ class _Deletion:
     def _authorities(self, found: Surveyed) -> tuple[Held, ...]:
         """Find out what of the certificate authorities is to be kept, and how; nothing is changed."""
         chosen = self.request.authorities
+        if chosen is None and found.survey.status == "DELETE_IN_PROGRESS":
+            # Somebody has decided, and their secret may go at any moment.
+            return ()
         destroyed = chosen is not None and chosen.how == "destroy"
         held = custody.read(self.account, found.survey.authorities, needed=not destroyed)
         if held:

@@ -92,7 +92,7 @@ def _of_stack(account: Account, stack: StackView, cluster: str) -> tuple[Retaine
     left = [each for each in members if each.view.type not in backups.KEPT]
     return (
         *retained.left_by_stacks(account, left),
-        *retained.snapshots(account, scope),
+        *retained.snapshots(account, scope, created=False),
         *retained.keys(account, scope),
         *retained.secrets(account, scope),
         # A bucket of the operator's is left out: that it is used was their word.

@@ -41,15 +41,17 @@ class Retained:
     command: str = ""
 
 
-def snapshots(account: Account, scope: Scope, *, copy: str = "") -> tuple[Retained, ...]:
+def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool = True) -> tuple[Retained, ...]:
     """Return the snapshots of the volumes that the stacks had, made by CloudFormation or anybody else.
 
     Args:
         account: where they are.
         scope: the cluster.
         copy: where a copy of the certificate authorities is; empty if this deletion made none.
+        created: whether the cluster is known to have been one, so that etcd's data is on its volumes.
     """
     kept = f"{copy} holds a copy of them" if copy else "they went with their secret"
+    data = "etcd's data" if created else "etcd's data, or blank if no master came up"
     volumes = sorted(scope.ids("AWS::EC2::Volume"))
     pages = account.client("ec2").get_paginator("describe_snapshots")
     found = []
@@ -60,7 +62,7 @@ def snapshots(account: Account, scope: Scope, *, copy: str = "") -> tuple[Retain
                 Retained(
                     "snapshot",
                     each["SnapshotId"],
-                    f"etcd's data, of the master volume {each['VolumeId']}; a master starts on it only with the "
+                    f"{data}, of the master volume {each['VolumeId']}; a master starts on it only with the "
                     f"cluster's old certificate authorities: {kept}",
                     _per_month(f"snapshot of a volume of {each['VolumeSize']} GiB"),
                     f"aws ec2 delete-snapshot --snapshot-id {each['SnapshotId']} --region {account.region}",

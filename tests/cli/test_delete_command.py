@@ -58,7 +58,7 @@ def test_a_dry_run_shows_everything_and_changes_nothing(cloud: Cloud, cluster: A
     assert ran.code == 0, ran.err
     for text in (
         "stack kubernetes (CREATE_COMPLETE)",
-        "5   instances",
+        "5  instances",
         balancer.name,
         "default/web",
         volume,

@@ -71,12 +71,12 @@ def find(account: Account, scope: Scope, leftovers: tuple[Leftover, ...]) -> tup
     balancers = tuple(_balancers(account, scope, leftovers)) if scope.own_vpc else ()
     found += _users(account, scope, leftovers, contents, frozenset(each.name for each in balancers))
     found += (Obstacle(each.id, f"load balancer {each.name}") for each in balancers)
-    found += (Obstacle(each.id, _described(each)) for each in contents)
     found += (
         Obstacle(each.group_id, f"security group {each.group_name} has rules that name the cluster's groups")
         for each in security_groups.references(account, scope, groups)
         if not each.owned
     )
+    found += (Obstacle(each.id, _described(each)) for each in contents)
     found += _borrowers(account, scope)
     # What is in the way for two reasons is named with the first.
     return tuple({each.id: each for each in reversed(found)}.values())[::-1]

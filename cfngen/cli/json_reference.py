@@ -57,6 +57,7 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
         "removal.stack_removal.DeletionFailed",
         "watching.diagnosis.Diagnosis",
         "removal.deletion.Deleted",
+        "removal.remains.Remains",
     ),
 }
 """By command, the classes of `cfngen.deploy` whose objects it prints, one a line."""

@@ -57,6 +57,7 @@ class Screen:
         self._target = target
         self._account = account
         self._live: LiveScreen | None = None
+        self._status = ""
 
     def report(self, message: Message) -> None:
         """Show a message."""
@@ -64,6 +65,8 @@ class Screen:
         from cfngen.deploy.watching.progress import Progress
 
         message = self._target.again(message)
+        if isinstance(message, Progress):
+            self._status = message.status
         if self._target.json:
             # Programs have a clock of their own: they are told only what CloudFormation has said anew.
             if not isinstance(message, Progress) or message.fresh:
@@ -84,6 +87,7 @@ class Screen:
         from cfngen.deploy.preview.plan import Plan
         from cfngen.deploy.removal.deletion import Deleted
         from cfngen.deploy.removal.leftover import Removed
+        from cfngen.deploy.removal.remains import Remains
         from cfngen.deploy.removal.stack_removal import DeletionFailed
         from cfngen.deploy.removal.survey import Survey
         from cfngen.deploy.watching.diagnosis import Diagnosis
@@ -103,6 +107,8 @@ class Screen:
             lines = deletion.survey(message)
         elif isinstance(message, Deleted):
             lines = ["", *deletion.result(message)]
+        elif isinstance(message, Remains):
+            lines = deletion.remains(message)
         elif isinstance(message, Removed):
             lines = deletion.removed(message)
         elif isinstance(message, DeletionFailed):
@@ -134,17 +140,25 @@ class Screen:
         return Waiting(self.report, ask, self.interrupted)
 
     def interrupted(self) -> Choice:
-        """Ask what to do after Ctrl-C; another one, and nobody to ask, mean to leave."""
+        """Ask what to do after Ctrl-C; another one, and nobody to ask, mean to leave.
+
+        To cancel is offered only where CloudFormation has a way: a deletion and a rollback go on to their end.
+        """
+        from cfngen.deploy.status import StackStatus
         from cfngen.deploy.watching.watch import Choice
 
         self.close()
         if not sys.stdin or not sys.stdin.isatty():
             return Choice.DETACH
         click.echo("\nCloudFormation goes on whether cfngen watches or not.", err=True)
-        choices = {"w": Choice.WAIT, "d": Choice.DETACH, "c": Choice.CANCEL}
+        choices = {"w": Choice.WAIT, "d": Choice.DETACH}
+        question = "Go on (w)atching, or (d)etach and leave it alone"
+        if not self._status or StackStatus(self._status).can_be_ended:
+            choices["c"] = Choice.CANCEL
+            question = "Go on (w)atching, (d)etach and leave it alone, or (c)ancel it"
         try:
             letter = click.prompt(
-                "Go on (w)atching, (d)etach and leave it alone, or (c)ancel it",
+                question,
                 type=click.Choice(tuple(choices)),
                 default="w",
                 show_choices=False,

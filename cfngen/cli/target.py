@@ -154,8 +154,10 @@ class Target:
                 return True
             if not sys.stdin or not sys.stdin.isatty():
                 raise NobodyToAskError(question)
+            from cfngen.cli.render.paragraphs import columns, wrapped
+
             for consequence in question.consequences:
-                click.echo(f"  - {consequence}", err=True)
+                click.echo("\n".join(wrapped(consequence, columns(), "    ", first="  - ")), err=True)
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)
             if not question.name:
                 return click.confirm(text, default=False, err=True)

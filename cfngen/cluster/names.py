@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from cfngen.cluster.model import Cluster
 
+DRAIN_HOOK = "cfngen-drain"
+"""Lifecycle hook of a node group whose instances move their pods before they are terminated."""
+
 # CloudFormation names nested stacks after the root stack and their logical id and appends up to 13 characters.
 _GENERATED = "-" + "X" * 13
 

@@ -8,7 +8,9 @@ from cfngen.deploy import at_work, protection
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.messages import Finished, Notice, Report
+from cfngen.deploy.removal import remains
 from cfngen.deploy.stacks import StackView, existing, find
+from cfngen.deploy.status import Standing
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.watch import Choice, Outcome, watch
 
@@ -40,6 +42,8 @@ def attach(
         now = find(account, stack.id) or stack
         if not outcome.detached and now.cluster == cluster:
             _finish(account, now, outcome, report)
+            if now.status.standing is Standing.DEAD:
+                remains.of_creation(account, now, cluster, report)
     return outcome.finished(outcome.action, now)
 
 

@@ -29,7 +29,9 @@ from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.carrying import carried
 from cfngen.deploy.publishing.publish import addressed, child_of, publish
 from cfngen.deploy.recovery import DeclinedError, Waiting, ready
+from cfngen.deploy.removal import remains
 from cfngen.deploy.stacks import StackView, find, template
+from cfngen.deploy.status import Standing
 from cfngen.deploy.values import parameters
 from cfngen.deploy.values.parameter_file import ParameterFile
 from cfngen.deploy.watching.diagnosis import diagnose
@@ -129,6 +131,8 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
     began = account.clock.now()
     with ExitStack() as leaving:
         found, existing = _planned(account, wanted, waiting, leaving)
+        if existing is None:
+            remains.of_earlier(account, wanted.stack_name, wanted.cluster.name, waiting.report)
         waiting.report(found)
         if found.is_empty:
             if existing is not None:
@@ -272,6 +276,8 @@ def _ended(account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome,
         else:
             waiting.report(diagnose(account, stack.id))
             protection.give_up(account, stack, waiting.report)
+            if action == "create" and stack.status.standing is not Standing.PAUSED:
+                remains.of_creation(account, stack, wanted.cluster.name, waiting.report)
     return outcome.finished(action, stack)
 
 

@@ -18,6 +18,7 @@ from cfngen.deploy.left_behind import left_behind
 from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
 from cfngen.deploy.protection import unprotect
+from cfngen.deploy.removal import remains
 from cfngen.deploy.stacks import StackView, existing, find, resources, tree
 from cfngen.deploy.status import Standing
 from cfngen.deploy.watching.events import last_event
@@ -220,7 +221,10 @@ def rollback(
             unprotect(account, stack)
         began = last_event(account, stack.id)
         cloudformation.rollback_stack(StackName=stack.id, ClientRequestToken=_token(stack, began))
-        return watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
+        outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
+        if created and not outcome.detached:
+            remains.of_creation(account, find(account, stack.id) or stack, cluster, waiting.report)
+        return outcome
     if stack.status.standing is Standing.LOST:
         raise LostError(stack)
     if stack.status.standing is not Standing.STUCK:
@@ -279,7 +283,8 @@ def _bury(account: Account, stack: StackView, waiting: Waiting) -> None:
         f"{stack.name} is in {stack.status}: its creation failed, and CloudFormation lets it only be deleted",
         f"left in it: {', '.join(each.logical_id for each in kept)}" if kept else "nothing is left in it",
     )
-    failed = stack.status.name == "ROLLBACK_FAILED"
+    # A bucket with a snapshot in it is no reason for caution: only the rollback wants to delete it, and S3 refuses.
+    failed = stack.status.name == "ROLLBACK_FAILED" and not remains.only_buckets(account, stack)
     _agreed(
         waiting, Question(f"Delete the remains of {stack.name} and create it anew?", consequences, dangerous=failed)
     )

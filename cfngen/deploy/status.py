@@ -103,6 +103,14 @@ class StackStatus:
         return self.name == "UPDATE_IN_PROGRESS"
 
     @property
+    def can_be_ended(self) -> bool:
+        """Whether the operation under way can be ended early: an update is cancelled, a creation deleted.
+
+        CloudFormation has no call that ends a deletion or a rollback.
+        """
+        return self.cancellable or self.name in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS")
+
+    @property
     def change_set_kind(self) -> str:
         """Type of the change set to make: CREATE or UPDATE; empty where none is accepted."""
         if self.standing in (Standing.ABSENT, Standing.EMPTY):

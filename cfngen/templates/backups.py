@@ -1,5 +1,8 @@
 """The bucket of etcd's snapshots: made with the secrets and kept when they go, or one that exists already.
 
+A creation that fails takes it back while it is empty; S3 deletes no bucket in which a snapshot lies. Its policy stays
+with it in either case, since a bucket that goes takes its policy along.
+
 It is encrypted by S3's own key and not by the cluster's: that one is deleted with the cluster, and the snapshots must
 be readable after it. What in them is secret, Kubernetes has encrypted before it reached etcd.
 """
@@ -19,6 +22,7 @@ from cfngen.templates.tagging import tags
 BUCKET_NAME = "BackupBucketName"
 DESCRIPTION = "S3 bucket of etcd's snapshots, which lie under <cluster>/etcd/"
 KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+KEPT_ONCE_USED = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
 UNFINISHED_UPLOADS = 7  # days
 
 
@@ -48,7 +52,7 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
                 BlockPublicAcls=True, BlockPublicPolicy=True, IgnorePublicAcls=True, RestrictPublicBuckets=True
             ),
             Tags=tags(cluster, f"{cluster.name}-etcd-backups"),
-            **KEPT,
+            **KEPT_ONCE_USED,
         )
     )
     stack.add(s3.BucketPolicy("BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_policy(bucket), **KEPT))

@@ -9,7 +9,7 @@ from troposphere import Ref, autoscaling, ec2
 from cfngen import userdata
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, NodeGroup
-from cfngen.cluster.names import auto_scaling_group, group_id
+from cfngen.cluster.names import DRAIN_HOOK, auto_scaling_group, group_id
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import latest, launch_template, roll_one_at_a_time, wait_for_signals
@@ -119,7 +119,7 @@ def _drain(group: NodeGroup) -> dict[str, Any]:
     if not group.drain_timeout:
         return {}
     hook = autoscaling.LifecycleHookSpecification(
-        LifecycleHookName="cfngen-drain",
+        LifecycleHookName=DRAIN_HOOK,
         LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
         HeartbeatTimeout=HEARTBEAT,
         DefaultResult="CONTINUE",

@@ -19,6 +19,7 @@ from moto import mock_aws
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
+from cfngen.sandbox.api.dependencies import refused
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, Launched, Resource, Stack, client
 from cfngen.templates import Document, generate
 
@@ -47,7 +48,7 @@ def in_memory(config: Mapping[str, Any] | None = None) -> Iterator[None]:
     """An AWS account of moto, empty unless one is open already; no call leaves the process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a thousand images, read again and again
-        with mock_aws(config=config):
+        with mock_aws(config=config), refused():
             yield
 
 

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ import made_by_kubernetes as made  # noqa: E402 (after the path)
 from cloud import Cloud, default_cloud  # noqa: E402
 from clusters import resources  # noqa: E402
 
+from cfngen.cli.commands import delete as delete_command  # noqa: E402
 from cfngen.deploy.account import connect  # noqa: E402
 
 REGION = "us-west-2"
@@ -54,15 +56,14 @@ def test_a_dry_run_shows_everything_and_changes_nothing(cloud: Cloud, cluster: A
     volume = made.volume(place.account, made.claimed("kubernetes"), size=100)
     ran = deleted(cfngen, "--dry-run")
     assert ran.code == 0, ran.err
-    secret = resources(cluster)["CaSecret"].physical_id
     for text in (
         "stack kubernetes (CREATE_COMPLETE)",
-        "5   instances",
+        "5  instances",
         balancer.name,
         "default/web",
         volume,
         "claim shop/data-db-0: data of a claim; --delete-volumes deletes it",
-        f"aws secretsmanager get-secret-value --region us-west-2 --secret-id {secret}",
+        "--authorities file, recovery-window or destroy",
         "KMS deletes it after a waiting period",
     ):
         assert text in " ".join(ran.out.split()) or text in ran.out
@@ -197,3 +198,43 @@ def test_detached_and_thorough_exclude_each_other(cfngen: Shell, wish: str) -> N
     ran = cfngen("delete", "--defaults", "--detach", wish)
     assert ran.code == 64
     assert "--detach leaves before volumes" in ran.err
+
+
+def initialised(cloud: Cloud, cluster: Any) -> str:
+    """Let the first master have written the certificate authorities; returns what it wrote."""
+    text = json.dumps({"ca.crt": "certificate", "ca.key": "key"})
+    secret = resources(cluster)["CaSecret"].physical_id
+    cloud.client("secretsmanager").put_secret_value(SecretId=secret, SecretString=text)
+    return text
+
+
+def test_who_never_wants_to_be_asked_can_bring_the_authorities_back(cloud: Cloud, cluster: Any, cfngen: Shell) -> None:
+    initialised(cloud, cluster)
+    ran = deleted(cfngen, "--yes")
+    assert ran.code == 0, ran.err
+    assert "aws secretsmanager restore-secret --secret-id cfngen/kubernetes/authorities-" in ran.out
+
+
+def test_the_authorities_are_written_where_one_says(cloud: Cloud, cluster: Any, cfngen: Shell, tmp_path: Path) -> None:
+    text = initialised(cloud, cluster)
+    path = tmp_path / "kept.json"
+    wrong = deleted(cfngen, "--yes", "--authorities", "destroy", "--authorities-file", str(path))
+    assert (wrong.code, "writes no file" in wrong.err) == (64, True)
+    ran = deleted(cfngen, "--yes", "--authorities-file", str(path))
+    assert ran.code == 0, ran.err
+    assert (path.read_text(), path.stat().st_mode & 0o777) == (text, 0o600)
+    assert str(path) in ran.out
+
+
+@pytest.mark.parametrize(("letter", "how"), [("f", "file"), ("r", "recovery-window"), ("d", "destroy")])
+def test_somebody_at_a_keyboard_is_asked_what_becomes_of_the_authorities(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], letter: str, how: str
+) -> None:
+    monkeypatch.setattr("click.prompt", lambda text, **options: letter)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    shown: Any = SimpleNamespace(close=lambda: None)
+    chosen = delete_command._choice(shown, Path("one-authorities.json"), yes=False)
+    assert chosen.how == how
+    asked = capsys.readouterr().err
+    assert "Without a copy no snapshot starts as this cluster again" in asked
+    assert "one-authorities.json" in asked

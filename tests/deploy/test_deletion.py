@@ -145,7 +145,8 @@ def test_volumes_of_claims_stay_unless_told(cloud: Cloud, operator: Operator) ->
     [stays] = [each for each in deleted.retained if each.id == volume]
     assert "100 GiB" in stays.cost
     assert stays.command == f"aws ec2 delete-volume --volume-id {volume} --region {REGION}"
-    assert any("stay, and go on being billed" in each for each in operator.questions[0].consequences)
+    consequences = operator.questions[0].consequences
+    assert any("1 volume of claims stays, and goes on being billed" in sentence for sentence in consequences)
     again = operator.deletes(delete_volumes=True)
     assert again.succeeded
     assert volume not in inventory(REGION)["volumes"]

@@ -26,8 +26,9 @@ def statements(templates: Any, configuration: dict[str, Any], role: str = "Maste
 
 def test_the_bucket_outlives_the_cluster_and_so_does_its_policy(templates: Any) -> None:
     resources = templates({})["secrets"]["Resources"]
-    for name in ("BackupBucket", "BackupBucketPolicy"):
-        assert {key: resources[name][key] for key in KEPT} == KEPT
+    assert {key: resources["BackupBucketPolicy"][key] for key in KEPT} == KEPT
+    once_used = {**KEPT, "DeletionPolicy": "RetainExceptOnCreate"}
+    assert {key: resources["BackupBucket"][key] for key in once_used} == once_used
 
 
 def test_it_can_be_read_when_the_clusters_key_is_gone(templates: Any) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cfngen.cli.failures import DONE, ending
+from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples, progress
 
 if TYPE_CHECKING:
+    from cfngen.cli.screen import Screen
     from cfngen.deploy.account import Account
     from cfngen.deploy.messages import Consent, Question, Report
+    from cfngen.deploy.removal.custody import Custody, How
     from cfngen.deploy.removal.drain import Drain
     from cfngen.deploy.removal.survey import DeletionRequest
 
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
         "cfngen delete --delete-volumes --yes       claims' volumes too; never asks",
         "cfngen delete --empty-bucket               and the cluster's templates in S3",
         "cfngen delete --leave-behind --yes         give up what CloudFormation cannot delete",
+        "cfngen delete --authorities file           keep the certificate authorities in a file",
     ),
 )
 @target_options
@@ -41,6 +46,18 @@ if TYPE_CHECKING:
 @click.option("--even-if-occupied", is_flag=True, help="Go on though others use the cluster's network.")
 @click.option("--leave-behind", is_flag=True, help="After three tries, leave what cannot be deleted; it is listed.")
 @click.option("--detach", is_flag=True, help="Leave once CloudFormation has begun; leftovers are then not looked for.")
+@click.option(
+    "--authorities",
+    type=click.Choice(("file", "recovery-window", "destroy")),
+    help="Keep a copy of the certificate authorities in a file, or in a secret that can be brought back for 30 days, "
+    "or none: snapshots are worth nothing without it. Default: ask; with --yes, recovery-window.",
+)
+@click.option(
+    "--authorities-file",
+    metavar="FILE",
+    type=PathArgument("name a file"),
+    help="The file of --authorities file. Default: NAME-authorities.json, for the cluster's name.",
+)
 @click.option("--no-drain", is_flag=True, help="Do not ask Kubernetes to delete its load balancers; AWS is told to.")
 @click.pass_context
 def command(
@@ -50,6 +67,8 @@ def command(
     dry_run: bool,
     yes: bool,
     no_drain: bool,
+    authorities: How | None,
+    authorities_file: Path | None,
     **wishes: Any,
 ) -> None:
     """Delete the stack, and before it whatever Kubernetes made that would keep the network from going.
@@ -64,14 +83,19 @@ def command(
     last = ("delete_volumes", "delete_snapshots", "empty_bucket", "delete_bucket")
     if wishes["detach"] and any(wishes[each] for each in last):
         raise click.UsageError("--detach leaves before volumes and templates can be deleted: leave one of them out.")
+    if authorities_file and authorities not in ("file", None):
+        raise click.UsageError(f"--authorities {authorities} writes no file: leave --authorities-file out.")
     from cfngen.deploy.failures import aws_errors
     from cfngen.deploy.publishing.bucket import default_name
+    from cfngen.deploy.removal.custody import Custody
     from cfngen.deploy.removal.deletion import delete, rehearse
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
     wishes["bucket"] = wishes["bucket"] or default_name(account)
-    request = _request(target, **wishes)
+    path = authorities_file or Path(f"{target.cluster.name}-authorities.json")
+    how: How | None = "file" if authorities_file else authorities
+    request = _request(target, authorities=Custody(how, path) if how else None, **wishes)
     with screen(target, account) as shown:
         if dry_run:
             with progress("looking …"):
@@ -82,7 +106,7 @@ def command(
             context.exit(DONE)
         waiting = shown.waiting(_consent(target, yes=yes))
         drain = None if no_drain else _drain(target, account)
-        deleted = delete(account, request, waiting, drain=drain)
+        deleted = delete(account, request, waiting, drain=drain, choose=lambda: _choice(shown, path, yes=yes))
         if deleted.status and not deleted.goes_on:
             with aws_errors():
                 shown.report(diagnose(account, deleted.stack_id))
@@ -114,6 +138,25 @@ def _consent(target: Target, *, yes: bool) -> Consent:
         return bool(sys.stdin and sys.stdin.isatty()) and ask(question)
 
     return answer
+
+
+def _choice(shown: Screen, path: Path, *, yes: bool) -> Custody:
+    """Ask what is to become of the certificate authorities; where nobody can answer, what loses nothing."""
+    from cfngen.deploy.removal.custody import WINDOW, Custody
+
+    shown.close()
+    if yes or not (sys.stdin and sys.stdin.isatty()):
+        return Custody("recovery-window")
+    click.echo(
+        "The certificate authorities go with their secret. Without a copy no snapshot starts as this cluster again:\n"
+        f"  f  keep a copy in {path}, which only you can read\n"
+        f"  r  keep a copy in a secret that can be brought back for {WINDOW} days\n"
+        "  d  destroy them",
+        err=True,
+    )
+    hows: dict[str, How] = {"f": "file", "r": "recovery-window", "d": "destroy"}
+    letter = click.prompt("Which", type=click.Choice(tuple(hows)), default="r", err=True)
+    return Custody(hows[letter], path)
 
 
 def _drain(target: Target, account: Account) -> Drain:

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
 from cfngen.cli.render.durations import duration
+from cfngen.cli.render.paragraphs import columns as columns_of
+from cfngen.cli.render.paragraphs import wrapped
 from cfngen.deploy.removal.accounting import Counted
 from cfngen.deploy.removal.deletion import Deleted
 from cfngen.deploy.removal.leftover import Leftover, Removed
+from cfngen.deploy.removal.remains import Remains
 from cfngen.deploy.removal.retained import Retained
 from cfngen.deploy.removal.stack_removal import DeletionFailed
 from cfngen.deploy.removal.survey import Part, Survey
 from cfngen.words import counted
 
 SHOWN = 5  # ids of one kind; more are counted
-_NARROWEST = 40
-_WIDEST = 120  # text in longer lines is hard to read
+_OTHERS = "In the way, and not the cluster's"
 _LEGIBLE = 30  # columns that text needs beside others; with fewer it goes below them
-_COMMAND = re.compile(r"`[^`]+`")
 _AUTHORITIES = (
     "Snapshots of etcd and of masters' volumes hold what Kubernetes knows. A master starts on them only with this "
-    "cluster's certificate authorities, whose secret goes with the stack. If you may want the data again, copy them "
-    "first:"
+    "cluster's certificate authorities, whose secret goes with the stack. Before it goes a copy is kept as you say, or "
+    "as you are asked: --authorities file, recovery-window or destroy."
 )
 
 
@@ -37,14 +35,14 @@ def survey(found: Survey, width: int | None = None) -> list[str]:
         found: what was found.
         width: of the terminal; None asks for it.
     """
-    columns = _columns(width)
-    first, *more = _wrapped(f"{found.cluster}  {found.region}, account {found.account}", columns, "  ", first="")
+    columns = columns_of(width)
+    first, *more = wrapped(f"{found.cluster}  {found.region}, account {found.account}", columns, "  ", first="")
     lines = [click.style(found.cluster, bold=True) + first.removeprefix(found.cluster), *more]
     if found.status:
         protected = "; its termination protection is lifted" if found.protected else ""
-        lines += _wrapped(f"stack {found.stack} ({found.status}){protected}", columns, "  ", first="")
+        lines += wrapped(f"stack {found.stack} ({found.status}){protected}", columns, "  ", first="")
         if found.by_console:
-            lines += _wrapped("It was made from cfngen's templates, but not by `cfngen deploy`.", columns)
+            lines += wrapped("It was made from cfngen's templates, but not by `cfngen deploy`.", columns)
     else:
         lines.append(f"there is no stack {found.stack}")
     removed = [*found.removed, *(found.volumes if found.delete_volumes else ())]
@@ -54,30 +52,39 @@ def survey(found: Survey, width: int | None = None) -> list[str]:
         ("Goes with the stack", _parts(found.goes), "red"),
         ("Made by Kubernetes, and deleted", _leftovers(removed), "red"),
         ("Stays", _retained(found.stays), "yellow"),
-        ("In the way, and not the cluster's", obstacles, "red"),
+        (_OTHERS, obstacles, "red"),
         ("Of a cluster that nobody knows, and not touched", _leftovers(found.unclear), "yellow"),
     ):
         lines += _section(title, rows, colour, columns)
     if found.namesake:
         theirs = " What follows may be theirs, and is not touched:" if found.theirs else ""
-        lines += ["", *_wrapped(_sentence(found.namesake) + theirs, columns), *_table(_retained(found.theirs), columns)]
+        lines += ["", *wrapped(_sentence(found.namesake) + theirs, columns), *_table(_retained(found.theirs), columns)]
     if found.authorities:
-        lines += [
-            "",
-            *_wrapped(_AUTHORITIES, columns),
-            *(
-                f"  (umask 077; aws secretsmanager get-secret-value --region {found.region} --secret-id {each} "
-                "--query SecretString --output text > authorities.json)"
-                for each in found.authorities
-            ),
-        ]
+        lines += ["", *wrapped(_AUTHORITIES, columns)]
     return lines
 
 
-def removed(message: Removed) -> list[str]:
-    """Return the line of something that is gone."""
-    each = message.leftover
-    return [click.style("  - ", fg="red") + _described(each)]
+def remains(message: Remains, width: int | None = None) -> list[str]:
+    """Return what stays of a creation that failed, or of earlier stacks.
+
+    Args:
+        message: what stays.
+        width: of the terminal; None asks for it.
+    """
+    of = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else f"{message.stack}"
+    title = click.style(f"Stays in your account of {of}", fg="yellow", bold=True)
+    return ["", title, *_staying(message.retained, columns_of(width))]
+
+
+def removed(message: Removed, width: int | None = None) -> list[str]:
+    """Return what is gone.
+
+    Args:
+        message: what.
+        width: of the terminal; None asks for it.
+    """
+    first, *more = wrapped(_described(message.leftover), columns_of(width), "    ")
+    return [click.style("  - ", fg="red") + first.lstrip(), *more]
 
 
 def failed(message: DeletionFailed, width: int | None = None) -> list[str]:
@@ -89,8 +96,14 @@ def failed(message: DeletionFailed, width: int | None = None) -> list[str]:
     """
     head = f"{message.stack}: CloudFormation could not delete {counted(len(message.undeleted), 'resource')}"
     rows = [(each.name, each.id, each.reason) for each in message.undeleted]
-    styled = click.style(f"{head} (try {message.round} of {message.rounds})", fg="yellow", bold=True)
-    return [styled, *_table(rows, _columns(width))]
+    columns = columns_of(width)
+    lines = wrapped(f"{head} (try {message.round} of {message.rounds})", columns, "  ", first="")
+    blocking = [(each.id, each.what) for each in message.obstacles]
+    return [
+        *(click.style(line, fg="yellow", bold=True) for line in lines),
+        *_table(rows, columns),
+        *_section(_OTHERS, blocking, "red", columns),
+    ]
 
 
 def result(deleted: Deleted, width: int | None = None) -> list[str]:
@@ -100,17 +113,18 @@ def result(deleted: Deleted, width: int | None = None) -> list[str]:
         deleted: how it ended.
         width: of the terminal; None asks for it.
     """
-    columns = _columns(width)
+    columns = columns_of(width)
     lines = [_verdict(deleted)]
     if deleted.namesake:
-        lines += _wrapped(_sentence(deleted.namesake) + " It is not touched, nor what bears its name.", columns)
+        lines += wrapped(_sentence(deleted.namesake) + " It is not touched, nor what bears its name.", columns)
     lines += _section("Checked afterwards", _counts(deleted.counted), None, columns)
     if deleted.objects:
         lines.append(f"  {counted(deleted.objects, 'object version')} of templates deleted")
     if deleted.bucket_deleted:
         lines.append("  the bucket of the templates is deleted")
     for title, colour, blocks in (
-        ("Not removed, though Kubernetes made it", "red", _not_removed(deleted)),
+        ("Not removed, though Kubernetes made it", "red", _not_removed(deleted, columns)),
+        (_OTHERS, "red", _table(((each.id, each.what) for each in deleted.obstacles), columns)),
         ("Stays in your account", "yellow", _staying(deleted.retained, columns)),
     ):
         shown = list(blocks)
@@ -154,40 +168,30 @@ def _section(title: str, rows: Iterable[Sequence[str]], colour: str | None, colu
 
 
 def _table(rows: Iterable[Sequence[str]], columns: int) -> list[str]:
-    """Lines of aligned columns; the last is wrapped beside the others, or below them where its words have no room."""
+    """Lines of aligned columns, numbers to the right; the last is wrapped beside the others or, without room, below."""
     shown = [(row[:-1], row[-1]) for row in rows]
     if not shown:
         return []
-    widths = [max(map(len, cells)) for cells in zip(*(heads for heads, _ in shown), strict=True)]
+    cells = list(zip(*(heads for heads, _ in shown), strict=True))
+    widths = [max(map(len, each)) for each in cells]
+    numbers = [all(cell.isdigit() for cell in each) for each in cells]
     hanging = 2 + sum(width + 2 for width in widths)
     lines: list[str] = []
     for heads, text in shown:
-        if max(_LEGIBLE, *map(len, text.split()), 0) <= columns - hanging:
-            first = "  " + "  ".join(cell.ljust(width) for cell, width in zip(heads, widths, strict=True)) + "  "
-            wrapped = _wrapped(text, columns, " " * hanging)
-            lines += [(first + wrapped[0].lstrip()).rstrip(), *wrapped[1:]]
+        aligned = (
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(heads, widths, numbers, strict=True)
+        )
+        head = "  " + "  ".join(aligned) + "  "
+        if min(len(text), max(_LEGIBLE, *map(len, text.split()), 0)) <= columns - hanging:
+            first, *more = wrapped(text, columns, " " * hanging)
+            lines += [(head + first.lstrip()).rstrip(), *more]
         else:
-            lines += [*_wrapped("  ".join(filter(None, heads)), columns, "    ", first="  ")]
-            lines += _wrapped(text, columns, "      ") if text else []
+            # Columns that are wider than the screen are none.
+            fits = hanging - 2 <= columns
+            lines += [head.rstrip()] if fits else wrapped("  ".join(filter(None, heads)), columns, "    ", first="  ")
+            lines += wrapped(text, columns, "      ") if text else []
     return lines
-
-
-def _wrapped(text: str, columns: int, indent: str = "", *, first: str | None = None) -> list[str]:
-    """Return a text in lines of whole words; what stands between backticks can still be copied from one line."""
-    kept = _COMMAND.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
-    lines = textwrap.wrap(
-        kept,
-        columns,
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] or [indent.rstrip()]
-
-
-def _columns(width: int | None) -> int:
-    return min(_WIDEST, max(_NARROWEST, (width or shutil.get_terminal_size().columns) - 1))
 
 
 def _sentence(text: str) -> str:
@@ -227,16 +231,16 @@ def _retained(found: Iterable[Retained]) -> Iterator[tuple[str, str, str]]:
 def _staying(found: Iterable[Retained], columns: int) -> Iterator[str]:
     """What stays, each with why, what that costs, and the command that ends it."""
     for each in found:
-        yield from _wrapped(f"{each.kind} {each.id}", columns, "    ", first="  ")
+        yield from wrapped(f"{each.kind} {each.id}", columns, "    ", first="  ")
         for text in filter(None, (each.why, each.cost)):
-            yield from _wrapped(text, columns, "      ")
+            yield from wrapped(text, columns, "      ")
         # Left to the terminal: whoever copies it gets one line.
         yield from (f"      {text}" for text in (each.command,) if text)
 
 
-def _not_removed(deleted: Deleted) -> Iterator[str]:
+def _not_removed(deleted: Deleted, columns: int) -> Iterator[str]:
     for each in deleted.leftovers:
-        yield f"  {_described(each)}"
+        yield from wrapped(_described(each), columns, "    ", first="  ")
         yield f"      {each.command(deleted.region) or 'AWS releases it by itself'}"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfngen.words import counted
+from cfngen.words import counted, plural
 
 if TYPE_CHECKING:
     from cfngen.deploy.limits.quotas import Quota
@@ -205,8 +205,7 @@ def _cut(text: str | None, begin: int, limit: int) -> str | None:
 def _created(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
     yield from flow([(f"New cluster in the stack {plan.stack}", BOLD)], width)
     items = [
-        (f"{each.count:,}", each.what if each.count == 1 else _plural(each.what), each.detail)
-        for each in creation.items
+        (f"{each.count:,}", each.what if each.count == 1 else plural(each.what), each.detail) for each in creation.items
     ]
     yield from _table(items, width, right=(0,))
     yield ""
@@ -304,16 +303,8 @@ def _table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = 
             yield " " * len(before) + each
 
 
-def _plural(noun: str) -> str:
-    head, bracket, rest = noun.partition(" (")
-    words = head.split(" of ", 1)
-    first = words[0]
-    first = f"{first}es" if first.endswith(("s", "x")) else f"{first}s"
-    return " of ".join([first, *words[1:]]) + bracket + rest
-
-
 def _unit(number: int, unit: str) -> str:
-    return unit if number == 1 or unit == "GiB" else _plural(unit)
+    return unit if number == 1 or unit == "GiB" else plural(unit)
 
 
 def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging: int | None = None) -> Iterator[str]:

@@ -159,13 +159,14 @@ def _secrets(place: Place) -> list[dict[str, Any]]:
 
 
 def _backups(place: Place) -> list[dict[str, Any]]:
-    # It makes the bucket of etcd's snapshots, and never deletes it.
+    # It makes the bucket of etcd's snapshots, and deletes it only when the creation fails and nothing is in it.
     return [
         allow(
             "BackupBucket",
-            """s3:CreateBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket s3:ListTagsForResource
-            s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock s3:PutBucketTagging
-            s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource s3:UntagResource""",
+            """s3:CreateBucket s3:DeleteBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket
+            s3:ListTagsForResource s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
+            s3:PutBucketTagging s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource
+            s3:UntagResource""",
             [place.backups],
         )
     ]

@@ -19,7 +19,7 @@ from typing import Any
 from cfngen.deploy.policies import backups
 from cfngen.deploy.policies.execution import of_network_and_machines, of_roles_and_secrets
 from cfngen.deploy.policies.load_balancer import statements as load_balancer_statements
-from cfngen.deploy.policies.policy_statements import Place, allow, document, tagged
+from cfngen.deploy.policies.policy_statements import Place, allow, document, merged, tagged
 
 SERVICE_ROLE = "cfngen-cloudformation"
 """Name of the service role that the operator may hand to CloudFormation."""
@@ -82,7 +82,7 @@ def operator_policy(
     """
     place = Place(partition, account, region, cluster, stack or cluster)
     chosen = [each for each in groups(place, role=role) if not only or each.name in only]
-    return document([statement for each in chosen for statement in each.statements])
+    return document(merged([statement for each in chosen for statement in each.statements]))
 
 
 def execution_policy(
@@ -161,7 +161,7 @@ def _read(place: Place) -> list[dict[str, Any]]:
         # name finds another stack of the same cluster's name, and is on no stack.
         allow(
             "ReadAccount",
-            """autoscaling:DescribeAutoScalingGroups autoscaling:DescribeScalingActivities
+            """autoscaling:Describe*
             cloudformation:DescribeStackDriftDetectionStatus cloudformation:DescribeStacks
             cloudformation:GetTemplateSummary cloudformation:ListStacks
             ec2:Describe* elasticloadbalancing:Describe* iam:GetAccountSummary logs:DescribeLogGroups
@@ -229,6 +229,10 @@ def _delete(place: Place) -> list[dict[str, Any]]:
     )
     return [
         allow("DeleteStacks", "cloudformation:DeleteStack cloudformation:UpdateTerminationProtection", place.stacks),
+        # Nodes that go with their cluster have nowhere to move their pods to.
+        allow("StopDraining", "autoscaling:DeleteLifecycleHook autoscaling:PutLifecycleHook", place.groups),
+        # A copy of the certificate authorities that can be brought back for some weeks.
+        allow("KeepAuthorities", "secretsmanager:CreateSecret secretsmanager:DeleteSecret", [place.kept_authorities]),
         *named,
         allow("RemoveMarked", marked, condition=tagged(place)),
         # What makes these things names the cluster each in its own way, or not at all.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.at_work import PREFIX
+from cfngen.deploy.removal.custody import name_of_copies as kept_authorities
 
 CLUSTER = "KubernetesCluster"
 """Tag that every resource of a cluster bears, with the cluster's name."""
@@ -96,6 +97,11 @@ class Place:
         """Return the ARN of a secret by its logical id."""
         return self._arn("secretsmanager", f"secret:{name}-*")
 
+    @property
+    def kept_authorities(self) -> str:
+        """The copies of the certificate authorities that deletions keep."""
+        return self._arn("secretsmanager", f"secret:{kept_authorities(self.cluster)}*")
+
     def ec2(self, *resources: str) -> list[str]:
         """Return the ARNs of resources of EC2, e.g. `volume/*`."""
         return [self._arn("ec2", each) for each in resources]
@@ -122,6 +128,20 @@ def allow(
     named = resources[0] if len(resources) == 1 else list(resources)
     statement = {"Sid": sid, "Effect": "Allow", "Action": sorted(set(actions.split())), "Resource": named}
     return {**statement, "Condition": condition} if condition else statement
+
+
+def merged(statements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return statements with those in one that are about the same resources, which a policy has little room for."""
+    found: list[dict[str, Any]] = []
+    for each in statements:
+        about = {key: value for key, value in each.items() if key not in ("Sid", "Action")}
+        same = (other for other in found if about == {key: other[key] for key in other if key not in ("Sid", "Action")})
+        first = next(same, None)
+        if first is None:
+            found.append(dict(each))
+        else:
+            first["Action"] = sorted({*first["Action"], *each["Action"]})
+    return found
 
 
 def tagged(place: Place, key: str = CLUSTER, value: str = "") -> dict[str, Any]:

@@ -9,6 +9,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.failures import DENIED, code_of
 from cfngen.deploy.stacks import view
 from cfngen.errors import CfngenError
+from cfngen.words import counted
 
 AT_ONCE = 1000  # objects in one DeleteObjects
 MISSING = frozenset({"NoSuchBucket", "404"})
@@ -97,7 +98,8 @@ def empty(account: Account, bucket: str, cluster: str) -> int:
         if errors:
             first = errors[0]
             raise ObjectsError(
-                f"{len(errors)} objects of s3://{bucket}/{cluster}/ were not deleted; the first is {first.get('Key')}: "
+                f"{counted(len(errors), f'object of s3://{bucket}/{cluster}/', 'were')} not deleted; "
+                f"the first is {first.get('Key')}: "
                 f"{first.get('Message') or first.get('Code')}",
                 hint="the bucket's policy or an object lock may forbid it; correct that and repeat.",
             )

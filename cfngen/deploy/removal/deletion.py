@@ -20,19 +20,21 @@ from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.messages import Event, Message, Notice, Question, Report, Step
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.recovery import BusyError, DeclinedError, Waiting, busy
-from cfngen.deploy.removal import accounting, backups, leftovers, retained, stack_removal, volumes
+from cfngen.deploy.removal import accounting, backups, custody, leftovers, obstacles, retained, stack_removal, volumes
 from cfngen.deploy.removal.accounting import Counted
+from cfngen.deploy.removal.custody import Choose, Custody, Held
 from cfngen.deploy.removal.drain import Drain
+from cfngen.deploy.removal.draining import Draining
 from cfngen.deploy.removal.leftover import Leftover, Removed
 from cfngen.deploy.removal.leftovers import LivingNamesakeError
-from cfngen.deploy.removal.obstacles import OccupiedError
+from cfngen.deploy.removal.obstacles import Obstacle, OccupiedError
 from cfngen.deploy.removal.retained import Retained
 from cfngen.deploy.removal.scope import Scope, of_stack
 from cfngen.deploy.removal.survey import DeletionRequest, Survey, Surveyed, look
 from cfngen.deploy.stacks import GROUP, StackResource, StackView, find, tree
 from cfngen.deploy.status import Standing
 from cfngen.errors import CfngenError
-from cfngen.words import counted, enumerated
+from cfngen.words import agreeing, counted, enumerated
 
 DELETABLE_AT_WORK = frozenset({"CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"})
 
@@ -54,6 +56,7 @@ class Deleted(Message):
         removed: what Kubernetes had made, and is gone.
         retained: what stays, why, and how to get rid of it.
         leftovers: what Kubernetes had made, and could not be removed.
+        obstacles: what others have in the way of the stack's deletion.
         objects: how many versions of templates were deleted.
         bucket_deleted: whether the bucket of the templates was deleted.
         namesake: which other cluster of this name lives in the region, in a sentence; empty if there is none.
@@ -72,6 +75,7 @@ class Deleted(Message):
     removed: tuple[Leftover, ...] = ()
     retained: tuple[Retained, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
     objects: int = 0
     bucket_deleted: bool = False
     namesake: str = ""
@@ -104,7 +108,14 @@ def rehearse(account: Account, request: DeletionRequest) -> tuple[Survey, Cfngen
     return found.survey, None
 
 
-def delete(account: Account, request: DeletionRequest, waiting: Waiting, *, drain: Drain | None = None) -> Deleted:
+def delete(
+    account: Account,
+    request: DeletionRequest,
+    waiting: Waiting,
+    *,
+    drain: Drain | None = None,
+    choose: Choose = Custody,
+) -> Deleted:
     """Delete a cluster, after consent.
 
     Args:
@@ -112,6 +123,7 @@ def delete(account: Account, request: DeletionRequest, waiting: Waiting, *, drai
         request: what is to be deleted, and how far.
         waiting: who is told and asked.
         drain: asks Kubernetes to delete its load balancers; None where it cannot be asked.
+        choose: asks what is to become of the certificate authorities where the request does not say.
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
@@ -119,41 +131,54 @@ def delete(account: Account, request: DeletionRequest, waiting: Waiting, *, drai
         OccupiedError: others use the cluster's network.
         TemplatesInUseError: another stack lives on the templates that are to go.
         LivingNamesakeError: what is to be removed may be another cluster's.
+        UnreadableAuthoritiesError: no copy of the certificate authorities can be kept.
+        CopyError: the copy's file cannot be written.
         DeclinedError: the user said no.
         AwsError: a call failed; asked for again, the deletion goes on.
     """
     with aws_errors():
-        return _Deletion(account, request, waiting, drain).run()
+        return _Deletion(account, request, waiting, drain, choose).run()
 
 
 class _Deletion:
-    def __init__(self, account: Account, request: DeletionRequest, waiting: Waiting, drain: Drain | None) -> None:
+    def __init__(
+        self, account: Account, request: DeletionRequest, waiting: Waiting, drain: Drain | None, choose: Choose
+    ) -> None:
         self.account = account
         self.request = request
         self.waiting = waiting
         self.drain = drain
+        self.choose = choose
+        self.custody: Custody | None = None
+        self.copies: tuple[Retained, ...] = ()
         self.report: Report = self._told
         self.began = account.clock.now()
         self.events: list[datetime] = []
         self.removed: dict[tuple[str, str], Leftover] = {}
         self.remaining: tuple[Leftover, ...] = ()
+        self.obstacles: tuple[Obstacle, ...] = ()
 
     def run(self) -> Deleted:
         """Delete the cluster."""
         found = look(self.account, self.request)
         self.waiting.report(found.survey)
         _refuse(self.account, self.request, found)
+        held = self._authorities(found)
         if not self._agreed(found):
             raise DeclinedError
         self.began = self.account.clock.now()  # what somebody takes to answer is no part of it
+        if self.custody:
+            self.copies = custody.keep(self.account, self.request.cluster, held, self.custody, self.report)
         stack = found.stack
         if stack is None:
             return self._finish(found, None)
+        draining = Draining(self.account, found.scope.alive(GROUP), self.report)
         if stack.status.name != "DELETE_IN_PROGRESS":
             self._drain(found)
             self._sweep(found.scope, patiently=True)
             if self.request.detach:
                 stack_removal.start(self.account, stack, self.report)
+                draining.off()
                 return self._result(found, find(self.account, stack.id), goes_on=True)
         after = stack_removal.remove(
             self.account,
@@ -161,8 +186,12 @@ class _Deletion:
             replace(self.waiting, report=self.report),
             groups=found.scope.alive(GROUP),
             sweeping=lambda patiently: self._swept_meanwhile(found, patiently=patiently),
+            searching=lambda: self._in_the_way(found),
             leave_behind=self.request.leave_behind,
+            begun=draining.off,
         )
+        if after and not after.status.in_progress:
+            draining.on()
         if after and after.status.in_progress:
             return self._result(found, after, goes_on=True)
         return self._finish(found, after)
@@ -172,6 +201,18 @@ class _Deletion:
         if self.events:
             return (max(self.events) - min(self.events)).total_seconds()
         return (self.account.clock.now() - self.began).total_seconds()
+
+    def _authorities(self, found: Surveyed) -> tuple[Held, ...]:
+        """Find out what of the certificate authorities is to be kept, and how; nothing is changed."""
+        chosen = self.request.authorities
+        if chosen is None and found.survey.status == "DELETE_IN_PROGRESS":
+            # Somebody has decided, and their secret may go at any moment.
+            return ()
+        destroyed = chosen is not None and chosen.how == "destroy"
+        held = custody.read(self.account, found.survey.authorities, needed=not destroyed)
+        if held:
+            self.custody = chosen or self.choose()
+        return held
 
     def _told(self, message: Message) -> None:
         if isinstance(message, Removed):
@@ -206,26 +247,25 @@ class _Deletion:
                 told.append("its maker works in the console, and may not know of this")
             if stack.protected:
                 told.append("its termination protection is lifted")
-            if shown.authorities:
-                told.append(
-                    "the certificate authorities go with their secret; without a copy of it no snapshot, of a volume "
-                    "or of etcd, will ever start as this cluster again"
-                )
+            if self.custody:
+                told.append(self.custody.consequence)
             if shown.obstacles:
                 told.append("the network stays for what others have in it, and may lose its way to the internet")
         if shown.removed:
-            told.append(f"{_counted(shown.removed)} that Kubernetes made go too")
+            told.append(f"{_counted(shown.removed)} that Kubernetes made {agreeing(len(shown.removed), 'go')} too")
         if data := _data(self.request, found):
-            told.append(f"{_counted(data)} of claims go too, with all data in them")
+            told.append(f"{_counted(data, ' of claims')} {agreeing(len(data), 'go')} too, with all data")
         if self.request.empty_bucket and shown.objects:
-            told.append(f"{shown.objects} object versions in s3://{self.request.bucket}/{self.request.cluster}/ go")
+            where = f"s3://{self.request.bucket}/{self.request.cluster}/"
+            told.append(f"{counted(shown.objects, f'object version in {where}', 'go')}")
         if self.request.delete_bucket:
             told.append(f"the bucket {self.request.bucket} goes if nothing is left in it")
         return told
 
     def _remarks(self, found: Surveyed) -> list[str]:
-        if found.survey.volumes and not self.request.delete_volumes:
-            return [f"{_counted(found.survey.volumes)} of claims stay, and go on being billed"]
+        number = len(found.survey.volumes)
+        if number and not self.request.delete_volumes:
+            return [f"{counted(number, 'volume of claims', 'stay')}, and {agreeing(number, 'go')} on being billed"]
         return []
 
     def _drain(self, found: Surveyed) -> None:
@@ -258,6 +298,19 @@ class _Deletion:
         except (AwsError, LivingNamesakeError) as error:
             self.report(Notice(f"leftovers could not be removed: {error}", error.hint))
 
+    def _in_the_way(self, found: Surveyed) -> tuple[Obstacle, ...]:
+        """Find what others have in the way by now; the stack's deletion does not depend on it."""
+        self.obstacles = ()
+        try:
+            with aws_errors():
+                stack = find(self.account, found.survey.stack_id)
+                if stack:
+                    scope = replace(self._scope(stack), namesakes=found.scope.namesakes)
+                    self.obstacles = obstacles.find(self.account, scope, leftovers.find(self.account, scope))
+        except AwsError as error:
+            self.report(Notice(f"what is in the way could not be looked for: {error}", error.hint))
+        return self.obstacles
+
     def _scope(self, stack: StackView) -> Scope:
         return of_stack(
             self.account,
@@ -285,7 +338,9 @@ class _Deletion:
         if bucket and (self.request.empty_bucket or self.request.delete_bucket):
             there = template_objects.find(self.account, bucket, self.request.cluster)
             if there.versions and self.request.empty_bucket:
-                self.report(Step(f"deleting {there.versions} object versions in s3://{bucket}/{there.prefix}"))
+                self.report(
+                    Step(f"deleting {counted(there.versions, 'object version')} in s3://{bucket}/{there.prefix}")
+                )
                 objects = template_objects.empty(self.account, bucket, self.request.cluster)
             if there.bucket and self.request.delete_bucket:
                 bucket_deleted = template_objects.delete_bucket(self.account, bucket)
@@ -314,8 +369,9 @@ class _Deletion:
             seconds=self._seconds(),
             counted=() if goes_on else accounting.count(self.account, found.scope),
             removed=tuple(self.removed.values()),
-            retained=() if goes_on else self._retained(found, members),
+            retained=self.copies if goes_on else self._retained(found, members),
             leftovers=self.remaining,
+            obstacles=self.obstacles if after and after.status.exists else (),
             objects=objects,
             bucket_deleted=bucket_deleted,
             namesake=found.survey.namesake,
@@ -331,8 +387,10 @@ class _Deletion:
         bucket = template_objects.find(account, request.bucket, request.cluster) if request.bucket and named else None
         return (
             *retained.left_by_stacks(account, [each for each in members if each.view.type not in backups.KEPT]),
-            *retained.snapshots(account, scope),
+            *self.copies,
+            *retained.snapshots(account, scope, copy=next((each.id for each in self.copies), "")),
             *retained.keys(account, scope),
+            *retained.secrets(account, scope),
             *backups.snapshots(account, scope, found.stack.outputs if found.stack else {}),
             *retained.of_leftovers(account, claimed, "data of a claim, kept unless --delete-volumes is given"),
             *retained.of_leftovers(account, copies, "snapshot of a claim, kept unless --delete-snapshots is given"),
@@ -369,6 +427,7 @@ def _refreshed(account: Account, found: Surveyed) -> tuple[StackResource, ...]:
     return tree(account, root) if root else found.scope.resources
 
 
-def _counted(found: Sequence[Leftover]) -> str:
+def _counted(found: Sequence[Leftover], whose: str = "") -> str:
     """`2 load balancers and 1 volume`."""
-    return enumerated([counted(number, kind) for kind, number in Counter(each.kind for each in found).items()])
+    kinds = Counter(each.kind for each in found)
+    return enumerated([counted(number, f"{kind}{whose}") for kind, number in kinds.items()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.account import Account
@@ -14,6 +15,21 @@ AT_ONCE = 20  # load balancers or target groups in one DescribeTags, of either g
 PROTECTION = "deletion_protection.enabled"
 
 
+@dataclass(frozen=True)
+class Balancer:
+    """A load balancer, whoever made it.
+
+    Attributes:
+        id: its ARN; the name of a Classic Load Balancer.
+        name: its name.
+        vpc_id: where it is.
+    """
+
+    id: str
+    name: str
+    vpc_id: str
+
+
 def find(account: Account, scope: Scope) -> tuple[Leftover, ...]:
     """Return the cluster's load balancers and target groups that are in no stack."""
     return (*_classic(account, scope), *_current(account, scope), *_target_groups(account, scope))
@@ -21,14 +37,21 @@ def find(account: Account, scope: Scope) -> tuple[Leftover, ...]:
 
 def names(account: Account) -> frozenset[str]:
     """Return the names of all load balancers of the region, whoever made them."""
-    classic = account.client("elb").get_paginator("describe_load_balancers").paginate()
-    current = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
-    return frozenset(
-        (
-            *(each["LoadBalancerName"] for page in classic for each in page["LoadBalancerDescriptions"]),
-            *(each["LoadBalancerName"] for page in current for each in page["LoadBalancers"]),
-        )
-    )
+    return frozenset(each.name for each in _all(account))
+
+
+def of_vpc(account: Account, vpc_id: str) -> tuple[Balancer, ...]:
+    """Return all load balancers of a VPC, whoever made them."""
+    return tuple(each for each in _all(account) if each.vpc_id == vpc_id)
+
+
+def _all(account: Account) -> Iterator[Balancer]:
+    for page in account.client("elb").get_paginator("describe_load_balancers").paginate():
+        for each in page["LoadBalancerDescriptions"]:
+            yield Balancer(each["LoadBalancerName"], each["LoadBalancerName"], each.get("VPCId", ""))
+    for page in account.client("elbv2").get_paginator("describe_load_balancers").paginate():
+        for each in page["LoadBalancers"]:
+            yield Balancer(each["LoadBalancerArn"], each["LoadBalancerName"], each.get("VpcId", ""))
 
 
 def remove(account: Account, found: Sequence[Leftover]) -> tuple[Leftover, ...]:

@@ -6,17 +6,22 @@ for the others in that network too. So this is looked for before anything is del
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.removal import network_interfaces, security_groups
-from cfngen.deploy.removal.kubernetes_tags import CLUSTER_PREFIX, of_a_stack, owned, tag_map
+from cfngen.deploy.removal import load_balancers, network_interfaces, security_groups, vpc_contents
+from cfngen.deploy.removal.kubernetes_tags import CLUSTER_PREFIX, owned, tag_map
 from cfngen.deploy.removal.leftover import Leftover
+from cfngen.deploy.removal.load_balancers import Balancer
 from cfngen.deploy.removal.network_interfaces import INSTANCE
 from cfngen.deploy.removal.scope import Scope
+from cfngen.deploy.removal.vpc_contents import Content
+from cfngen.deploy.stacks import CLUSTER_TAG
 from cfngen.errors import CfngenError
+
+STACK_ID = "aws:cloudformation:stack-id"
 
 
 class OccupiedError(CfngenError):
@@ -50,7 +55,7 @@ class Obstacle:
 
 
 def find(account: Account, scope: Scope, leftovers: tuple[Leftover, ...]) -> tuple[Obstacle, ...]:
-    """Return what others have in the cluster's own VPC, and their rules that name the cluster's security groups.
+    """Return what others have in the cluster's own VPC, subnets and security groups, or attached to them.
 
     Args:
         account: where it is.
@@ -58,28 +63,74 @@ def find(account: Account, scope: Scope, leftovers: tuple[Leftover, ...]) -> tup
         leftovers: what Kubernetes made, which is the cluster's.
     """
     groups = [*scope.security_groups, *(each.id for each in leftovers if each.kind == "security group")]
-    rules = (
+    found = [
+        Obstacle(each, "instance with the cluster's tag that none of its groups has launched (Karpenter, or by hand)")
+        for each in sorted(scope.outsiders)
+    ]
+    contents = tuple(_contents(account, scope, leftovers)) if scope.own_vpc else ()
+    balancers = tuple(_balancers(account, scope, leftovers)) if scope.own_vpc else ()
+    found += _users(account, scope, leftovers, contents, frozenset(each.name for each in balancers))
+    found += (Obstacle(each.id, f"load balancer {each.name}") for each in balancers)
+    found += (
         Obstacle(each.group_id, f"security group {each.group_name} has rules that name the cluster's groups")
         for each in security_groups.references(account, scope, groups)
         if not each.owned
     )
-    users = _users(account, scope, leftovers) if scope.own_vpc else ()
-    launched = (
-        Obstacle(each, "instance with the cluster's tag that none of its groups has launched (Karpenter, or by hand)")
-        for each in sorted(scope.outsiders)
-    )
-    return (*launched, *dict.fromkeys(users), *dict.fromkeys(rules))
+    found += (Obstacle(each.id, _described(each)) for each in contents)
+    found += _borrowers(account, scope)
+    # What is in the way for two reasons is named with the first.
+    return tuple({each.id: each for each in reversed(found)}.values())[::-1]
 
 
-def _users(account: Account, scope: Scope, leftovers: tuple[Leftover, ...]) -> Iterator[Obstacle]:
-    interfaces = list(network_interfaces.there(account, scope.vpc_id))
+def _contents(account: Account, scope: Scope, leftovers: tuple[Leftover, ...]) -> Iterator[Content]:
+    """What others have put into the VPC, or attached to it."""
+    known = scope.ids() | {each.id for each in leftovers}
+    return (each for each in vpc_contents.find(account, scope.vpc_id) if each.id not in known)
+
+
+def _described(content: Content) -> str:
+    name = tag_map(content.item.get("Tags")).get("Name", "") or content.item.get("GroupName", "")
+    service = content.item.get("ServiceName", "")
+    return " ".join(filter(None, (content.kind, name, f"for {service}" if service else "")))
+
+
+def _balancers(account: Account, scope: Scope, leftovers: tuple[Leftover, ...]) -> Iterator[Balancer]:
+    known = scope.ids() | {each.id for each in leftovers}
+    return (each for each in load_balancers.of_vpc(account, scope.vpc_id) if each.id not in known)
+
+
+def _borrowers(account: Account, scope: Scope) -> Iterator[Obstacle]:
+    """Subnets of others that use a route table of the cluster's: in an existing VPC, since its own is looked into."""
+    tables = sorted(scope.alive("AWS::EC2::RouteTable"))
+    if scope.own_vpc or not tables:
+        return
+    described = account.client("ec2").describe_route_tables(Filters=[{"Name": "route-table-id", "Values": tables}])
+    for table in described["RouteTables"]:
+        for each in table.get("Associations", ()):
+            if each.get("SubnetId", "") not in scope.ids() | {""}:
+                yield Obstacle(each["SubnetId"], f"subnet that uses the cluster's route table {table['RouteTableId']}")
+
+
+def _users(
+    account: Account,
+    scope: Scope,
+    leftovers: tuple[Leftover, ...],
+    contents: Collection[Content],
+    balancers: Collection[str],
+) -> Iterator[Obstacle]:
+    """Instances and network interfaces of others, but those of what is named itself."""
+    if not scope.vpc_id:
+        return
+    interfaces = [each for each in network_interfaces.there(account, scope.vpc_id) if _holds(each, scope)]
     attached = sorted({each for each in map(_instance, interfaces) if each} - scope.instances.keys())
     strangers = _instances(account, attached)
     known = {each.id for each in leftovers}
-    balancers = {each.name for each in leftovers if each.kind == "load balancer"}
+    ours = {each.name for each in leftovers if each.kind == "load balancer"}
+    named = {each.id for each in contents}
+    named |= {each for content in contents for each in content.item.get("NetworkInterfaceIds", ())}
     for each in interfaces:
         instance, tags = _instance(each), tag_map(each.get("TagSet"))
-        if each["NetworkInterfaceId"] in scope.ids() | known or owned(tags, scope.cluster):
+        if each["NetworkInterfaceId"] in scope.ids() | known | named or owned(tags, scope.cluster):
             continue
         if instance:
             if instance in strangers:
@@ -88,9 +139,18 @@ def _users(account: Account, scope: Scope, leftovers: tuple[Leftover, ...]) -> I
         if tags.get(INSTANCE, "") in scope.instances or _of_a_stack_resource(each, tags, scope):
             continue
         description = each.get("Description", "")
-        if network_interfaces.balancer(description) in balancers:
+        if network_interfaces.balancer(description) in {*ours, *balancers}:
+            continue
+        if named & set(_words(description)):
             continue
         yield Obstacle(each["NetworkInterfaceId"], f"network interface, {description or 'which does not say for what'}")
+
+
+def _holds(interface: Mapping[str, Any], scope: Scope) -> bool:
+    """Whether an interface keeps something of the cluster's: its own VPC, a subnet of its, a security group."""
+    groups = {each["GroupId"] for each in interface.get("Groups", ())}
+    in_subnet = interface.get("SubnetId", "") in scope.alive("AWS::EC2::Subnet")
+    return scope.own_vpc or in_subnet or bool(groups & set(scope.security_groups))
 
 
 def _instance(interface: Mapping[str, Any]) -> str:
@@ -122,8 +182,18 @@ def _of_a_stack_resource(each: Mapping[str, Any], tags: Mapping[str, str], scope
     description = each.get("Description", "")
     if network_interfaces.balancer(description) in scope.load_balancers:
         return True
-    named = any(word in scope.ids() for word in description.replace("/", " ").split())
+    named = any(word in scope.ids() for word in _words(description))
     # An interface of a VPC endpoint names the service only; those in the cluster's groups are the cluster's.
     groups = {group["GroupId"] for group in each.get("Groups", ())}
     endpoint = each.get("InterfaceType") == "vpc_endpoint" and bool(groups & set(scope.security_groups))
-    return named or endpoint or of_a_stack(tags)
+    return named or endpoint or _of_this_cluster(tags, scope)
+
+
+def _of_this_cluster(tags: Mapping[str, str], scope: Scope) -> bool:
+    """Whether a stack of the cluster made something; one of somebody else's is in the way as any other thing is."""
+    stack = tags.get(STACK_ID, "")
+    return tags.get(CLUSTER_TAG, "") == scope.cluster or stack in {each.stack_id for each in scope.resources}
+
+
+def _words(description: str) -> list[str]:
+    return description.replace("/", " ").split()

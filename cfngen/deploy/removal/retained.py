@@ -16,6 +16,7 @@ from cfngen.deploy.publishing.template_objects import Objects
 from cfngen.deploy.removal.leftover import Leftover
 from cfngen.deploy.removal.scope import Scope
 from cfngen.deploy.stacks import NESTED, StackResource
+from cfngen.words import counted
 
 KEPT = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
 AT_ONCE = 100  # values in one filter; EC2 takes 200
@@ -40,8 +41,17 @@ class Retained:
     command: str = ""
 
 
-def snapshots(account: Account, scope: Scope) -> tuple[Retained, ...]:
-    """Return the snapshots of the volumes that the stacks had, made by CloudFormation or anybody else."""
+def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool = True) -> tuple[Retained, ...]:
+    """Return the snapshots of the volumes that the stacks had, made by CloudFormation or anybody else.
+
+    Args:
+        account: where they are.
+        scope: the cluster.
+        copy: where a copy of the certificate authorities is; empty if this deletion made none.
+        created: whether the cluster is known to have been one, so that etcd's data is on its volumes.
+    """
+    kept = f"{copy} holds a copy of them" if copy else "they went with their secret"
+    data = "etcd's data" if created else "etcd's data, or blank if no master came up"
     volumes = sorted(scope.ids("AWS::EC2::Volume"))
     pages = account.client("ec2").get_paginator("describe_snapshots")
     found = []
@@ -52,8 +62,8 @@ def snapshots(account: Account, scope: Scope) -> tuple[Retained, ...]:
                 Retained(
                     "snapshot",
                     each["SnapshotId"],
-                    f"etcd's data, of the master volume {each['VolumeId']}; a master starts on it only with the "
-                    "cluster's old certificate authorities, which the deleted secret held",
+                    f"{data}, of the master volume {each['VolumeId']}; a master starts on it only with the "
+                    f"cluster's old certificate authorities: {kept}",
                     _per_month(f"snapshot of a volume of {each['VolumeSize']} GiB"),
                     f"aws ec2 delete-snapshot --snapshot-id {each['SnapshotId']} --region {account.region}",
                 )
@@ -65,6 +75,11 @@ def snapshots(account: Account, scope: Scope) -> tuple[Retained, ...]:
 def keys(account: Account, scope: Scope) -> tuple[Retained, ...]:
     """Return the KMS keys of the stacks that wait for their deletion."""
     return tuple(filter(None, (_key(account, each) for each in sorted(scope.ids("AWS::KMS::Key")))))
+
+
+def secrets(account: Account, scope: Scope) -> tuple[Retained, ...]:
+    """Return the secrets of the stacks that can still be brought back, as whoever deletes one by hand leaves it."""
+    return tuple(filter(None, (_secret(account, each) for each in sorted(scope.ids("AWS::SecretsManager::Secret")))))
 
 
 def left_by_stacks(account: Account, members: Sequence[StackResource]) -> tuple[Retained, ...]:
@@ -107,7 +122,7 @@ def templates(objects: Objects) -> tuple[Retained, ...]:
         Retained(
             "templates",
             where,
-            f"{objects.versions} object versions of this cluster, kept unless --empty-bucket is given",
+            f"{counted(objects.versions, 'object version')} of this cluster, kept unless --empty-bucket is given",
             "S3 storage, billed per GiB and month; less than a mebibyte"
             if objects.gigabytes < 1 / 1024
             else f"S3 storage, {objects.gigabytes:.2f} GiB, billed per GiB and month",
@@ -185,6 +200,27 @@ def _key(account: Account, key_id: str) -> Retained | None:
         key_id,
         f"deleted on {until}; until then `{cancel}` keeps it",
         "not billed while it waits",
+    )
+
+
+def _secret(account: Account, arn: str) -> Retained | None:
+    from botocore.exceptions import ClientError
+
+    try:
+        found = account.client("secretsmanager").describe_secret(SecretId=arn)
+    except ClientError as error:
+        if code_of(error) in DENIED | {"ResourceNotFoundException"}:
+            return None
+        raise
+    if not found.get("DeletedDate"):
+        return None
+    restore = f"aws secretsmanager restore-secret --secret-id {arn} --region {account.region}"
+    return Retained(
+        "secret",
+        arn,
+        f"deleted when its recovery window ends; until then `{restore}` brings it back",
+        "not billed while it waits",
+        f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {arn} --region {account.region}",
     )
 
 

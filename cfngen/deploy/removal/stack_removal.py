@@ -11,6 +11,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.messages import Event, Message, Question, Report, Step
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.recovery import Waiting
+from cfngen.deploy.removal.obstacles import Obstacle
 from cfngen.deploy.stacks import GROUP, NESTED, StackView, find, tree
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import watch
@@ -21,6 +22,8 @@ AGAIN = 30.0  # seconds between two sweeps while CloudFormation works
 
 Sweeping = Callable[[bool], None]
 """Removes what Kubernetes made; waits for AWS to let go if told so."""
+Searching = Callable[[], tuple[Obstacle, ...]]
+"""Finds what others have in the way."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class DeletionFailed(Message):
         round: how often it has been tried.
         rounds: how often it is tried.
         undeleted: what could not be deleted.
+        obstacles: what others have in the way of it.
     """
 
     kind: ClassVar[str] = "deletionFailed"
@@ -56,6 +60,7 @@ class DeletionFailed(Message):
     round: int
     rounds: int
     undeleted: tuple[Undeleted, ...]
+    obstacles: tuple[Obstacle, ...] = ()
 
 
 def remove(
@@ -65,7 +70,9 @@ def remove(
     *,
     groups: Sequence[str] = (),
     sweeping: Sweeping = lambda patiently: None,
+    searching: Searching = lambda: (),
     leave_behind: bool = False,
+    begun: Callable[[], None] = lambda: None,
 ) -> StackView | None:
     """Delete a stack; attach to its deletion if that is under way.
 
@@ -74,8 +81,10 @@ def remove(
         stack: the root.
         waiting: who is told, and asked about what cannot be deleted.
         groups: its Auto Scaling groups; once all are gone, nothing of Kubernetes runs any more.
-        sweeping: removes what stands in the way.
+        sweeping: removes what stands in the way and is the cluster's.
+        searching: finds what else stands in the way.
         leave_behind: whether to leave what cannot be deleted without asking.
+        begun: called whenever CloudFormation has begun.
 
     Returns:
         The stack as it is now; None if it is gone.
@@ -83,18 +92,20 @@ def remove(
     now = stack
     report = _Meanwhile(account, waiting.report, groups, sweeping)
     undeleted: tuple[Undeleted, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
     for number in range(1, ROUNDS + 1):
         since = None
         if now.status.name != "DELETE_IN_PROGRESS":
             since = last_event(account, stack.id)
             start(account, now, waiting.report)
+        begun()
         after = _watched(account, stack, report, waiting, since)
         if after is None or after.status.in_progress:
             return after
-        now, undeleted = after, _undeleted(account, stack.id)
-        waiting.report(DeletionFailed(stack.name, number, ROUNDS, undeleted))
+        now, undeleted, obstacles = after, _undeleted(account, stack.id), searching()
+        waiting.report(DeletionFailed(stack.name, number, ROUNDS, undeleted, obstacles))
         sweeping(True)
-    return _left_behind(account, now, undeleted, waiting, agreed=leave_behind)
+    return _left_behind(account, now, undeleted, obstacles, waiting, agreed=leave_behind)
 
 
 def start(account: Account, stack: StackView, report: Report, **arguments: Any) -> None:
@@ -117,12 +128,21 @@ def start(account: Account, stack: StackView, report: Report, **arguments: Any) 
 
 
 def _left_behind(
-    account: Account, stack: StackView, undeleted: Sequence[Undeleted], waiting: Waiting, *, agreed: bool
+    account: Account,
+    stack: StackView,
+    undeleted: Sequence[Undeleted],
+    obstacles: Sequence[Obstacle],
+    waiting: Waiting,
+    *,
+    agreed: bool,
 ) -> StackView | None:
     """Delete a stack without what cannot be deleted, after consent."""
     question = Question(
         f"Delete {stack.name} without what cannot be deleted, and leave that behind?",
-        tuple(f"{each.name} ({each.id or each.type}) stays: {each.reason}" for each in undeleted),
+        (
+            *(f"{each.name} ({each.id or each.type}) stays: {each.reason}" for each in undeleted),
+            *(f"in the way is {each.id}: {each.what}" for each in obstacles),
+        ),
         dangerous=True,
     )
     if not agreed and not waiting.consent(question):

@@ -15,12 +15,14 @@ from cfngen.deploy.ownership import ForeignStackError, check
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.publishing.template_objects import Objects
 from cfngen.deploy.removal import backups, leftovers, obstacles, retained, volumes
+from cfngen.deploy.removal.custody import Custody
 from cfngen.deploy.removal.leftover import Leftover
 from cfngen.deploy.removal.obstacles import Obstacle
 from cfngen.deploy.removal.retained import Retained
 from cfngen.deploy.removal.scope import Scope, of_stack
 from cfngen.deploy.stacks import CLUSTER_TAG, GROUP, NESTED, StackView, find, stack_name
 from cfngen.deploy.status import Standing
+from cfngen.words import counted
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class DeletionRequest:
         even_if_occupied: whether to go on although others use the cluster's network.
         leave_behind: whether what cannot be deleted is left without asking.
         detach: whether not to wait for CloudFormation.
+        authorities: what is to become of the certificate authorities; None asks.
     """
 
     stack_name: str
@@ -54,6 +57,7 @@ class DeletionRequest:
     even_if_occupied: bool = False
     leave_behind: bool = False
     detach: bool = False
+    authorities: Custody | None = None
 
 
 @dataclass(frozen=True)
@@ -235,10 +239,10 @@ def _parted(account: Account, scope: Scope, told: _Told) -> tuple[_Told, _Told]:
 def _not_ours(theirs: _Told, templates: Objects, logs: Sequence[Retained]) -> tuple[Retained, ...]:
     """What is told without a command, since that would take it from a living cluster."""
     tagged = (*theirs.removed, *theirs.claimed, *theirs.copies)
-    where, versions = f"s3://{templates.bucket}/{templates.prefix}", templates.versions
+    where, held = f"s3://{templates.bucket}/{templates.prefix}", counted(templates.versions, "object version")
     return (
         *(Retained(each.kind, each.id, each.purpose or "bears the cluster's name in its tags") for each in tagged),
-        *([Retained("templates", where, f"{versions} object versions under the cluster's name")] if versions else []),
+        *([Retained("templates", where, f"{held} under the cluster's name")] if templates.versions else []),
         *(Retained(each.kind, each.id, each.why) for each in logs),
     )
 

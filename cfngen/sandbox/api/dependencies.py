@@ -1,9 +1,12 @@
 """What EC2 refuses to delete because something else needs it, and what goes with a balancer; moto 5.2 knows neither.
 
-Amazon VPC user guide, "Delete your VPC" and "Delete a security group": a subnet goes when no interface is in it, a
-security group when no interface uses it and no rule of another group names it, a VPC when nothing of its own is left.
-The interfaces of a balancer go with it (Elastic Load Balancing user guide, "Delete a load balancer"); the sandbox's
-bear the description `ELB <name>`, with `net/` before the name of a network load balancer.
+Amazon VPC user guide, "Delete your VPC" and "Delete a security group"; re:Post knowledge center, "Why can't I delete my
+VPC?", which lists what counts as a dependency and has the service's words. A subnet goes when no interface is in it, a
+security group when no interface uses it and no rule of another group names it, an internet gateway's attachment when
+no interface of the VPC has a public address, a VPC when nothing is left but what was made with it: its main route
+table, default network ACL and default security group. The interfaces of a balancer go with it (Elastic Load Balancing
+user guide, "Delete a load balancer"); the sandbox's bear the description `ELB <name>`, with `net/` before the name of
+a network load balancer.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ def kept() -> Iterator[None]:
 def refused() -> Iterator[None]:
     """Let moto of this process refuse what EC2 refuses."""
     group, subnet, vpc = EC2Backend.delete_security_group, EC2Backend.delete_subnet, EC2Backend.delete_vpc
+    detach = EC2Backend.detach_internet_gateway
 
     def delete_security_group(self: Any, name: str | None = None, group_id: str | None = None) -> None:
         users = [each for each in _interfaces(self) if group_id in [used.id for used in each.group_set]]
@@ -43,11 +47,24 @@ def refused() -> Iterator[None]:
         return subnet(self, subnet_id)
 
     def delete_vpc(self: Any, vpc_id: str) -> Any:
-        if [each for each in self.groups[vpc_id].values() if each.name != "default"]:
+        if any(_left_in(self, vpc_id)):
             raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
-        return vpc(self, vpc_id)
+        gone = vpc(self, vpc_id)
+        for each in [each for each in self.network_acls.values() if each.vpc_id == vpc_id]:
+            del self.network_acls[each.id]  # the default one, which moto keeps
+        return gone
+
+    def detach_internet_gateway(self: Any, internet_gateway_id: str, vpc_id: str) -> None:
+        public = {each.eni.id for each in self.addresses if each.eni}
+        if any(each.id in public and each.subnet.vpc_id == vpc_id for each in _interfaces(self)):
+            raise DependencyViolationError(
+                f"Network {vpc_id} has some mapped public address(es). Please unmap those public address(es) before "
+                "detaching the gateway."
+            )
+        detach(self, internet_gateway_id, vpc_id)
 
     with (
+        mock.patch.object(EC2Backend, "detach_internet_gateway", detach_internet_gateway),
         mock.patch.object(EC2Backend, "delete_security_group", delete_security_group),
         mock.patch.object(EC2Backend, "delete_subnet", delete_subnet),
         mock.patch.object(EC2Backend, "delete_vpc", delete_vpc),
@@ -80,6 +97,32 @@ def released() -> Iterator[None]:
 def _interfaces(backend: Any) -> list[Any]:
     """Interfaces but those of terminated instances, which moto keeps."""
     return [each for each in backend.enis.values() if not (each.instance and each.instance.state == "terminated")]
+
+
+def _left_in(backend: Any, vpc_id: str) -> Iterator[object]:
+    """What is in a VPC or attached to it and does not go with it; moto itself looks for subnets and VPN gateways."""
+    yield from (each for each in backend.groups[vpc_id].values() if each.name != "default")
+    yield from (each for each in _interfaces(backend) if each.subnet.vpc_id == vpc_id)
+    yield from (each for each in backend.network_acls.values() if each.vpc_id == vpc_id and not _default(each))
+    yield from (each for each in backend.internet_gateways.values() if each.vpc and each.vpc.id == vpc_id)
+    yield from (each for each in backend.egress_only_internet_gateways.values() if each.vpc_id == vpc_id)
+    yield from (each for each in backend.nat_gateways.values() if each.vpc_id == vpc_id and each.state == "available")
+    yield from (each for each in backend.vpc_end_points.values() if each.vpc_id == vpc_id and each.state == "available")
+    yield from (
+        each
+        for each in backend.vpc_pcxs.values()
+        if vpc_id in (each.vpc.id, each.peer_vpc.id) and each.status["Code"] in ("active", "pending-acceptance")
+    )
+    yield from (
+        each
+        for each in backend.transit_gateway_attachments.values()
+        if each.resource_id == vpc_id and each.state == "available"
+    )
+
+
+def _default(network_acl: Any) -> bool:
+    # moto says so of one made with its VPC by a text, and of any other by a truth value.
+    return str(network_acl.default).lower() == "true"
 
 
 def _named_by_others(backend: Any, group_id: str | None) -> bool:

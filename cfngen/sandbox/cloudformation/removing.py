@@ -6,15 +6,19 @@ from collections.abc import Collection, Generator, Mapping
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
+from moto.autoscaling.models import autoscaling_backends
+from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.cloudformation.clock import Condition, Operation
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.properties import call
+from cfngen.sandbox.cloudformation.properties import GROUP, call
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
+
+TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 
 
 def delete(
@@ -111,6 +115,8 @@ def remove_resource(
         else:
             yield from service.take_time(resource.type)
             told = call(service, stack, resource)
+            if resource.type == GROUP:
+                yield from _held_by_hooks(service, resource.physical_id)
             if policy == "Snapshot":
                 HANDLERS[resource.type].snapshot(told)
             try:
@@ -124,6 +130,25 @@ def remove_resource(
             service.record(stack, resource, "DELETE_SKIPPED")
     else:
         service.record(stack, resource, "DELETE_COMPLETE")
+
+
+def _held_by_hooks(service: Region, group: str) -> Operation:
+    """Wait as a group's terminating instances do: until no hook holds them, or its time is up.
+
+    EC2 Auto Scaling user guide, "How lifecycle hooks work". Nothing here completes the action or asks for more time.
+    """
+    scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
+
+    def holding() -> list[int]:
+        mine = [each for each in scaling.lifecycle_hooks.values() if each.auto_scaling_group_name == group]
+        return [int(each.heartbeat_timeout) for each in mine if each.lifecycle_transition == TERMINATING]
+
+    found = scaling.autoscaling_groups.get(group)
+    if not holding() or found is None or not found.instance_states:
+        return
+    deadline = service.clock.now + max(holding())
+    service.clock.later(max(holding()), lambda: None)
+    yield lambda: not holding() or service.clock.now >= deadline
 
 
 def _is_gone(error: ClientError) -> bool:

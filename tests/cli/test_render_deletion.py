@@ -1,0 +1,81 @@
+"""What a deletion shows: columns that line up, lines as wide as the terminal, and only choices that exist."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import click
+import pytest
+
+from cfngen.cli.render import deletion
+from cfngen.cli.screen import Screen
+from cfngen.deploy.removal.leftover import Leftover, Removed
+from cfngen.deploy.removal.obstacles import Obstacle
+from cfngen.deploy.removal.stack_removal import DeletionFailed, Undeleted
+from cfngen.deploy.removal.survey import Part, Survey
+from cfngen.deploy.watching.progress import Progress
+from cfngen.deploy.watching.watch import Choice
+
+GOES = (
+    Part("instances", tuple(f"i-{number:017x}" for number in range(12))),
+    Part("Auto Scaling groups", ("kubernetes-MasterStack-5DCD19E2DC5F-MasterAAutoScalingGroup-" + 12 * "5",)),
+    Part("VPCs", ("vpc-e70152ec3d1acecea",)),
+)
+
+
+def survey(**more: Any) -> list[str]:
+    found = Survey("kubernetes", "kubernetes", "arn", "CREATE_COMPLETE", "123456789012", "us-west-2", **more)
+    return [click.unstyle(line) for line in deletion.survey(found, 81)]
+
+
+def test_columns_line_up_beside_a_text_that_has_no_room() -> None:
+    lines = survey(goes=GOES)
+    rows = lines[lines.index("Goes with the stack") + 1 :]
+    heads = [line for line in rows if line[2:4].strip().isdigit()]
+    assert [line[2:4] for line in heads] == ["12", " 1", " 1"]
+    assert [line[6:].split("  ")[0].rstrip() for line in heads] == ["instances", "Auto Scaling group", "VPC"]
+    assert len({len(line) - len(line[6:].lstrip()) for line in heads}) == 1
+
+
+def test_what_is_in_the_way_stands_under_what_was_not_deleted() -> None:
+    undeleted = Undeleted("VpcStack/Vpc", "vpc-1", "AWS::EC2::VPC", "The vpc 'vpc-1' has dependencies")
+    failure = DeletionFailed("kubernetes", 1, 3, (undeleted,), (Obstacle("sg-late", "security group late"),))
+    lines = [click.unstyle(line) for line in deletion.failed(failure, 60)]
+    assert "  sg-late  security group late" in lines
+    assert max(map(len, lines)) < 60
+
+
+def test_what_is_gone_is_no_wider_than_the_terminal() -> None:
+    gone = Leftover("security group", "sg-1", "k8s-elb-" + 32 * "a", "Security group for Kubernetes ELB of default/web")
+    lines = [click.unstyle(line) for line in deletion.removed(Removed(gone), 60)]
+    assert (len(lines), lines[0][:4]) == (2, "  - ")
+    assert max(map(len, lines)) < 60
+
+
+@pytest.mark.parametrize(
+    ("status", "offered"),
+    [
+        ("DELETE_IN_PROGRESS", {"w", "d"}),
+        ("UPDATE_ROLLBACK_IN_PROGRESS", {"w", "d"}),
+        ("UPDATE_IN_PROGRESS", {"w", "d", "c"}),
+        ("CREATE_IN_PROGRESS", {"w", "d", "c"}),
+    ],
+)
+def test_only_what_can_be_cancelled_is_offered_for_it(
+    monkeypatch: pytest.MonkeyPatch, status: str, offered: set[str]
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def prompt(text: str, **options: Any) -> str:
+        asked.update(text=text, letters=set(options["type"].choices))
+        return "d"
+
+    monkeypatch.setattr(click, "prompt", prompt)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    target: Any = SimpleNamespace(again=lambda message: message, json=True)
+    shown = Screen(target, account=SimpleNamespace())  # type: ignore[arg-type]
+    shown.report(Progress("delete", "kubernetes", status, 1.0, 0.0, (), fresh=False, trouble=""))
+    assert shown.interrupted() is Choice.DETACH
+    assert asked["letters"] == offered
+    assert ("(c)ancel" in asked["text"]) == ("c" in offered)

@@ -49,9 +49,11 @@ def essentials(machine: Machine, config: dict[str, Any]) -> str:
     machine.wait("kubectl apply", apply, "is the API server healthy?", seconds, BootError)
     if charts:
         names = " and ".join(release["name"] for release in charts)
-        machine.wait(names, install, f"kubectl -n {SPACE} get configmap {NAME} -o yaml", seconds, (BootError, Pending))
+        machine.wait(
+            names, install, f"`kubectl -n {SPACE} get configmap {NAME} -o yaml`", seconds, (BootError, Pending)
+        )
     what = " and ".join(["the cloud controller manager", *(release["name"] for release in charts)])
-    hint = "kubectl get pods --all-namespaces; kubectl -n kube-system logs daemonset/cloud-controller-manager"
+    hint = "`kubectl get pods --all-namespaces`; `kubectl -n kube-system logs daemonset/cloud-controller-manager`"
     machine.wait(what, at_work, hint, seconds, (BootError, Pending))
     machine.run("systemctl", "enable", "--now", f"{NAME}.timer")
     # At once, too, but not as a part of the boot: they may wait for nodes, which wait for this master.
@@ -197,7 +199,7 @@ class _Plan:
             else:
                 self._write(name, None)
         if failed:
-            raise BootError("; ".join(failed), f"kubectl -n {SPACE} get configmap {NAME} -o yaml")
+            raise BootError("; ".join(failed), f"`kubectl -n {SPACE} get configmap {NAME} -o yaml`")
         return f"applied {len(due)}, removed {len(gone)} of {len(self.releases)} releases"
 
     def _note(self, release: dict[str, Any], key: str) -> str:

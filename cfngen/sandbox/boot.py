@@ -290,7 +290,7 @@ class Program:
 
     def _join(self) -> Generator[float, None, str]:
         secret = self.references["joinSecretArn"]
-        hint = "did a master's boot fail? Its console says why; on it: systemctl status cfngen-boot cfngen-join"
+        hint = "did a master's boot fail? Its console says why; on it: `systemctl status cfngen-boot cfngen-join`"
 
         def missing() -> str:
             cluster = self.around.clusters.get(secret)

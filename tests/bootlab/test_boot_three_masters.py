@@ -17,7 +17,7 @@ from lab_instance import Instance
 from cfngen.sandbox.cloudformation import Stack
 
 MASTERS = ("MasterA", "MasterB", "MasterC")
-KUBECTL = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--request-timeout=15s")
+KUBECTL = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--request-timeout=30s")
 ETCD = "/etc/kubernetes/pki/etcd/"
 OLD, NEW = "1.36.2", "1.36.3"
 

@@ -11,8 +11,8 @@ import json
 from typing import Any
 
 from . import helm, lease, system
-from .kubectl import kubectl
-from .machine import BootError, Machine, Pending, documents
+from .kubectl import documents, kubectl
+from .machine import LOG, BootError, Machine, Pending
 from .sequence import remaining
 
 NAME = "cfngen-addons"
@@ -73,7 +73,7 @@ def apply(machine: Machine, config: dict[str, Any]) -> str:
             machine.sleep(pause)
             outcome, fault = _attempt(machine, config)
     if isinstance(fault, BootError):
-        raise BootError(str(fault), fault.hint + "; the next try is within the hour") from fault
+        raise BootError(str(fault), f"{fault.hint or f'see {LOG}'}; the next try is within the hour") from fault
     return outcome
 
 

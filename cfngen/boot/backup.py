@@ -56,7 +56,7 @@ def backup(machine: Machine, config: dict[str, Any]) -> str:
     except BootError as error:
         # Whatever snapshot comes next answers a request, too.
         machine.write(STATE, json.dumps({"next": now + min(AGAIN, interval), "asked": asked}))
-        text = f"cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: {error}. What to do: {error.hint}\n"
+        text = f"cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: {error}. What to do: {error.hint or HINT}\n"
         machine.run("sh", "-c", "cat > /dev/console", stdin=text, expect=(0, 1, 2))
         raise
     machine.write(STATE, json.dumps({"next": (now // interval + 1) * interval, "asked": asked}))

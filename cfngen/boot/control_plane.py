@@ -7,8 +7,8 @@ from typing import Any, Callable, TypeVar
 from . import authorities, decision, encryption, etcd_data, etcd_members, expiry, kubelet, peers, restore, upgrade
 from .authorities import KUBEADM
 from .decision import INIT, JOIN, RESTORE, RESUME, STEADY
-from .kubectl import kubectl, own_server
-from .machine import BootError, Machine, Pending, documents
+from .kubectl import documents, kubectl, own_server
+from .machine import BootError, Machine, Pending
 from .sequence import remaining
 
 # Phases of `kubeadm init`, before and after the API server answers. Without its flag bootstrap-token prints the token

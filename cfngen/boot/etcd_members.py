@@ -15,7 +15,8 @@ from typing import Any
 
 from . import etcd_data
 from .authorities import KUBEADM, PKI
-from .machine import HOME, BootError, Machine, Pending, documents
+from .kubectl import documents
+from .machine import HOME, BootError, Machine, Pending
 from .sequence import remaining
 
 # The certificate with which kubeadm's own probe asks etcd.

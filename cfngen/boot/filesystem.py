@@ -26,12 +26,8 @@ def check(machine: Machine, device: str, hint: str) -> None:
     """
     code, text = machine.run("e2fsck", "-p", device, expect=tuple(range(16)), timeout=6 * 3600)
     if code & LEFT:
-        raise BootError(f"the file system of {device} has errors that are not safe to correct: {_why(text)}", hint)
+        raise BootError(f"the file system of {device} has errors that are not safe to correct: {reason(text)}", hint)
     if code & FAILED:
-        machine.say(f"the file system of {device} could not be checked: {_why(text)}")
+        machine.say(f"the file system of {device} could not be checked: {reason(text)}")
     elif code != CLEAN:
         machine.say(f"the file system of {device} was repaired")
-
-
-def _why(text: str) -> str:
-    return reason("e2fsck", text)

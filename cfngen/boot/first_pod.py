@@ -83,4 +83,4 @@ def _last_words(machine: Machine) -> str:
     """Return what the kubelet said last of the pod, if anything."""
     _, text = machine.run("journalctl", "-u", "kubelet", "-o", "cat", "--no-pager", "-n", "500", expect=(0, 1))
     found = [line for line in text.splitlines() if NAME in line and re.match(r"E\d{4} ", line)]
-    return f" ({reason('kubelet', found[-1])})" if found else ""
+    return f" ({reason(found[-1])})" if found else ""

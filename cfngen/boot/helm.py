@@ -8,8 +8,8 @@ import time
 from typing import Any
 
 from . import hosts
-from .kubectl import ADMIN, kubectl
-from .machine import BootError, Machine, documents
+from .kubectl import ADMIN, documents, kubectl
+from .machine import BootError, Machine
 
 # Seconds for one operation of Helm; it waits for hooks only, not for pods: the cluster may have no node yet.
 TIMEOUT = 240

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from . import hosts
@@ -38,3 +39,8 @@ def command(kubeconfig: str) -> tuple[str, ...]:
 def own_server(config: dict[str, Any]) -> str:
     """Return the option that makes kubectl ask this master's API server and no other's."""
     return f"--server=https://{config['facts']['privateAddress']}:{config['endpoint'].rpartition(':')[2]}"
+
+
+def documents(*items: dict[str, Any]) -> str:
+    """Return several Kubernetes objects as one text; JSON documents are YAML documents."""
+    return "\n---\n".join(json.dumps(item, indent=1) for item in items) + "\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import json
 import os
 import re
 import shutil
@@ -22,7 +21,6 @@ from .reasons import reason
 
 HOME = "/opt/cfngen"
 LOG = "/var/log/cfngen.log"
-SEE = f"see {LOG}"
 # Bytes; some tasks run each minute for as long as the instance lives. What came before is kept once, in `.1`.
 LOG_SIZE = 20_000_000
 METADATA = "http://169.254.169.254"
@@ -40,12 +38,12 @@ class BootError(Exception):
     """A step cannot go on.
 
     Attributes:
-        hint: what a person should look at or do.
+        hint: what a person should look at or do; empty if that is the log alone.
     """
 
     def __init__(self, reason: str, hint: str = "") -> None:
         super().__init__(reason)
-        self.hint = hint or SEE
+        self.hint = hint
 
 
 class Pending(Exception):  # noqa: N818 - it is no error, it says what is still missing
@@ -98,7 +96,7 @@ class Machine:
             raise BootError(f"{title} could not be run: {error}") from error
         self.log(f"{self.time()} {title}\n{done.stdout}{done.stderr}")
         if done.returncode not in expect:
-            why = reason(command[0], done.stderr, done.stdout)
+            why = reason(done.stderr, done.stdout)
             raise BootError(f"{title} exited with {done.returncode}: {why}")
         return done.returncode, done.stdout
 
@@ -267,9 +265,8 @@ class Machine:
                 missing, now = error, self.clock()
             if now - start >= seconds:
                 # What tried it may know better what to look at than what waits for it.
-                if getattr(missing, "hint", SEE) != SEE:
-                    hint = missing.hint  # type: ignore[attr-defined]
-                raise BootError(f"waited {now - start:.0f} s for {what}: {missing}", hint) from missing
+                better = getattr(missing, "hint", "") or hint
+                raise BootError(f"waited {now - start:.0f} s for {what}: {missing}", better) from missing
             if now - said >= 60:
                 said = now
                 self.say(f"waiting for {what} ({now - start:.0f} s): {missing}")
@@ -372,8 +369,3 @@ def fill(value: Any, facts: dict[str, str]) -> Any:
     if isinstance(value, str):
         return re.sub(r"\$\{(\w+)\}", lambda match: facts.get(match[1], match[0]), value)
     return value
-
-
-def documents(*items: dict[str, Any]) -> str:
-    """Return several Kubernetes objects as one text; JSON documents are YAML documents."""
-    return "\n---\n".join(json.dumps(item, indent=1) for item in items) + "\n"

@@ -148,6 +148,13 @@ def manifests(**data: Any) -> dict[str, dict[str, Any]]:
     return {each["kind"]: each for each in config(of("master", **data))["manifests"]}
 
 
+def test_node_runs_a_pod_of_the_pinned_pause_image_before_it_reports_success() -> None:
+    found = config(of("nodes-nodes"))
+    steps = list(found["steps"].values())
+    assert steps.index("node.ready") < steps.index("first_pod.run")
+    assert found["pause"] == releases.PAUSE
+
+
 def test_nodes_that_are_drained_may_list_nodes_and_nothing_else() -> None:
     def granted(**data: Any) -> list[dict[str, Any]]:
         found = config(of("master", **data))["manifests"]

@@ -29,7 +29,7 @@ kubernetesVersion: "1.36"
 #  podCidr: 10.244.0.0/16              # each node takes a /24 of it
 #  serviceCidr: 10.0.0.0/16
 #  dnsDomain: cluster.local
-#  nonMasqueradeCidr: 10.0.0.0/8       # pods keep their address towards this range
+#  # nonMasqueradeCidr: 10.0.0.0/8     # pods keep their address towards this range, too
 
 # The Kubernetes API. Without allowedCidrs the console asks who may reach it.
 #api:

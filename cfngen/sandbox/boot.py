@@ -90,6 +90,7 @@ class Program:
             "backups": self._backups,
             "join": self._join,
             "ready": self._ready,
+            "first pod": self._first_pod,
         }
         wanted = {name: pretended.get(name, self._other) for name in self.configuration["steps"]}
         return {"identity": self._identity, **wanted, "signal": self._succeed}
@@ -288,9 +289,13 @@ class Program:
         interval, bucket = self.configuration["backups"]["interval"], self.references["bucket"]
         return f"a snapshot of etcd every {interval} minutes into s3://{bucket}"
 
+    def _first_pod(self) -> Generator[float, None, str]:
+        yield 1.6
+        return f"a pod of {self.configuration['pause']} ran"
+
     def _join(self) -> Generator[float, None, str]:
         secret = self.references["joinSecretArn"]
-        hint = "did a master's boot fail? Its console says why; on it: systemctl status cfngen-boot cfngen-join"
+        hint = "did a master's boot fail? Its console says why; on it: `systemctl status cfngen-boot cfngen-join`"
 
         def missing() -> str:
             cluster = self.around.clusters.get(secret)

@@ -9,8 +9,8 @@ from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
 from cfngen.cluster.names import api_host, auto_scaling_group, group_id, slot_id, wait_condition
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.releases import Asset, exact_version, master_tools, release
-from cfngen.userdata import addons, cloud_controller, files, instances, kubeadm, pod_network
+from cfngen.releases import PAUSE, Asset, exact_version, master_tools, release
+from cfngen.userdata import addons, cloud_controller, files, instances, kubeadm, node_rights, pod_network
 from cfngen.userdata.mirror import mirrored
 from cfngen.userdata.pack import UNIT, UserData, pack
 from cfngen.userdata.patience import patience
@@ -45,7 +45,13 @@ MASTER_STEPS = {
     "certificates": "certificates.schedule",
     "serving certificates": "approval.start",
 }
-NODE_STEPS = {"masters": "older_masters.wait", "join": "node.join", "ready": "node.ready", "addresses": "node.follow"}
+NODE_STEPS = {
+    "masters": "older_masters.wait",
+    "join": "node.join",
+    "ready": "node.ready",
+    "first pod": "first_pod.run",
+    "addresses": "node.follow",
+}
 # What timers do: `python3 -m boot <task>`.
 MASTER_TASKS = {
     "join": {"join information": "join_information.publish"},
@@ -80,7 +86,7 @@ def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserD
         "kubeadm": kubeadm.init(cluster),
         "apiHost": api_host(cluster),
         "masters": {each.letter: f"${{{address_reference(each)}}}" for each in cluster.slots},
-        "manifests": cloud_controller.manifests(cluster),
+        "manifests": [*node_rights.manifests(cluster), *cloud_controller.manifests(cluster)],
         "addons": addons.releases(cluster),
     }
     config["assets"] += _placed_assets(cluster, master_tools(architecture(cluster.control_plane.instance_type)))
@@ -117,6 +123,7 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, Any]) -> U
         "steps": instances.last(group, pod_network.steps(cluster, instances.steps(group, COMMON_STEPS, NODE_STEPS))),
         "tasks": {**NODE_TASKS, **instances.tasks(group)},
         "join": kubeadm.join(group),
+        "pause": PAUSE,
         "patience": patience(cluster, group),
     }
     placed = _placed(files.common(cluster, master=False), files.of_node(), instances.files(cluster, group))

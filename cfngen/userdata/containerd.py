@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Instances
 from cfngen.releases import PAUSE
 from cfngen.userdata.merging import merge
@@ -16,6 +17,9 @@ from cfngen.userdata.merging import merge
 CERTS = "/etc/containerd/certs.d"
 _IMAGES = "io.containerd.cri.v1.images"
 _RUNTIME = "io.containerd.cri.v1.runtime"
+_TRANSFER = "io.containerd.transfer.v1.local"
+# containerd's own default, with which its transfer service unpacks images without being told.
+_DEFAULT_SNAPSHOTTER = "overlayfs"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
@@ -35,7 +39,29 @@ def configuration(instances: Instances, cni: Mapping[str, Any]) -> str:
     runc = {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": True}}
     runtime = {"cni": dict(cni), "containerd": {"runtimes": {"runc": runc}}}
     ours = {"version": 4, "plugins": {_IMAGES: images, _RUNTIME: runtime}}
-    return toml(merge(ours, instances.containerd.configuration))
+    whole = merge(ours, instances.containerd.configuration)
+    unpacking = _unpacking(whole["plugins"], architecture(instances.instance_type))
+    # What the cluster file says of the transfer service counts, too.
+    return toml(merge(merge(ours, unpacking), instances.containerd.configuration))
+
+
+def _unpacking(plugins: Mapping[str, Any], processor: str) -> dict[str, Any]:
+    """Return the transfer service's settings for the snapshotters that are in use.
+
+    The CRI plug-in pulls through it since containerd 2.1, and it refuses snapshotters that are not listed: "unable to
+    initialize unpacker: no unpack platforms defined" (containerd's docs/transfer.md).
+
+    Args:
+        plugins: the configuration's plug-ins, complete.
+        processor: `amd64` or `arm64`.
+    """
+    images, runtime = plugins.get(_IMAGES, {}), plugins.get(_RUNTIME, {}).get("containerd", {})
+    tables = [images, *images.get("runtime_platforms", {}).values(), *runtime.get("runtimes", {}).values()]
+    names = sorted({table["snapshotter"] for table in tables if table.get("snapshotter")})
+    if names in ([], [_DEFAULT_SNAPSHOTTER]):
+        return {}
+    entries = [{"platform": f"linux/{processor}", "snapshotter": name} for name in names]
+    return {"plugins": {_TRANSFER: {"unpack_config": entries}}}
 
 
 def mirrors(instances: Instances) -> dict[str, str]:

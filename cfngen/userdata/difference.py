@@ -24,10 +24,13 @@ _WORDS = {
     "masters": "the masters",
     "ownCa": "the secret of the certificate authority",
     "packages": "the distribution's packages",
+    "pause": "the image of pods' sandboxes",
     "patience": "how long nodes wait for masters of their version",
     "services": "the services that run",
     "timeout": "the time that it may take",
 }
+# Likewise of the files.
+_FILES = {"/etc/systemd/system/cfngen-masquerade.service": "which traffic of pods leaves with the node's address"}
 _CLOUD_CONFIG = re.compile(r"^#cloud-config\n(.*?)\n--cfngen--$", re.MULTILINE | re.DOTALL)
 
 
@@ -51,7 +54,7 @@ def difference(before: str, after: str) -> str:
         if path == "references.json":
             found.append(f"ids from the stacks ({', '.join(_keys(old.get(path, '{}'), new.get(path, '{}')))})")
         elif not path.startswith("boot/") and "#" not in path:
-            found.append(path.removeprefix("files"))
+            found.append(_FILES.get(path.removeprefix("files"), path.removeprefix("files")))
     return f"what changes: {', '.join(dict.fromkeys(found))}"
 
 

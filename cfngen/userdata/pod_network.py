@@ -26,12 +26,13 @@ _UNITS = "/etc/systemd/system"
 
 def files(cluster: Cluster) -> dict[str, str]:
     """Return the files of every instance, by path."""
+    # systemd gives virtual interfaces an address of its own choice once they are there, also the host's end of a pod's,
+    # which the pod may know by then: it would be without network for half a minute (amazon-vpc-cni-k8s#2103,
+    # flatcar/init#33). The instance's own interfaces have one that is no choice of anybody's.
+    found = {"/etc/systemd/network/99-default.link.d/40-cfngen.conf": text_of("[Link]", "MACAddressPolicy=none")}
     if network_plugin(cluster).routes:
-        return {
-            CNI_TEMPLATE: json.dumps(_cni(), indent=1) + "\n",
-            f"{_UNITS}/{UNIT}": _masquerade_unit(cluster),
-        }
-    found: dict[str, str] = {}
+        found[CNI_TEMPLATE] = json.dumps(_cni(), indent=1) + "\n"
+        found[f"{_UNITS}/{UNIT}"] = _masquerade_unit(cluster)
     if cluster.network.plugin in MANAGING:
         # At a restart systemd-networkd removes routes and rules that it does not know; cloud-init's hotplug would
         # configure interfaces that are not the instance's own business.
@@ -39,9 +40,6 @@ def files(cluster: Cluster) -> dict[str, str]:
             "[Network]", "ManageForeignRoutes=no", "ManageForeignRoutingPolicyRules=no"
         )
         found["/etc/cloud/cloud.cfg.d/99-cfngen-network.cfg"] = "updates: {network: {when: [boot-new-instance]}}\n"
-    if network_plugin(cluster).interfaces:
-        # Pods know the hardware address of their gateway by heart (amazon-vpc-cni-k8s#2103).
-        found["/etc/systemd/network/99-default.link.d/40-cfngen.conf"] = text_of("[Link]", "MACAddressPolicy=none")
     return found
 
 
@@ -101,14 +99,13 @@ def _cni() -> dict[str, Any]:
 def _masquerade_unit(cluster: Cluster) -> str:
     """Return the unit that lets pods reach the world with their node's address.
 
-    What pods send to `network.nonMasqueradeCidr`, to other pods and to the node itself keeps the pod's address.
+    What pods send to other pods, to `network.nonMasqueradeCidr` and to the node itself keeps the pod's address. What
+    they send to the rest of the VPC does not: a subnet with another route table has no way back to a pod.
     """
-    pods, vpc = cluster.network.pod_cidr, cluster.network.vpc.cidr
-    kept = [cluster.network.non_masquerade_cidr]
-    if not pods.subnet_of(kept[0]):
-        kept.append(pods)
+    pods, vpc, own = cluster.network.pod_cidr, cluster.network.vpc.cidr, cluster.network.non_masquerade_cidr
+    kept = [*([own] if own else []), *([] if own and pods.subnet_of(own) else [pods])]
     # Amazon's resolver, the VPC's second address, answers the VPC's own addresses only, which pods' are not.
-    resolver = [vpc[2]] if vpc.overlaps(kept[0]) else []
+    resolver = [vpc[2]] if own and vpc.overlaps(own) else []
     chain, rule = "CFNGEN-MASQUERADE", f"POSTROUTING -s {pods} -m addrtype ! --dst-type LOCAL"
     commands = [
         f"-iptables -w -t nat -N {chain}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
 import re
 from pathlib import Path
@@ -104,7 +103,6 @@ class Master(ScriptedMachine):
         self.cloud["s3.list_objects_v2"] = lambda Bucket, Prefix: {  # noqa: N803
             "Contents": [{"Key": key} for key in self.objects if key.startswith(Prefix)]
         }
-        self.cloud["s3.get_object"] = lambda Bucket, Key: {"Body": io.BytesIO(self.objects[Key].encode())}  # noqa: N803
         self.cloud["ec2.describe_instances"] = self._describe
         self.on("kubeadm init phase preflight", self._preflight)
         self.on("kubeadm init phase certs ", self._certs)

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import io
 import json
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import IO, Any
 
 from cfngen.boot.machine import TOKEN, BootError, Machine
 
 START = datetime(2026, 9, 1, 12, 0, 0, tzinfo=timezone.utc)
 IDENTITY = {"instanceId": "i-0123456789abcdef0", "availabilityZone": "us-west-2a", "privateIp": "172.20.0.9"}
+# What `ctr plugins ls` of containerd 2 says of the parts that the kubelet needs.
+PLUGINS = """\
+TYPE                            ID          PLATFORMS      STATUS
+io.containerd.snapshotter.v1    btrfs       linux/amd64    skip
+io.containerd.cri.v1            images      -              ok
+io.containerd.cri.v1            runtime     linux/amd64    ok
+io.containerd.grpc.v1           cri         -              ok
+"""
 Answer = Callable[..., Any]
 
 
@@ -39,6 +48,9 @@ class ScriptedMachine(Machine):
         calls: every AWS call: (service.operation, arguments).
         said: every line said.
         told: values of the metadata service, by path.
+        silent: addresses whose packets are lost.
+        refusing: addresses at which nobody listens.
+        connected: every address that was connected to.
         objects: what S3 holds, by key; content is text.
         fuse: after how many calls that change or ask something the power goes; None: never.
         fault: after how many such calls one fails, as if the machine or AWS had a bad moment; None: none does.
@@ -55,8 +67,11 @@ class ScriptedMachine(Machine):
         self.web: dict[str, str | Exception] = {}
         self.commands: list[str] = []
         self.stdin: dict[str, str] = {}
-        self.answers: list[tuple[str, Any]] = []
-        self.cloud: dict[str, Answer] = {}
+        self.answers: list[tuple[str, Any]] = [("ctr plugins ls$", (0, PLUGINS))]
+        self.silent: set[str] = set()
+        self.refusing: set[str] = set()
+        self.connected: list[str] = []
+        self.cloud: dict[str, Answer] = {"s3.get_object": self._object}
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.said: list[str] = []
         self.told: dict[str, str] = {}
@@ -157,11 +172,16 @@ class ScriptedMachine(Machine):
             raise BootError(f"{url} has another SHA-256")
         self.write(path, found, 0o755)
 
-    def get_object(self, bucket: str, key: str, path: str) -> dict[str, str]:
-        if key not in self.objects:
-            raise BootError(f"An error occurred (NoSuchKey): {key}")
-        self.write(path, self.objects[key], 0o600)
-        return {}
+    def receive(self, source: IO[bytes], path: str, sha256: str, origin: str, mode: int) -> None:
+        self.write(path, source.read().decode(), mode)
+
+    def open(self, path: str) -> IO[bytes]:
+        return io.BytesIO(self.files[path].encode())
+
+    def _object(self, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
+        if Key not in self.objects:
+            return refusal("NoSuchKey", Key)
+        return {"Body": io.BytesIO(self.objects[Key].encode())}
 
     def time(self, later: float = 0) -> str:
         return (START + timedelta(seconds=self.passed + later)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -172,6 +192,14 @@ class ScriptedMachine(Machine):
     def sleep(self, seconds: float) -> None:
         self.passed += seconds
         self.between()
+
+    def connect(self, address: str, port: int, seconds: float = 2) -> None:
+        self.connected.append(address)
+        if address in self.silent:
+            self.passed += seconds
+            raise TimeoutError("timed out")
+        if address in self.refusing:
+            raise ConnectionRefusedError(111, "Connection refused")
 
     def metadata(self, path: str, missing: str | None = None) -> str:
         if path == "dynamic/instance-identity/document":

@@ -15,7 +15,7 @@ from botocore.exceptions import IncompleteReadError
 from moto import mock_aws
 from scripted_machine import PowerCut, ScriptedMachine, refusal
 
-from cfngen.boot import backup, bucket
+from cfngen.boot import backup, bucket, objects
 from cfngen.boot import machine as seam
 from cfngen.boot.machine import BootError, Machine
 
@@ -38,12 +38,20 @@ class Storage:
         self.metadata: dict[str, dict[str, str]] = {}
         machine.cloud["s3.list_objects_v2"] = self.list
         machine.cloud["s3.get_object"] = self.get
+        machine.cloud["s3.put_object"] = self.upload
         machine.cloud["s3.head_object"] = self.head
         machine.cloud["s3.copy_object"] = self.copy
 
     def put(self, key: str, content: str, metadata: dict[str, str] | None = None) -> None:
         digest = hashlib.sha256(content.encode()).hexdigest()
         self.content[key], self.metadata[key] = content, {**(metadata or {}), "sha256": digest}
+
+    def upload(self, Bucket: str, Key: str, Body: Any, Metadata: dict[str, str], **_: str) -> dict[str, Any]:  # noqa: N803
+        assert Bucket == BUCKET
+        content = Body.read().decode()
+        assert Metadata["sha256"] == hashlib.sha256(content.encode()).hexdigest()
+        self.put(Key, content, Metadata)
+        return {}
 
     def list(self, Bucket: str, Prefix: str) -> dict[str, Any]:  # noqa: N803
         assert Bucket == BUCKET
@@ -85,11 +93,6 @@ class Leader(ScriptedMachine):
     def _save(self, command: str) -> tuple[int, str]:
         self.files[backup.FILE] = f"snapshot at {self.passed}"
         return 0, ""
-
-    def put_object(self, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
-        self.burn()
-        assert bucket == BUCKET
-        self.storage.put(key, self.files[path], metadata)
 
     @property
     def alarms(self) -> list[str]:
@@ -276,7 +279,7 @@ def test_a_document_that_is_none_is_told_with_the_way_out(leader: Leader, text: 
     leader.storage.put("one/etcd/restore.json", text)
     with pytest.raises(BootError, match="is no JSON object") as caught:
         bucket.document(leader, CONFIG, "restore.json")
-    assert caught.value.hint == f"delete it: aws s3 rm s3://{BUCKET}/one/etcd/restore.json"
+    assert caught.value.hint == f"delete it: `aws s3 rm s3://{BUCKET}/one/etcd/restore.json`"
 
 
 # The seam itself, against moto's S3.
@@ -310,9 +313,9 @@ def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Quick]:
 def test_a_file_goes_to_s3_and_comes_back(real: Quick, tmp_path: Path) -> None:
     file, copy = tmp_path / "snapshot.db", tmp_path / "copies" / "snapshot.db"
     file.write_bytes(bytes(range(256)) * 5000)
-    real.put_object(BUCKET, "key", str(file), {"revision": "1"})
+    objects.put(real, BUCKET, "key", str(file), {"revision": "1"})
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    assert real.get_object(BUCKET, "key", str(copy)) == {"revision": "1", "sha256": digest}
+    assert objects.get(real, BUCKET, "key", str(copy)) == {"revision": "1", "sha256": digest}
     assert copy.read_bytes() == file.read_bytes()
     assert copy.stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in copy.parent.iterdir()) == ["snapshot.db"]
@@ -324,7 +327,7 @@ def test_s3_checks_what_arrives(real: Quick, tmp_path: Path) -> None:
     sent: list[dict[str, Any]] = []
     client = real._client("s3")
     client.meta.events.register("before-call.s3.PutObject", lambda params, **_: sent.append(dict(params["headers"])))
-    real.put_object(BUCKET, "key", str(file), {})
+    objects.put(real, BUCKET, "key", str(file), {})
     assert sent[0]["x-amz-checksum-sha256"] == "7XACtDnprIRfIjV9giusFERzD722AW0+yUMil7nsn3M="
 
 
@@ -343,7 +346,7 @@ def test_an_upload_that_is_tried_again_begins_at_the_beginning(real: Quick, tmp_
 
     client.put_object = put
     real._client = lambda service: client  # type: ignore[method-assign]
-    real.put_object(BUCKET, "key", str(file), {})
+    objects.put(real, BUCKET, "key", str(file), {})
     assert tries == [b"the whole content"] * 2
 
 
@@ -352,13 +355,13 @@ def test_an_object_that_was_changed_is_not_taken(real: Quick, tmp_path: Path) ->
         Bucket=BUCKET, Key="key", Body=b"changed", Metadata={"sha256": "0" * 64}
     )
     with pytest.raises(BootError, match=r"s3://backups/key has SHA-256 .*, not 0{64}"):
-        real.get_object(BUCKET, "key", str(tmp_path / "snapshot.db"))
+        objects.get(real, BUCKET, "key", str(tmp_path / "snapshot.db"))
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("snapshot")] == []
 
 
 def test_an_object_that_is_missing_is_an_error_at_once(real: Quick, tmp_path: Path) -> None:
     with pytest.raises(BootError, match="NoSuchKey"):
-        real.get_object(BUCKET, "nothing", str(tmp_path / "snapshot.db"))
+        objects.get(real, BUCKET, "nothing", str(tmp_path / "snapshot.db"))
     assert real.passed == 0
 
 

@@ -19,7 +19,7 @@ ETCDCTL = (
     "--cert=/etc/kubernetes/pki/etcd/healthcheck-client.crt --key=/etc/kubernetes/pki/etcd/healthcheck-client.key "
     "--dial-timeout=5s "
 )
-KUBECTL = "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=15s "
+KUBECTL = "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=30s "
 HEALTHY = [
     KUBECTL + "get --server=https://172.20.0.9:443 --raw /readyz",
     ETCDCTL + "endpoint health --command-timeout=5s --write-out=json",
@@ -44,7 +44,7 @@ START = [
 ]
 # A cluster that was there before may have been upgraded by another master meanwhile.
 LOOK = (
-    "kubectl --kubeconfig /etc/kubernetes/super-admin.conf --request-timeout=15s get configmap kubeadm-config "
+    "kubectl --kubeconfig /etc/kubernetes/super-admin.conf --request-timeout=30s get configmap kubeadm-config "
     "--namespace=kube-system --ignore-not-found -o json"
 )
 RESUME = [*START[:7], LOOK, *START[7:]]
@@ -131,8 +131,8 @@ def test_blank_volume_never_becomes_a_second_cluster() -> None:
     with pytest.raises(BootError, match="vol-1 is blank, yet the cluster exists since 2026-08-01T00:00:00Z") as caught:
         boot(machine)
     assert caught.value.hint == (
-        "cfngen etcd restore latest (in the folder of the cluster file), or restore the volume from a snapshot of its "
-        "own; or, to begin again with nothing, remove initialised from secret arn:ca and reboot"
+        "`cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from a snapshot of "
+        "its own; or, to begin again with nothing, remove initialised from secret arn:ca and reboot"
     )
     assert machine.ran("kubeadm") == []
     assert json.loads(machine.secrets.text(CA_SECRET)) == MARKED
@@ -214,6 +214,26 @@ def test_image_registry_that_comes_back_is_waited_for() -> None:
     machine, answers = Master(), [(1, "failed to pull image"), (0, "")]
     machine.on("kubeadm init phase preflight", lambda _: answers.pop(0))
     assert boot(machine)[1] == "initialised a new cluster"
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("[ERROR CRI]: could not connect to the container runtime", "journalctl -u containerd"),
+        ("[ERROR ImagePull]: failed to pull image registry.k8s.io/kube-apiserver:v1.36.3", "registry.k8s.io"),
+        ("[ERROR Port-2379]: Port 2379 is in use", "ss -ltnp"),
+        ("[ERROR DirAvailable--mnt-master-etcd]: /mnt/master/etcd is not empty", "that folder"),
+        ("[ERROR NumCPU]: the number of available CPUs 1 is less than the required 2", "controlPlane.instanceType"),
+        ("something that nobody has seen yet", ""),
+    ],
+)
+def test_hint_fits_the_check_of_kubeadm_that_failed(line: str, hint: str) -> None:
+    machine = Master()
+    machine.on("kubeadm init phase preflight", (1, line))
+    with pytest.raises(BootError, match=r"waited .* for kubeadm's preflight") as caught:
+        boot(machine)
+    assert hint in caught.value.hint
+    assert ("registry" in caught.value.hint) == ("ImagePull" in line)
 
 
 def test_configuration_and_patch_are_written_for_kubeadm() -> None:

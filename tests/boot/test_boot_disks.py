@@ -152,6 +152,16 @@ def test_file_system_of_an_earlier_boot_that_is_not_mounted_is_kept() -> None:
     assert "/var/lib/kubelet" in machine.mounts
 
 
+def test_file_system_that_is_kept_is_repaired_before_it_is_mounted() -> None:
+    machine = Disks("nvme1n1")
+    machine.labelled = True
+    machine.on("e2fsck -p found", (4, "cfngen-storage: UNEXPECTED INCONSISTENCY; RUN fsck MANUALLY.\n"))
+    with pytest.raises(BootError, match="UNEXPECTED INCONSISTENCY") as caught:
+        run(machine)
+    assert "terminate this instance" in caught.value.hint
+    assert machine.ran("mount") == []
+
+
 def test_instance_whose_disks_were_lost_joins_anew() -> None:
     machine = Disks("nvme1n1")
     machine.files[kubelet.ESTABLISHED] = INSTANCE

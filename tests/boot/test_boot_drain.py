@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from scripted_machine import ScriptedMachine, refusal
@@ -22,6 +23,15 @@ def pod(name: str, **more: Any) -> dict[str, Any]:
     return {"metadata": {"namespace": "default", "name": name, **more}, "status": status}
 
 
+def other(name: str, ready: bool = True, **spec: Any) -> dict[str, Any]:
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    return {"metadata": {"name": name}, "spec": spec, "status": {"conditions": conditions}}
+
+
+def master(name: str, *taints: str) -> dict[str, Any]:
+    return other(name, taints=[{"key": key, "effect": "NoSchedule"} for key in taints])
+
+
 class Node(ScriptedMachine):
     """A node with pods, an API server that evicts them, and an Auto Scaling group that waits.
 
@@ -29,6 +39,7 @@ class Node(ScriptedMachine):
         pods: what runs on it.
         kept: names of pods whose eviction is refused.
         away: whether the API server does not answer.
+        others: the other Nodes; of None the API server says that this node may not list them.
         evicted: names of pods whose eviction was asked for.
         cordoned: whether the node takes no new pods.
         beats: when the group heard a sign of life.
@@ -41,6 +52,7 @@ class Node(ScriptedMachine):
         self.pods = list(pods)
         self.kept: set[str] = set()
         self.away = False
+        self.others: list[dict[str, Any]] | None = [other("i-1")]
         self.evicted: list[str] = []
         self.cordoned = False
         self.beats: list[float] = []
@@ -62,6 +74,18 @@ class Node(ScriptedMachine):
             assert set(change["spec"]) == {"unschedulable"}
             assert all(key.startswith("node.kubernetes.io/") for key in change["metadata"]["labels"])
             self.cordoned = change["spec"]["unschedulable"]
+        elif " get --raw /api/v1/nodes?" in text:
+            if self.others is None:
+                return (
+                    1,
+                    'Error from server (Forbidden): nodes is forbidden: User "system:node:i-0" cannot list resource',
+                )
+            query = parse_qs(text.partition("?")[2])
+            assert query["fieldSelector"] == ["spec.unschedulable=false"]
+            limit = int(query["limit"][0])
+            chosen = [node for node in self.others if not node["spec"].get("unschedulable")]
+            more = {"continue": "token"} if len(chosen) > limit else {}
+            return 0, json.dumps({"metadata": more, "items": chosen[:limit]})
         elif " get pods " in text:
             # What else a node may list is nobody's pods (AuthorizeNodeWithSelectors).
             assert f"--field-selector=spec.nodeName={INSTANCE}" in text
@@ -202,12 +226,100 @@ def test_api_server_that_is_away_for_a_moment_is_waited_for() -> None:
     assert "its pods are gone" in ended(node)
 
 
-def test_cluster_that_is_gone_does_not_keep_its_nodes() -> None:
+def test_masters_that_are_replaced_are_waited_for_as_long_as_pods_may_take() -> None:
     node = Node(pod("a"))
     node.away = True
-    assert "its pods stay, the API server does not answer" in ended(node, 60)
-    assert node.passed < 90
+    sleep = node.sleep
+
+    def pass_time(seconds: float) -> None:
+        sleep(seconds)
+        node.away = node.passed < 280
+
+    node.sleep = pass_time  # type: ignore[method-assign]
+    assert "its pods are gone" in ended(node, 5)
+    assert node.evicted == ["a"]
+
+
+def test_cluster_that_is_gone_keeps_its_nodes_no_longer_than_pods_may_take() -> None:
+    node = Node(pod("a"))
+    node.away = True
+    assert "its pods stay, the API server does not answer" in ended(node, 2)
+    assert 120 <= node.passed < 135
     assert len(node.completed) == 1
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [],
+        [master("i-1", drain.MASTER)],
+        [other("i-1", unschedulable=True), other("i-2", unschedulable=True)],
+        [other("i-1", ready=False)],
+        [other(INSTANCE)],
+    ],
+    ids=["none", "masters", "leaving too", "not ready", "itself"],
+)
+def test_draining_ends_at_once_when_no_other_node_takes_pods(others: list[dict[str, Any]]) -> None:
+    node = Node(pod("budgeted"))
+    node.kept, node.others = {"budgeted"}, others
+    assert "1 pods stay after 0 s, no other node takes any: default/budgeted" in ended(node, 60)
+    assert node.passed == 0
+    assert len(node.completed) == 1
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [other("i-1", ready=False), other("i-2")],
+        [other("i-1", taints=[{"key": "dedicated", "effect": "NoSchedule"}])],
+        [master("i-1")],
+        [*(other(f"i-{number:03}", ready=False) for number in range(30))],
+        None,
+    ],
+    ids=["another", "one for some pods", "master for all pods", "too many to look at", "nobody knows"],
+)
+def test_pods_are_moved_as_long_as_a_node_may_take_them(others: list[dict[str, Any]] | None) -> None:
+    node = Node(pod("a"))
+    node.others = others
+    assert "its pods are gone" in ended(node)
+
+
+def test_last_nodes_that_leave_together_do_not_wait_for_each_other() -> None:
+    node = Node(pod("budgeted"))
+    node.kept = {"budgeted"}
+    sleep = node.sleep
+
+    def pass_time(seconds: float) -> None:
+        sleep(seconds)
+        if node.passed >= 10:
+            node.others = [other("i-1", unschedulable=True)]
+
+    node.sleep = pass_time  # type: ignore[method-assign]
+    assert "1 pods stay after 10 s, no other node takes any" in ended(node, 60)
+
+
+def test_questions_are_asked_with_time_for_a_master_whose_packets_are_lost() -> None:
+    node = Node(pod("a"))
+    ended(node)
+    asked = node.ran("kubectl ")
+    assert all("--request-timeout=30s" in command for command in asked)
+    assert any("/eviction" in command for command in asked)
+
+
+def test_sign_of_life_comes_in_time_while_many_evictions_take_long() -> None:
+    node = Node(*(pod(f"p{number}") for number in range(100)))
+    node.kept = {f"p{number}" for number in range(100)}
+    answer = node._kubectl
+
+    def slow(text: str) -> tuple[int, str]:
+        if "/eviction" in text:
+            node.passed += 10
+        return answer(text)
+
+    node.on("kubectl", slow)
+    ended(node, 10)
+    pauses = [later - earlier for earlier, later in zip([0.0, *node.beats], node.beats, strict=False)]
+    assert max(pauses) < 120
 
 
 def test_instance_that_never_joined_is_let_go_at_once() -> None:

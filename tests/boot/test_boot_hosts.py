@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import pytest
 from masters import ADDRESSES, configuration
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import hosts
+from cfngen.boot import drain, helm, hosts
+from cfngen.boot.kubectl import ADMIN, kubectl
+from cfngen.boot.kubelet import KUBELET_CONF
 
 NAME = "api.kubernetes.internal"
+ENDPOINT = f"{NAME}:443"
 GIVEN = "127.0.0.1 localhost\n::1 ip6-localhost\n"
 
 
@@ -60,7 +67,7 @@ def test_nodes_spread_over_the_masters_and_know_them_all() -> None:
     for number in range(60):
         machine, config = ScriptedMachine(), configuration()
         config["facts"]["instanceId"] = f"i-{number:017x}"
-        hosts.of_node(machine, config, NAME, list(ADDRESSES.values()))
+        hosts.of_node(machine, config, ENDPOINT, list(ADDRESSES.values()))
         assert sorted(resolved(machine)) == sorted(ADDRESSES.values())
         firsts.append(resolved(machine)[0])
     assert {firsts.count(each) > 9 for each in ADDRESSES.values()} == {True}
@@ -68,7 +75,102 @@ def test_nodes_spread_over_the_masters_and_know_them_all() -> None:
 
 def test_node_keeps_its_order() -> None:
     machine, config = ScriptedMachine(), configuration()
-    hosts.of_node(machine, config, NAME, list(ADDRESSES.values()))
+    hosts.of_node(machine, config, ENDPOINT, list(ADDRESSES.values()))
     before = resolved(machine)
-    hosts.of_node(machine, config, NAME, list(ADDRESSES.values()))
+    hosts.of_node(machine, config, ENDPOINT, list(ADDRESSES.values()))
     assert resolved(machine) == before
+
+
+def ordered(machine: ScriptedMachine, config: dict[str, Any] | None = None) -> list[str]:
+    hosts.of_node(machine, config or configuration(), ENDPOINT, list(ADDRESSES.values()))
+    return resolved(machine)
+
+
+def test_master_whose_packets_are_lost_stands_last_and_nobody_after_one_that_answers_is_asked() -> None:
+    before = ordered(ScriptedMachine())
+    machine = ScriptedMachine()
+    machine.silent = {before[0]}
+    assert ordered(machine) == [*before[1:], before[0]]
+    assert machine.connected == before[:2]
+    assert machine.passed < 3
+
+
+def test_master_that_refuses_a_connection_costs_no_time_and_keeps_its_place() -> None:
+    before = ordered(ScriptedMachine())
+    machine = ScriptedMachine()
+    machine.refusing, machine.silent = {before[0]}, {before[1]}
+    assert ordered(machine) == [before[0], before[2], before[1]]
+
+
+KUBECONFIG = f"""\
+apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: Q0E=
+    server: https://{ENDPOINT}
+  name: kubernetes
+"""
+
+
+@pytest.mark.parametrize("kubeconfig", [ADMIN, KUBELET_CONF])
+def test_every_call_of_kubectl_goes_to_a_master_that_answers(kubeconfig: str) -> None:
+    machine = ScriptedMachine()
+    machine.files[kubeconfig] = KUBECONFIG
+    first, second, third = ordered(machine)
+    machine.silent = {first}
+    machine.on("kubectl", lambda _: (0, " ".join(resolved(machine))))
+    assert kubectl(machine, "get", "nodes", kubeconfig=kubeconfig)[1].split() == [second, third, first]
+    machine.connected.clear()
+    kubectl(machine, "get", "nodes", kubeconfig=kubeconfig)
+    assert machine.connected == [second], "a master that does not answer is asked once"
+
+
+def test_helm_goes_to_a_master_that_answers() -> None:
+    machine = ScriptedMachine()
+    machine.files[ADMIN] = KUBECONFIG
+    first, second, third = ordered(machine)
+    machine.silent = {first}
+    machine.on("helm", lambda _: (0, " ".join(resolved(machine))))
+    helm.uninstall(machine, "cilium", "kube-system")
+    assert resolved(machine) == [second, third, first]
+
+
+def test_draining_goes_to_a_master_that_answers_before_anything_is_asked() -> None:
+    machine = ScriptedMachine()
+    machine.files[KUBELET_CONF] = KUBECONFIG
+    first, second, _ = ordered(machine)
+    machine.silent = {first}
+    asked = []
+
+    def answer(command: str) -> tuple[int, str]:
+        asked.append(resolved(machine)[0])
+        return 0, '{"items": []}'
+
+    machine.on("kubectl", answer)
+    drain.drain(machine, {**configuration(), "drain": 5}, 300)
+    assert set(asked) == {second}
+
+
+def test_file_of_an_instance_without_the_name_is_left_alone() -> None:
+    machine = ScriptedMachine()
+    machine.files.update({ADMIN: KUBECONFIG, hosts.HOSTS: GIVEN})
+    machine.silent = set(ADDRESSES.values())
+    kubectl(machine, "get", "nodes")
+    assert machine.files[hosts.HOSTS] == GIVEN
+
+
+def calls(module: Path) -> Iterator[list[str]]:
+    """Yield the words of each command that a module runs, as far as they stand in the source."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, (ast.Call, ast.Tuple)):
+            parts = node.args if isinstance(node, ast.Call) else node.elts
+            yield [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+
+
+@pytest.mark.parametrize("module", sorted(Path(hosts.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
+def test_kubectl_and_helm_are_run_in_one_place_each_which_looks_for_a_master_that_answers(module: Path) -> None:
+    programs = {words[0] for words in calls(module) if words[:1] in (["kubectl"], ["helm"])}
+    text = module.read_text()
+    assert ("kubectl" in programs) == (module.stem == "kubectl")
+    assert ("--request-timeout" in text) == (module.stem == "kubectl")
+    assert "helm" not in programs or module.stem == "helm"

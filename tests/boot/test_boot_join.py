@@ -206,7 +206,7 @@ def test_node_is_ready_only_when_the_cluster_says_so() -> None:
     assert node.ready(machine, configured()) == f"node {INSTANCE} is Ready"
     assert answers == []
     assert machine.commands[0] == (
-        f"kubectl --kubeconfig /etc/kubernetes/kubelet.conf --request-timeout=15s get node {INSTANCE} -o json"
+        f"kubectl --kubeconfig /etc/kubernetes/kubelet.conf --request-timeout=30s get node {INSTANCE} -o json"
     )
 
 

@@ -16,7 +16,8 @@ from botocore.exceptions import NoCredentialsError
 from botocore.stub import Stubber
 
 from cfngen.boot import machine as seam
-from cfngen.boot.machine import BootError, Machine, Pending, documents, fill
+from cfngen.boot.kubectl import documents
+from cfngen.boot.machine import BootError, Machine, Pending, fill
 
 TOKEN = "abcdef.0123456789abcdef"
 
@@ -49,11 +50,10 @@ def test_command_gets_its_input_and_its_output_is_returned_and_logged(machine: Q
     assert mode(tmp_path / "log") == 0o600
 
 
-def test_failing_command_is_one_line_with_the_last_of_what_it_said(machine: Quick) -> None:
+def test_failing_command_is_one_line_with_the_last_of_what_a_script_said(machine: Quick) -> None:
     with pytest.raises(BootError) as caught:
         machine.run("sh", "-c", "echo one >&2; echo; echo two >&2; echo three >&2; echo four >&2; exit 3")
     assert str(caught.value).endswith("exited with 3: two / three / four")
-    assert caught.value.hint.startswith("see /var/log/cfngen.log")
 
 
 def test_expected_exit_codes_are_answers(machine: Quick) -> None:
@@ -173,6 +173,19 @@ def test_wait_says_each_minute_what_is_missing_and_ends_with_the_last_reason(
         "cfngen: waiting for rain (61 s): still nothing",
         "cfngen: waiting for rain (121 s): still nothing",
     ]
+
+
+def test_hint_of_what_was_tried_counts_more_than_that_of_the_wait(machine: Quick) -> None:
+    def knows() -> None:
+        raise BootError("containerd is down", "start it")
+
+    def knows_not() -> None:
+        raise BootError("no")
+
+    for probe, hint in ((knows, "start it"), (knows_not, "look up")):
+        with pytest.raises(BootError) as caught:
+            machine.wait("rain", probe, "look up", 5, BootError)
+        assert caught.value.hint == hint
 
 
 def test_other_exceptions_end_a_wait_at_once(machine: Quick) -> None:

@@ -76,6 +76,31 @@ def test_node_waits_for_masters_as_new_as_itself() -> None:
     assert "a master is still v1.35.7" in machine.said[0]
 
 
+def test_first_join_goes_to_a_master_that_answers() -> None:
+    machine, _ = joining()
+    node.join(machine, config())
+    first, *others = [line.split()[0] for line in machine.files[HOSTS].splitlines() if line.endswith(".internal")]
+    machine, _ = joining()
+    machine.silent = {first}
+    firsts = []
+    machine.on(
+        "kubeadm join",
+        lambda _: (
+            firsts.extend(line.split()[0] for line in machine.files[HOSTS].splitlines() if line.endswith(".internal")),
+            (0, ""),
+        )[1],
+    )
+    node.join(machine, config())
+    assert firsts == [*others, first]
+
+
+def test_kubelet_of_a_node_finds_the_folder_of_its_static_pods() -> None:
+    machine, _ = joining()
+    node.join(machine, config())
+    made = machine.commands.index("mkdir -p /etc/kubernetes/manifests")
+    assert made < [command.startswith("kubeadm join") for command in machine.commands].index(True)
+
+
 def test_masters_that_are_newer_are_no_obstacle() -> None:
     machine, _ = joining(kubernetesVersion="v1.37.0")
     assert node.join(machine, config()) == "joined api.kubernetes.internal:443"

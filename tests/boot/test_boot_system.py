@@ -191,6 +191,7 @@ def test_services_start_now_and_the_kubelet_only_once_kubeadm_has_configured_it(
         "systemctl daemon-reload",
         "systemctl enable --now containerd cfngen-masquerade",
         "systemctl restart containerd cfngen-masquerade",
+        "ctr plugins ls",
         "systemctl enable kubelet",
     ]
 
@@ -200,3 +201,57 @@ def test_services_of_an_instance_that_was_set_up_are_left_running() -> None:
     machine.files.update({kubelet.ESTABLISHED: IDENTITY["instanceId"], kubelet.KUBELET_CONF: "its"})
     system.services(machine, {**CONFIG, "services": ["containerd"]})
     assert machine.ran("systemctl restart") == []
+
+
+FAILED = """\
+TYPE                            ID          PLATFORMS      STATUS
+io.containerd.cri.v1            images      -              ok
+io.containerd.cri.v1            runtime     linux/amd64    error
+io.containerd.grpc.v1           cri         -              error
+"""
+DETAILS = """\
+Type:             io.containerd.cri.v1
+ID:               runtime
+Platforms:        linux/amd64
+Error:
+                  Code:        Unknown
+                  Message:     invalid cri image config: `registry.config_path` cannot be set with `mirrors`
+"""
+
+
+def test_container_runtime_that_runs_without_its_plug_in_for_the_kubelet_is_noticed() -> None:
+    machine = ScriptedMachine()
+    machine.on("ctr plugins ls$", (0, FAILED))
+    machine.on(r"ctr plugins ls -d type==io.containerd.cri.v1,id==runtime", (0, DETAILS))
+    with pytest.raises(BootError, match=r"containerd runs, but .*runtime is error: invalid cri image config") as caught:
+        system.services(machine, {**CONFIG, "services": ["containerd"]})
+    assert "journalctl -u containerd" in caught.value.hint
+    assert machine.passed == 0, "it stays as it is until the configuration changes"
+
+
+def test_container_runtime_whose_plug_in_is_switched_off_is_noticed() -> None:
+    machine = ScriptedMachine()
+    machine.on("ctr plugins ls$", (0, "TYPE  ID  PLATFORMS  STATUS\nio.containerd.snapshotter.v1  native  -  ok\n"))
+    with pytest.raises(BootError, match="is not there"):
+        system.services(machine, {**CONFIG, "services": ["containerd"]})
+
+
+def test_container_runtime_that_does_not_answer_yet_is_waited_for() -> None:
+    machine = ScriptedMachine()
+    answers = [(1, ""), (1, ""), (0, machine.answers[-1][1][1])]
+    machine.on("ctr plugins ls$", lambda _: answers.pop(0))
+    assert system.services(machine, {**CONFIG, "services": ["containerd"]}) == "containerd running"
+
+
+def test_updates_of_the_distribution_leave_the_boot_program_alone() -> None:
+    machine = ScriptedMachine()
+    at_install = []
+    machine.boto3 = False
+    install_brings(machine, "apt-get .* install")
+    machine.on("dpkg --configure", lambda _: (at_install.append(machine.files[packages.NEEDRESTART]), (0, ""))[1])
+    packages.install(machine, {**CONFIG, "packages": {}})
+    assert at_install == ["$nrconf{override_rc}{qr(^cfngen-)} = 0;\n"]
+    other = ScriptedMachine()
+    other.programs = {"dnf", "iptables", "mkfs.ext4"}
+    packages.install(other, {**CONFIG, "packages": {}})
+    assert packages.NEEDRESTART not in other.files

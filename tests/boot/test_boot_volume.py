@@ -248,3 +248,23 @@ def test_mount_that_does_not_take_is_noticed_before_etcd_writes_to_the_root_disk
     machine.on("mount", (0, ""))
     with pytest.raises(BootError, match="/dev/nvme1n1 does not stay mounted at /mnt/master"):
         run(machine)
+
+
+def test_file_system_is_repaired_before_it_is_mounted(machine: ScriptedMachine) -> None:
+    Ec2(machine, ("in-use", SELF, "attached"))
+    machine.files[SERIAL] = VOLUME.replace("-", "") + "\n"
+    machine.on("e2fsck -p /dev/nvme1n1", (1, "cfngen-master: recovering journal\n"))
+    volume(machine, {"deadline": 1080, "facts": {"volumeId": VOLUME, "instanceId": SELF}})
+    assert machine.said == ["the file system of /dev/nvme1n1 was repaired"]
+    checked = machine.commands.index("e2fsck -p /dev/nvme1n1")
+    assert checked < machine.commands.index(f"mount -o noatime /dev/nvme1n1 {MOUNT}")
+
+
+def test_file_system_that_needs_a_person_is_not_mounted(machine: ScriptedMachine) -> None:
+    Ec2(machine, ("in-use", SELF, "attached"))
+    machine.files[SERIAL] = VOLUME.replace("-", "") + "\n"
+    machine.on("e2fsck -p", (4, "cfngen-master: UNEXPECTED INCONSISTENCY; RUN fsck MANUALLY.\n"))
+    with pytest.raises(BootError, match="UNEXPECTED INCONSISTENCY") as caught:
+        volume(machine, {"deadline": 1080, "facts": {"volumeId": VOLUME, "instanceId": SELF}})
+    assert f"snapshot of {VOLUME}" in caught.value.hint
+    assert machine.ran("mount") == []

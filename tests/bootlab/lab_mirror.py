@@ -98,7 +98,7 @@ def _content(component: str, version: str, path: str) -> bytes:
         return program(name, version)
     top = name.removesuffix(".tar.gz")
     makers: dict[str, Callable[[], bytes]] = {
-        "containerd": lambda: archive({f"bin/{each}": program("containerd") for each in ("containerd", "ctr")}),
+        "containerd": lambda: archive({f"bin/{each}": program(each) for each in ("containerd", "ctr")}),
         "runc": lambda: program("silent"),
         "cni-plugins": lambda: archive({f"./{each}": program("silent") for each in PLUGINS}),
         "ecr-credential-provider": lambda: program("silent"),

@@ -85,6 +85,13 @@ def test_the_cluster_has_both_as_ready_nodes_that_the_cloud_controller_knows(lab
         assert "node.cloudprovider.kubernetes.io/uninitialized" not in str(item["spec"].get("taints"))
 
 
+def test_the_node_has_run_a_pod_before_it_reported_success(node):
+    steps = [number for number, line in enumerate(node.lines) if "a pod of registry.k8s.io/pause:" in line]
+    assert len(steps) == 1
+    assert any("told CloudFormation SUCCESS" in line for line in node.lines[steps[0] :])
+    assert node.run("ls", "-A", "/etc/kubernetes/manifests").strip() == ""
+
+
 def test_the_secret_of_the_authorities_is_written(lab, master):
     bundle = lab.secret("caSecretArn")
     assert bundle["initialised"]
@@ -198,7 +205,7 @@ def test_a_blank_volume_never_becomes_a_second_cluster(lab, master):
     heir = lab.until("the heir", lambda: next((each for each in lab.members(MASTER) if each is not master), None))
     line = lab.until("the refusal", lambda: next((each for each in heir.lines if "FAILED" in each), ""))
     assert f"{volume} is blank, yet the cluster exists since {since}" in line
-    assert "What to do: cfngen etcd restore latest" in line
+    assert "What to do: `cfngen etcd restore latest`" in line
     assert calls(heir, "container") == []
     assert lab.secret("caSecretArn")["initialised"] == since
 

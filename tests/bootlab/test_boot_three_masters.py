@@ -14,10 +14,11 @@ import pytest
 from lab import Lab, calls
 from lab_instance import Instance
 
+from cfngen.cluster.names import api_host
 from cfngen.sandbox.cloudformation import Stack
 
 MASTERS = ("MasterA", "MasterB", "MasterC")
-KUBECTL = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--request-timeout=15s")
+KUBECTL = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--request-timeout=30s")
 ETCD = "/etc/kubernetes/pki/etcd/"
 OLD, NEW = "1.36.2", "1.36.3"
 
@@ -133,6 +134,25 @@ def test_an_operator_sees_a_working_cluster(lab):
     assert [each.id for each in masters(lab) if each.id not in told] == [], told
     assert re.search(r"(?m)^ *API .*ready$", told), told
     assert re.search(r"4 nodes with 1\.36\.2", told), told
+
+
+def test_a_node_asks_a_master_last_whose_packets_are_lost(lab):
+    node = lab.newest("NodeGroupNodes")
+
+    def order() -> list[str]:
+        """The masters' addresses, after the node has looked which of them answer."""
+        node.run("systemctl", "start", "cfngen-addresses.service")
+        name = re.escape(api_host(lab.cluster))
+        return re.findall(rf"(?m)^(\S+) {name}$", node.read("/etc/hosts"))
+
+    first, *others = order()
+    rule = ("OUTPUT", "-d", first, "-p", "tcp", "--dport", "443", "-j", "DROP")
+    node.run("iptables", "-w", "-I", *rule)
+    try:
+        assert order() == [*others, first]
+    finally:
+        node.run("iptables", "-w", "-D", *rule)
+    assert order() == [first, *others]
 
 
 def test_a_lost_instance_comes_back_as_the_same_member_while_the_others_go_on(lab):

@@ -97,8 +97,9 @@ def test_pod_network_template_takes_the_nodes_range() -> None:
 @pytest.mark.parametrize(
     ("network", "kept"),
     [
-        ({}, ["10.0.0.0/8"]),
-        ({"podCidr": "100.64.0.0/14"}, ["10.0.0.0/8", "100.64.0.0/14"]),
+        ({}, ["10.244.0.0/16"]),
+        ({"podCidr": "100.64.0.0/14"}, ["100.64.0.0/14"]),
+        ({"nonMasqueradeCidr": "10.0.0.0/8"}, ["10.0.0.0/8"]),
         ({"nonMasqueradeCidr": "172.16.0.0/12"}, ["172.16.0.0/12", "10.244.0.0/16"]),
     ],
 )
@@ -112,7 +113,7 @@ def test_pods_keep_their_address_towards_other_pods_and_the_given_range(
     commands = [line for line in unit.splitlines() if "-A CFNGEN-MASQUERADE" in line]
     assert commands[-1].endswith("-A CFNGEN-MASQUERADE -j MASQUERADE")
     # Amazon's resolver answers addresses of the VPC only.
-    assert ("-d 172.20.0.2 -j MASQUERADE" in commands[0]) is ("nonMasqueradeCidr" in network)
+    assert ("-d 172.20.0.2 -j MASQUERADE" in commands[0]) is (network.get("nonMasqueradeCidr") == "172.16.0.0/12")
 
 
 def test_masters_kubelet_never_runs_without_its_volume_and_a_nodes_needs_none() -> None:
@@ -145,6 +146,24 @@ def test_passwords_of_ecr_registries_come_from_the_role() -> None:
 
 def manifests(**data: Any) -> dict[str, dict[str, Any]]:
     return {each["kind"]: each for each in config(of("master", **data))["manifests"]}
+
+
+def test_node_runs_a_pod_of_the_pinned_pause_image_before_it_reports_success() -> None:
+    found = config(of("nodes-nodes"))
+    steps = list(found["steps"].values())
+    assert steps.index("node.ready") < steps.index("first_pod.run")
+    assert found["pause"] == releases.PAUSE
+
+
+def test_nodes_that_are_drained_may_list_nodes_and_nothing_else() -> None:
+    def granted(**data: Any) -> list[dict[str, Any]]:
+        found = config(of("master", **data))["manifests"]
+        return [manifest for manifest in found if manifest["metadata"]["name"] == "cfngen:list-nodes"]
+
+    role, binding = granted(nodeGroups=[{"name": "a", "drainTimeout": 0}, {"name": "b"}])
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
+    assert [subject["name"] for subject in binding["subjects"]] == ["system:nodes"]
+    assert granted(nodeGroups=[{"name": "a", "drainTimeout": 0}]) == []
 
 
 def test_cloud_controller_manager_makes_the_pods_routes() -> None:

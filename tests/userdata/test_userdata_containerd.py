@@ -81,6 +81,44 @@ def test_snapshotter(snapshotter: str) -> None:
     assert configuration(snapshotter=snapshotter)["plugins"][IMAGES]["snapshotter"] == snapshotter
 
 
+TRANSFER = "io.containerd.transfer.v1.local"
+
+
+def test_images_are_unpacked_for_the_snapshotter_and_the_processor() -> None:
+    """containerd 2.1 and newer: "unable to initialize unpacker: no unpack platforms defined" without it."""
+    found = configuration(snapshotter="native")
+    assert found["plugins"][TRANSFER]["unpack_config"] == [{"platform": "linux/amd64", "snapshotter": "native"}]
+    arm = node(instanceType="t4g.medium", containerd={"snapshotter": "btrfs"})
+    plugins = tomllib.loads(arm.files["files/etc/containerd/config.toml"])["plugins"]
+    assert plugins[TRANSFER]["unpack_config"] == [{"platform": "linux/arm64", "snapshotter": "btrfs"}]
+
+
+def test_containerds_own_snapshotter_needs_no_settings() -> None:
+    assert TRANSFER not in configuration()["plugins"]
+
+
+@pytest.mark.parametrize(
+    "plugins",
+    [
+        {RUNTIME: {"containerd": {"runtimes": {"kata": {"snapshotter": "devmapper"}}}}},
+        {IMAGES: {"runtime_platforms": {"kata": {"snapshotter": "devmapper", "platform": "linux/amd64"}}}},
+    ],
+    ids=["runtime", "platform of a runtime"],
+)
+def test_snapshotter_of_one_runtime_is_unpacked_for_beside_the_others(plugins: dict[str, Any]) -> None:
+    found = configuration(configuration={"plugins": plugins})["plugins"][TRANSFER]["unpack_config"]
+    assert [entry["snapshotter"] for entry in found] == ["devmapper", "overlayfs"]
+
+
+def test_snapshotter_may_come_with_the_users_fields_and_so_may_the_unpacking() -> None:
+    images = {IMAGES: {"snapshotter": "zfs"}}
+    found = configuration(configuration={"plugins": images})["plugins"]
+    assert [entry["snapshotter"] for entry in found[TRANSFER]["unpack_config"]] == ["zfs"]
+    own = [{"platform": "linux/amd64", "snapshotter": "zfs", "differ": "mine"}]
+    found = configuration(configuration={"plugins": {**images, TRANSFER: {"unpack_config": own}}})["plugins"]
+    assert found[TRANSFER]["unpack_config"] == own
+
+
 def test_users_fields_lie_over_cfngens_field_by_field() -> None:
     nvidia = {"runtime_type": "io.containerd.runc.v2", "options": {"BinaryName": "/usr/bin/nvidia-container-runtime"}}
     runtimes = {"nvidia": nvidia, "runc": {"options": {"NoPivotRoot": True}}}

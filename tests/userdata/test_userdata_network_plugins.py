@@ -107,8 +107,14 @@ def test_the_distribution_leaves_the_plugins_routes_and_rules_alone(plugin: str,
         assert steps.index("settings") < steps.index("pod network") < steps.index("services")
     else:
         assert "pod network" not in steps
-        assert not [path for path in found.files if "systemd/network" in path]
-    assert any("99-default.link.d" in path for path in found.files) is (plugin == "amazon-vpc")
+        assert not [path for path in found.files if "systemd/networkd" in path]
+
+
+@pytest.mark.parametrize("role", ["master", "nodes-nodes"])
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_nobody_gives_the_hosts_end_of_a_pods_interface_another_address_later(plugin: str, role: str) -> None:
+    file = told(plugin, role).files["files/etc/systemd/network/99-default.link.d/40-cfngen.conf"]
+    assert file == "[Link]\nMACAddressPolicy=none\n"
 
 
 @pytest.mark.parametrize(

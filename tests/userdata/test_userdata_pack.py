@@ -75,7 +75,7 @@ def test_user_data_unpacks_the_program_and_starts_it(build: Any, tmp_path: Path)
     home = tmp_path / "opt/cfngen"
     files = {str(path.relative_to(home)): path.read_text() for path in home.rglob("*") if path.is_file()}
     assert sorted(files) == [
-        *(f"boot/{each}.py" for each in ("__main__", "machine", "packages", "program", "sequence")),
+        *(f"boot/{each}.py" for each in ("__main__", "machine", "packages", "program", "reasons", "sequence")),
         "cfngen-boot.service",
         "config.json",
         "references.json",

@@ -158,13 +158,16 @@ def _tenth(cidr: IPv4Network) -> IPv4Address:
     return cidr.network_address + _DNS_HOST
 
 
-def _masqueraded_pods(cluster: Cluster) -> Iterator[Problem]:
-    if not network_plugin(cluster).routes:
+def _addresses_of_pods_abroad(cluster: Cluster) -> Iterator[Problem]:
+    network = cluster.network
+    kept, vpc, pods = network.non_masquerade_cidr, network.vpc.cidr, network.pod_cidr
+    if kept is None or kept.subnet_of(vpc) or not vpc.subnet_of(kept):
         return
-    pods, kept = cluster.network.pod_cidr, cluster.network.non_masquerade_cidr
-    if not pods.subnet_of(kept):
-        message = f"{kept} does not hold the pods' {pods}, so traffic between pods may leave with the node's address"
-        yield Problem(("network", "nonMasqueradeCidr"), message, (PODS,))
+    message = (
+        f"pods keep their address towards all of {kept}, and beyond the VPC's {vpc} (peered networks, VPN, on "
+        f"premises) nothing knows the way back to {pods}; leave the key out unless those networks have routes to it"
+    )
+    yield Problem(("network", "nonMasqueradeCidr"), message, (VPC,))
 
 
 PROBLEMS = (
@@ -178,4 +181,4 @@ PROBLEMS = (
     _master_addresses,
     _dns_address,
 )
-WARNINGS = (_masqueraded_pods,)
+WARNINGS = (_addresses_of_pods_abroad,)

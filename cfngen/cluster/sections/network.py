@@ -81,10 +81,11 @@ class Network(Model):
         description="Service address of the cluster DNS; the tenth of the service range, where kubeadm puts it.",
     )
     dns_domain: values.HostName = Field("cluster.local", description="DNS domain of services.")
-    non_masquerade_cidr: values.Cidr = Field(
-        IPv4Network("10.0.0.0/8"),
-        description="Traffic of pods to this range keeps the pod's address; all other leaves with the node's. With "
-        "`vpc-routes` only: the other plug-ins see to that themselves.",
+    non_masquerade_cidr: values.Cidr | None = Field(
+        None,
+        description="Traffic of pods to this range keeps the pod's address, as that to other pods does; all other "
+        "leaves with the node's. Only subnets with the cluster's route table know the way back to a pod. kube-up had "
+        "10.0.0.0/8. With `vpc-routes` only: the other plug-ins see to that themselves.",
     )
 
 

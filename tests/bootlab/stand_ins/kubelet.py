@@ -22,6 +22,7 @@ PROGRAMS = {
     "kube-apiserver": ["/usr/bin/python3", "-m", "stand_ins.apiserver"],
     "kube-controller-manager": ["/usr/bin/python3", "-m", "stand_ins.controllers"],
     "kube-scheduler": ["/usr/bin/sleep", "infinity"],
+    "pause": ["/usr/bin/sleep", "infinity"],
 }
 # Flags of etcd 3.6 that 3.5 does not have.
 NEWER = ("--feature-gates=", "--watch-progress-notify-interval=")
@@ -107,7 +108,7 @@ class Kubelet:
     @staticmethod
     def run(name, pod):
         container = pod["spec"]["containers"][0]
-        command = container["command"]
+        command = container.get("command", [container["name"]])
         program, arguments = PROGRAMS[command[0]], command[1:]
         if name == "etcd":
             arguments = [each for each in arguments if not each.startswith(NEWER)]

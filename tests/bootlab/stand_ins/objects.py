@@ -82,7 +82,7 @@ def merged(base, patch):
 def chosen(item, labels="", fields=""):
     """Whether selectors choose an object: `=`, `!=`, `in (…)`, a mere key."""
     return all(_holds(item["metadata"].get("labels", {}), each) for each in _split(labels)) and all(
-        _holds(_flat(item), each) for each in _split(fields)
+        _holds({"spec.unschedulable": "false", **_flat(item)}, each) for each in _split(fields)
     )
 
 
@@ -114,8 +114,13 @@ def _holds(values, term):
 def _flat(item, prefix=""):
     found = {}
     for key, value in item.items():
-        found.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value})
+        found.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: _plain(value)})
     return found
+
+
+def _plain(value):
+    """What a field selector compares: booleans in small letters."""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def now():

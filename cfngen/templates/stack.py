@@ -16,6 +16,7 @@ from troposphere import Ref
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document
+from cfngen.templates.literal import literal
 
 Resource = TypeVar("Resource")
 
@@ -209,6 +210,9 @@ def finish(
         }
     template.set_metadata(metadata)
     body: dict[str, Any] = plain(template.to_dict())
+    for resource in body.get("Resources", {}).values():
+        if "Properties" in resource:
+            resource["Properties"] = literal(resource["Properties"])
     # Zones, image lookups and the DHCP domain were decided for this region; elsewhere the stack could only fail later.
     body["Rules"] = {
         "Region": {

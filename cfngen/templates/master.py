@@ -27,6 +27,7 @@ from typing import Any
 from troposphere import GetAtt, Ref, Sub, autoscaling, cloudformation, ec2
 
 from cfngen import userdata
+from cfngen.cluster.checks.volumes import TYPES
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import auto_scaling_group, slot_id, wait_condition
@@ -134,8 +135,9 @@ def _volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
         group=MASTERS,
         description="Size of each master's data volume (etcd) in GiB; it may grow, never shrink",
         default=volume.size,
-        MinValue=1,
-        MaxValue=65536,
+        # Of whichever type is chosen beside it.
+        MinValue=max(TYPES[each].sizes[0] for each in interchangeable_types(volume)),
+        MaxValue=min(TYPES[each].sizes[1] for each in interchangeable_types(volume)),
     )
     kind = stack.ask(
         "MasterVolumeType",

@@ -11,7 +11,7 @@ from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 
 # 50 for a resource, of which cfngen, CloudFormation and Kubernetes use some:
-# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html (November 2026)
 _MOST_TAGS = 40
 _KEY_LENGTH, _VALUE_LENGTH = 128, 256
 _TAG_TEXT = re.compile(r"[\w\s.:/=+\-@]*")

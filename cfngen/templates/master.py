@@ -33,7 +33,7 @@ from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import auto_scaling_group, slot_id, wait_condition
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.templates import access
-from cfngen.templates.api_endpoint import ADDRESS_PATTERN, PublicAddress, balanced, elastic_ip
+from cfngen.templates.api_endpoint import PublicAddress, balanced, elastic_ip
 from cfngen.templates.backups import bucket_name
 from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
@@ -46,6 +46,7 @@ from cfngen.templates.launch import (
     wait_for_signals,
 )
 from cfngen.templates.network import route_table_id, subnet_id
+from cfngen.templates.patterns import ADDRESS
 from cfngen.templates.stack import MASTERS, Stack
 from cfngen.templates.statements import MASTER_ROLE_TAG
 from cfngen.templates.tagging import group_tags, tags
@@ -104,7 +105,7 @@ def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterfa
         description=f"Fixed private IPv4 address of master {slot.letter}, inside its subnet; decided once, since nodes "
         "that have joined know no other",
         default=str(slot.address),
-        AllowedPattern=ADDRESS_PATTERN,
+        AllowedPattern=ADDRESS,
         ConstraintDescription="must be an IPv4 address inside the subnet, not one of the five that AWS reserves",
     )
     plugin = network_plugin(cluster)

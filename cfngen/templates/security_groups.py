@@ -17,9 +17,9 @@ from cfngen.cluster.names import load_balancer
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.templates.naming import cidr_id
 from cfngen.templates.network import vpc_id
+from cfngen.templates.patterns import CIDR
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import private_tags, tags
-from cfngen.templates.vpc import CIDR_PATTERN
 
 KUBELET_PORT = 10250
 LOAD_BALANCER_GROUP = "ApiLoadBalancerSecurityGroup"
@@ -163,7 +163,7 @@ def _api_access(stack: Stack, cluster: Cluster, group: Any, prefix: str) -> None
             label="Who may reach the Kubernetes API",
             group=ACCESS,
             description="IPv4 address range that may reach the Kubernetes API server, e.g. 203.0.113.7/32",
-            AllowedPattern=CIDR_PATTERN,
+            AllowedPattern=CIDR,
             ConstraintDescription="must be an IPv4 CIDR such as 203.0.113.7/32",
         )
         _from_cidr(

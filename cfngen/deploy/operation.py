@@ -20,7 +20,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.limits import quotas, route_tables
 from cfngen.deploy.messages import Finished, Notice, Question, Step
-from cfngen.deploy.preview import change_sets
+from cfngen.deploy.preview import change_sets, foundations
 from cfngen.deploy.preview.foreseen import foreseen
 from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.preview.planning import CompareUserData
@@ -177,7 +177,9 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
             previous=existing,
             previous_root=before or None,
         )
-        route_tables.check(account, wanted.cluster, {**_defaults(root.document.body), **chosen.values})
+        values = {**_defaults(root.document.body), **chosen.values}
+        foundations.check(existing.parameters if existing else {}, values)
+        route_tables.check(account, wanted.cluster, values)
         published = publish(
             account,
             wanted.documents,

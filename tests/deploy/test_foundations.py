@@ -70,7 +70,8 @@ REFUSED: Mapping[str, tuple[Change, ...]] = {
     "network.plugin": ((ONE, {"network": {"plugin": "cilium"}}),),
     "network.podCidr": ((ONE, {"network": {"podCidr": "10.200.0.0/16"}}),),
     "network.serviceCidr": ((ONE, {"network": {"serviceCidr": "10.96.0.0/16"}}),),
-    "network.dnsServiceIp": ((ONE, {"network": {"dnsServiceIp": "10.0.0.11"}}),),
+    # The tenth address of the services' range, always.
+    "network.dnsServiceIp": ((ONE, {"network": {"serviceCidr": "10.96.0.0/16"}}),),
     "network.dnsDomain": ((ONE, {"network": {"dnsDomain": "k8s.example"}}),),
     "api.port": ((THREE, {"api": {"port": 6443, **ALLOWED}}),),
     "controlPlane.volume.kmsKey": ((ONE, {"controlPlane": {"volume": {"kmsKey": KEY}}}),),
@@ -81,7 +82,7 @@ REFUSED: Mapping[str, tuple[Change, ...]] = {
 ANOTHER_CLUSTER = {"name", "region"}
 # Asked for with the cluster's name, since the plan calls them dangerous: they exchange an address, and no data.
 DANGEROUS: Mapping[str, tuple[Change, ...]] = {
-    "api.public": ((THREE, {"api": {"public": False, **ALLOWED}}),),
+    "api.public": (),
     "api.elasticIp.allocationId": (),
     "api.elasticIp.address": (),
     "controlPlane.addresses": ((ONE, {"controlPlane": {"addresses": ["172.20.0.10"]}}),),

@@ -15,6 +15,7 @@ from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import load_balancer, slot_id
 from cfngen.templates.network import subnet_id, vpc_id
 from cfngen.templates.patterns import ADDRESS
+from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import tags
 
@@ -112,7 +113,8 @@ def balanced(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInt
             IpAddressType="ipv4",
             Subnets=[subnet_id(stack, cluster, subnet.zone) for subnet in cluster.network.subnets],
             SecurityGroups=[
-                stack.wire("ApiLoadBalancerSecurityGroupId", description="Security group of the API's load balancer")
+                stack.wire("ApiLoadBalancerSecurityGroupId", description="Security group of the API's load balancer"),
+                *access_groups(stack, cluster, "ApiLoadBalancer"),
             ],
             # A zone without a healthy master is served by the others'.
             LoadBalancerAttributes=[elb.LoadBalancerAttributes(Key="load_balancing.cross_zone.enabled", Value="true")],

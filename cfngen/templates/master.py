@@ -47,6 +47,7 @@ from cfngen.templates.launch import (
 )
 from cfngen.templates.network import route_table_id, subnet_id
 from cfngen.templates.patterns import ADDRESS
+from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import MASTERS, Stack
 from cfngen.templates.statements import MASTER_ROLE_TAG
 from cfngen.templates.tagging import group_tags, tags
@@ -110,6 +111,7 @@ def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterfa
     )
     plugin = network_plugin(cluster)
     groups = [stack.wire("MasterSecurityGroupId", description="Security group of the masters")]
+    groups += access_groups(stack, cluster, "Master")
     return stack.add(
         ec2.NetworkInterface(
             f"{prefix}NetworkInterface",

@@ -14,6 +14,7 @@ from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import latest, launch_template, roll_one_at_a_time, wait_for_signals
 from cfngen.templates.network import subnet_id
+from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import group_tags
 from cfngen.templates.vpc import internet_access
@@ -63,6 +64,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             DeleteOnTermination=True,
             Groups=[
                 stack.wire("NodeSecurityGroupId", description="Security group of the nodes"),
+                *access_groups(stack, cluster, "Node"),
                 *group.additional_security_groups,
             ],
         ),

@@ -103,7 +103,10 @@ INSTANCES: Mapping[str, Any] = {
 }  # fmt: skip
 FREE: Mapping[str, Any] = {
     "network.vpc.name": "other", "network.dhcpOptions": "default", "network.nonMasqueradeCidr": "10.0.0.0/9",
-    "api.allowedCidrs": ["198.51.100.0/24"], "api.additionalNames": ["api.example.com"], "ssh.keyName": "key",
+    "api.allowedCidrs": ["198.51.100.0/24"],
+    "api.allowedPrefixLists": [{"id": "pl-00000001", "maxEntries": 9}],
+    "ssh.allowedPrefixLists": [{"id": "pl-00000001", "maxEntries": 9}],
+    "network.quotas.rulesPerSecurityGroup": 100, "network.quotas.securityGroupsPerInterface": 6, "api.additionalNames": ["api.example.com"], "ssh.keyName": "key",
     "ssh.publicKey": "ssh-ed25519 AAAA", "ssh.allowedCidrs": ["198.51.100.0/24"], "ssh.sessionManager": False,
     "image.distribution": "debian-13", "image.id": "ami-0123456789abcdef0", "image.ssmParameter": "/own/image",
     "controlPlane.auditLog.enabled": False, "controlPlane.auditLog.maxAge": 7, "controlPlane.auditLog.maxBackups": 3,
@@ -237,6 +240,7 @@ def test_every_key_is_known_here() -> None:
     known = {*REFUSED, *DANGEROUS, *FREE, *TOGETHER, *ANOTHER_CLUSTER}
     # A list whose items have keys is changed as a whole.
     known |= {f"{of}.{key}" for of in ("controlPlane", "nodeGroups") for key in ("files", "units")}
+    known |= {f"{of}.allowedPrefixLists.{key}" for of in ("api", "ssh") for key in ("id", "maxEntries")}
     assert keys - known == set(), "say of these whether an update may change them"
 
 
@@ -250,7 +254,7 @@ def test_what_is_decided_once_is_refused(key: str) -> None:
 def test_what_may_change_exchanges_nothing(key: str) -> None:
     change = at(key, FREE[key])
     bases: tuple[Mapping[str, Any], ...] = (ONE, THREE)
-    if key == "ssh.allowedCidrs":
+    if key in ("ssh.allowedCidrs", "ssh.allowedPrefixLists"):
         change["ssh"]["keyName"] = "key"
     if key.startswith("nodeGroups.zones"):
         bases = (THREE,)

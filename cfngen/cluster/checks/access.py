@@ -68,8 +68,10 @@ def _one_key(cluster: Cluster) -> Iterator[Problem]:
 def _repeated(cluster: Cluster) -> Iterator[Problem]:
     lists: list[tuple[Path, tuple[object, ...]]] = [
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs),
+        (("api", "allowedPrefixLists"), tuple(each.id for each in cluster.api.allowed_prefix_lists)),
         (("api", "additionalNames"), cluster.api.additional_names),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs),
+        (("ssh", "allowedPrefixLists"), tuple(each.id for each in cluster.ssh.allowed_prefix_lists)),
     ]
     for path, instances in all_instances(cluster):
         lists.append(((*path, "additionalSecurityGroups"), instances.additional_security_groups))
@@ -139,14 +141,14 @@ def _arn_partitions(cluster: Cluster) -> Iterator[Problem]:
 
 def _ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
     ssh = cluster.ssh
-    if ssh.allowed_cidrs and not (ssh.key_name or ssh.public_key):
+    if ssh.is_open and not (ssh.key_name or ssh.public_key):
         message = "port 22 is open, but no key is given; add ssh.keyName or ssh.publicKey, or nobody can log in"
-        yield Problem(("ssh", "allowedCidrs"), message)
+        yield Problem(("ssh", "allowedCidrs" if ssh.allowed_cidrs else "allowedPrefixLists"), message)
 
 
 def _no_way_in(cluster: Cluster) -> Iterator[Problem]:
     ssh = cluster.ssh
-    if ssh.session_manager or (ssh.allowed_cidrs and (ssh.key_name or ssh.public_key)):
+    if ssh.session_manager or (ssh.is_open and (ssh.key_name or ssh.public_key)):
         return
     yield Problem(
         ("ssh", "sessionManager"), "neither Session Manager nor SSH is open: nobody can enter an instance to look at it"
@@ -155,7 +157,7 @@ def _no_way_in(cluster: Cluster) -> Iterator[Problem]:
 
 def _no_agent(cluster: Cluster) -> Iterator[Problem]:
     ssh = cluster.ssh
-    if not ssh.session_manager or (ssh.allowed_cidrs and (ssh.key_name or ssh.public_key)):
+    if not ssh.session_manager or (ssh.is_open and (ssh.key_name or ssh.public_key)):
         return
     for path, instances in all_instances(cluster):
         if instances.image.distribution.startswith("debian") and not instances.image.id:

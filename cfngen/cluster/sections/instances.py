@@ -85,7 +85,6 @@ class Instances(Model):
     root_volume: Volume = Field(default_factory=Volume, description="Root volume.")
     additional_security_groups: List[values.SecurityGroupId] = Field(
         (),
-        max_length=4,
         description="Further security groups for the instances. They must not carry the cluster's tag.",
     )
     additional_policies: List[values.PolicyArn] = Field(

@@ -11,7 +11,7 @@ from cfngen.cluster.problems import Problem
 from cfngen.cluster.sources import HOLDERS, MOST_RULES_OF_INTERFACE, Holder, room, sources, spread
 
 _QUOTAS: Path = ("network", "quotas")
-# A template has 500 resources at most ("CloudFormation quotas", November 2026); the others of its stack are some twenty.
+# A template has 500 resources at most ("CloudFormation quotas", November 2026); its stack has some twenty others.
 _MOST_RULES = 460
 _WHOSE: dict[Holder, str] = {
     "Master": "the masters",

@@ -39,6 +39,7 @@ class Deployment:
         notification_arns: SNS topics.
         on_failure: what CloudFormation does when something fails.
         express: whether to use express mode.
+        ignore_quotas: whether to go on although the account's quotas do not suffice.
         cache: whether lint uses the verdicts of earlier runs.
     """
 
@@ -52,6 +53,7 @@ class Deployment:
     notification_arns: tuple[str, ...]
     on_failure: OnFailure
     express: bool
+    ignore_quotas: bool
     cache: bool
 
     def wanted(self, target: Target, *, protect: bool = True) -> Wanted:
@@ -82,6 +84,7 @@ class Deployment:
             on_failure=self.on_failure,
             protect=protect,
             express=self.express,
+            ignore_quotas=self.ignore_quotas,
             compare_user_data=difference,
         )
 
@@ -144,6 +147,9 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         is_flag=True,
         help="CloudFormation's express mode: done when configured, not when stable; refuses replacements.",
     )
+    @click.option(
+        "--ignore-quotas", is_flag=True, help="Go on although the account's quotas do not suffice; AWS will decide."
+    )
     @click.option("--no-cache", is_flag=True, help="Lint anew, without the results of earlier runs.")
     @wraps(command)
     def deploying(
@@ -159,6 +165,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         notification_arns: tuple[str, ...],
         on_failure: OnFailure,
         express: bool,
+        ignore_quotas: bool,
         no_cache: bool,
         **options: Any,
     ) -> Any:
@@ -173,6 +180,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
             notification_arns,
             on_failure,
             express,
+            ignore_quotas,
             not no_cache,
         )
         return command(*args, target=target, deployment=deployment, **options)

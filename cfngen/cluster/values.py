@@ -135,6 +135,7 @@ DhcpOptionsId = Annotated[
     str, Text(r"(dopt-[0-9a-f]{8,17}|default)", 'a DHCP options id such as dopt-0123456789abcdef0, or "default"')
 ]
 SecurityGroupId = Annotated[str, Text(r"sg-[0-9a-f]{8,17}", "a security group id such as sg-0123456789abcdef0")]
+PrefixListId = Annotated[str, Text(r"pl-[0-9a-f]{8,17}", "a prefix list's id such as pl-0123456789abcdef0")]
 ImageId = Annotated[str, Text(r"ami-[0-9a-f]{8,17}", "an AMI id such as ami-0123456789abcdef0")]
 AllocationId = Annotated[
     str, Text(r"eipalloc-[0-9a-f]{8,17}", "an Elastic IP allocation id such as eipalloc-0123456789abcdef0")

@@ -19,9 +19,11 @@ from cfngen.deploy import at_work, ownership, protection
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.limits import quotas, route_tables
+from cfngen.deploy.limits.needs import Needs, deployed, needs
 from cfngen.deploy.messages import Finished, Notice, Question, Step
 from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.preview import change_sets
+from cfngen.deploy.preview import change_sets, foundations
+from cfngen.deploy.preview.costs import difference
 from cfngen.deploy.preview.foreseen import foreseen
 from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.preview.planning import CompareUserData
@@ -87,6 +89,7 @@ class Wanted:
         protect: whether the stack shall be protected against deletion.
         express: whether to use CloudFormation's express mode.
         token: distinguishes this deployment from all others: letters, digits and hyphens.
+        ignore_quotas: whether to go on although the account's quotas do not suffice.
         compare_user_data: says in words what differs between two user data; None leaves it unsaid.
     """
 
@@ -105,6 +108,7 @@ class Wanted:
     on_failure: OnFailure = "rollback"
     protect: bool = True
     express: bool = False
+    ignore_quotas: bool = False
     compare_user_data: CompareUserData | None = None
 
 
@@ -184,7 +188,9 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
             previous=existing,
             previous_root=before or None,
         )
-        route_tables.check(account, wanted.cluster, {**_defaults(root.document.body), **chosen.values})
+        values = {**_defaults(root.document.body), **chosen.values}
+        foundations.check(existing.parameters if existing else {}, values)
+        route_tables.check(account, wanted.cluster, values)
         published = publish(
             account,
             wanted.documents,
@@ -195,6 +201,8 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
         )
         for notice in chosen.notices:
             waiting.report(notice)
+        after = needs(wanted.documents, chosen.values)
+        now = _taken(account, existing, waiting)
         request = PlanRequest(
             stack=wanted.stack_name,
             cluster=wanted.cluster,
@@ -210,7 +218,9 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
             express=wanted.express,
             foreseen=(*beyond, *kept.meanings),
             note=at_work.note(account, name, protect=wanted.protect),
-            quotas=quotas.check(account, wanted.documents, chosen.values) if existing is None else (),
+            quotas=() if now is None else quotas.check(account, after, now),
+            quotas_ignored=wanted.ignore_quotas,
+            costs=() if now is None or existing is None else difference(now, after),
         )
         waiting.report(Step("asking CloudFormation what would change"))
         found = change_sets.make_plan(
@@ -218,6 +228,17 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
         )
         leaving.callback(change_sets.discard, account, found, waiting.report)
     return found, existing
+
+
+def _taken(account: Account, existing: StackView | None, waiting: Waiting) -> Needs | None:
+    """Return what the cluster takes of the account now; None if that cannot be found out."""
+    if existing is None:
+        return Needs()
+    try:
+        return deployed(account, existing)
+    except AwsError as error:
+        waiting.report(Notice(f"what the update adds to costs and quotas is not known: {error}", error.hint))
+        return None
 
 
 def _defaults(root: Mapping[str, Any]) -> dict[str, str]:

@@ -9,6 +9,7 @@ view only what the first cannot tell counts.
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 _STACK = "AWS::CloudFormation::Stack"
 _FILE_NAME = re.compile(r"([A-Za-z0-9._-]+)\.(?:json|ya?ml|template)\Z")
 
-# The parts of a template that the template nesting it can see.
-_INTERFACE = ("Parameters", "Outputs")
+# The parts of a template that the template nesting it can see, and what of it must know a parameter's value: E9019.
+_INTERFACE = ("Parameters", "Outputs", "Rules")
+_LOOKING_INSIDE = re.compile(r'"Fn::(Select|Split|Cidr|FindInMap)"')
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,9 @@ class View:
 
     def counts(self, rule: str, path: Sequence[str | int]) -> bool:
         """Whether a finding is about the document and not about how the view is made."""
+        # Nothing is filled into the default of a parameter: what looks like a forgotten Fn::Sub is its text.
+        if rule == "E1029" and tuple(path[:1]) == ("Parameters",):
+            return False
         if not self.nested:
             return True
         # W3002 says that a local TemplateURL works only with `aws cloudformation package`: the view's, not the
@@ -70,11 +75,7 @@ def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list
     for document in documents:
         if not document.children:
             continue
-        nested = {
-            name: {section: by_name[name].body[section] for section in _INTERFACE if section in by_name[name].body}
-            for name in document.children
-            if name in by_name
-        }
+        nested = {name: _interface(by_name[name].body) for name in document.children if name in by_name}
         body = copy.copy(document.body)
         body["Resources"] = dict(body.get("Resources", {}))
         for logical_id, resource in document.body.get("Resources", {}).items():
@@ -91,6 +92,17 @@ def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list
                 findings.append(_missing(document, logical_id, name))
         result.append(View(document.name, body, nested))
     return result, findings
+
+
+def _interface(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a template that nests this one is checked against."""
+    sections = {section: body[section] for section in _INTERFACE if section in body}
+    looking = {
+        logical_id: resource
+        for logical_id, resource in body.get("Resources", {}).items()
+        if _LOOKING_INSIDE.search(json.dumps(resource))
+    }
+    return {**sections, **({"Resources": looking} if looking else {})}
 
 
 def _template_name(url: Any) -> str | None:

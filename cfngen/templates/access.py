@@ -34,7 +34,7 @@ def commands(cluster: Cluster) -> list[Command]:
     """
     server = f"sed 's#server: .*#server: {endpoint(cluster)}#' > kubeconfig"
     read = "sudo cat /etc/kubernetes/admin.conf"
-    if (cluster.ssh.key_name or cluster.ssh.public_key) and cluster.ssh.allowed_cidrs:
+    if (cluster.ssh.key_name or cluster.ssh.public_key) and cluster.ssh.is_open:
         shell = f"ssh {login(cluster.control_plane.image)}@${{Master}}"
         kubeconfig = f"{shell} {read} | {server}"
     elif cluster.ssh.session_manager and has_agent(cluster.control_plane.image):

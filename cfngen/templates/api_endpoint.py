@@ -14,10 +14,11 @@ from troposphere import elasticloadbalancingv2 as elb
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import load_balancer, slot_id
 from cfngen.templates.network import subnet_id, vpc_id
+from cfngen.templates.patterns import ADDRESS
+from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import tags
 
-ADDRESS_PATTERN = r"^([0-9]{1,3}\.){3}[0-9]{1,3}$"
 # What a resource with an address of the internet waits for, where the VPC is created.
 ATTACHED = ("InternetGatewayAttachment",)
 
@@ -78,7 +79,7 @@ def elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Networ
             group=ACCESS,
             description="The existing Elastic IP itself; it goes into the API server's certificate",
             default=str(cluster.api.elastic_ip.address),
-            AllowedPattern=ADDRESS_PATTERN,
+            AllowedPattern=ADDRESS,
             ConstraintDescription="must be an IPv4 address",
         )
     else:
@@ -112,7 +113,8 @@ def balanced(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInt
             IpAddressType="ipv4",
             Subnets=[subnet_id(stack, cluster, subnet.zone) for subnet in cluster.network.subnets],
             SecurityGroups=[
-                stack.wire("ApiLoadBalancerSecurityGroupId", description="Security group of the API's load balancer")
+                stack.wire("ApiLoadBalancerSecurityGroupId", description="Security group of the API's load balancer"),
+                *access_groups(stack, cluster, "ApiLoadBalancer"),
             ],
             # A zone without a healthy master is served by the others'.
             LoadBalancerAttributes=[elb.LoadBalancerAttributes(Key="load_balancing.cross_zone.enabled", Value="true")],

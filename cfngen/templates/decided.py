@@ -27,6 +27,8 @@ def decided(cluster: Cluster) -> dict[str, str]:
         VERSION: exact_version(cluster.kubernetes_version),
         COUNT: str(cluster.control_plane.count),
         ZONES: " ".join(slot.subnet.zone for slot in cluster.slots),
+        "controlPlane.volume.kmsKey": cluster.control_plane.volume.kms_key or "the account's key for EBS",
+        "certificateAuthority.secret": cluster.certificate_authority.secret or "made with the cluster",
         "api.port": str(cluster.api.port),
         PLUGIN: network.plugin,
         # Where pods have addresses of the subnets there is no range to note.

@@ -6,6 +6,7 @@ from typing import Any
 
 from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 
+from cfngen.cluster.checks.volumes import TYPES
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
 from cfngen.templates.images import root_device
@@ -83,7 +84,7 @@ def launch_template(
         default=instances.root_volume.size,
         own=True,
         MinValue=8,
-        MaxValue=65536,
+        MaxValue=TYPES[instances.root_volume.type].sizes[1],
     )
     root = ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=size, **volume_properties(instances.root_volume))
     on_launch = [
@@ -139,7 +140,7 @@ def volume_properties(volume: Volume, **more: Any) -> dict[str, Any]:
 def interchangeable_types(volume: Volume) -> list[str]:
     """Return the EBS types that a person may choose instead: only those that need no IOPS or throughput."""
     plain = volume.iops is None and volume.throughput is None and volume.type in ("gp2", "gp3")
-    return ["gp3", "gp2"] if plain else [volume.type]
+    return [each for each in ("gp3", "gp2") if volume.size <= TYPES[each].sizes[1]] if plain else [volume.type]
 
 
 def latest(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSpecification:

@@ -27,12 +27,13 @@ from typing import Any
 from troposphere import GetAtt, Ref, Sub, autoscaling, cloudformation, ec2
 
 from cfngen import userdata
+from cfngen.cluster.checks.volumes import TYPES
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import auto_scaling_group, slot_id, wait_condition
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.templates import access
-from cfngen.templates.api_endpoint import ADDRESS_PATTERN, PublicAddress, balanced, elastic_ip
+from cfngen.templates.api_endpoint import PublicAddress, balanced, elastic_ip
 from cfngen.templates.backups import bucket_name
 from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
@@ -45,6 +46,8 @@ from cfngen.templates.launch import (
     wait_for_signals,
 )
 from cfngen.templates.network import route_table_id, subnet_id
+from cfngen.templates.patterns import ADDRESS
+from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import MASTERS, Stack
 from cfngen.templates.statements import MASTER_ROLE_TAG
 from cfngen.templates.tagging import group_tags, tags
@@ -103,11 +106,12 @@ def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterfa
         description=f"Fixed private IPv4 address of master {slot.letter}, inside its subnet; decided once, since nodes "
         "that have joined know no other",
         default=str(slot.address),
-        AllowedPattern=ADDRESS_PATTERN,
+        AllowedPattern=ADDRESS,
         ConstraintDescription="must be an IPv4 address inside the subnet, not one of the five that AWS reserves",
     )
     plugin = network_plugin(cluster)
     groups = [stack.wire("MasterSecurityGroupId", description="Security group of the masters")]
+    groups += access_groups(stack, cluster, "Master")
     return stack.add(
         ec2.NetworkInterface(
             f"{prefix}NetworkInterface",
@@ -134,8 +138,9 @@ def _volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
         group=MASTERS,
         description="Size of each master's data volume (etcd) in GiB; it may grow, never shrink",
         default=volume.size,
-        MinValue=1,
-        MaxValue=65536,
+        # Of whichever type is chosen beside it.
+        MinValue=max(TYPES[each].sizes[0] for each in interchangeable_types(volume)),
+        MaxValue=min(TYPES[each].sizes[1] for each in interchangeable_types(volume)),
     )
     kind = stack.ask(
         "MasterVolumeType",

@@ -6,6 +6,7 @@ import re
 from ipaddress import IPv4Network
 
 from cfngen.cluster.defaults import zone_region
+from cfngen.cluster.sections.network import PrefixList
 
 
 def pascal(text: str) -> str:
@@ -21,6 +22,6 @@ def zone_id(zone: str) -> str:
     return "".join(part.title() for part in zone.removeprefix(region).split("-"))
 
 
-def cidr_id(cidr: IPv4Network) -> str:
-    """Return a CIDR as letters and digits, e.g. `10x0x0x0x8` for 10.0.0.0/8."""
-    return re.sub(r"[./]", "x", str(cidr))
+def source_id(origin: IPv4Network | PrefixList) -> str:
+    """Return who comes in as letters and digits, e.g. `10x0x0x0x8` for 10.0.0.0/8, `Pl0123` for pl-0123."""
+    return f"Pl{origin.id.removeprefix('pl-')}" if isinstance(origin, PrefixList) else re.sub(r"[./]", "x", str(origin))

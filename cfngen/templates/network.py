@@ -14,7 +14,7 @@ def vpc_id(stack: Stack, cluster: Cluster) -> Any:
     """Return the reference to the VPC's id."""
     if cluster.network.vpc.id:
         return vpc_parameter(stack, cluster)
-    return stack.wire("VpcId", type="AWS::EC2::VPC::Id", description="VPC of the cluster")
+    return stack.wire("VpcId", description="VPC of the cluster")
 
 
 def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
@@ -22,7 +22,7 @@ def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
     subnet = next(each for each in cluster.network.subnets if each.zone == zone)
     name = f"Subnet{zone_id(zone)}Id"
     if not subnet.id:
-        return stack.wire(name, type="AWS::EC2::Subnet::Id", description=f"Subnet in zone {zone_id(zone)}")
+        return stack.wire(name, description=f"Subnet in zone {zone_id(zone)}")
     return stack.ask(
         name,
         type="AWS::EC2::Subnet::Id",

@@ -14,6 +14,7 @@ from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import latest, launch_template, roll_one_at_a_time, wait_for_signals
 from cfngen.templates.network import subnet_id
+from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import group_tags
 from cfngen.templates.vpc import internet_access
@@ -25,6 +26,7 @@ HEARTBEAT = 120
 # A template takes 200 parameters at most and a group asks for up to six; a larger cluster's groups are settled by its
 # cluster file alone.
 ASKED_GROUPS = 20
+MOST_NODES = 5000
 
 
 def build(cluster: Cluster, group: NodeGroup) -> Stack:
@@ -62,17 +64,15 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             DeleteOnTermination=True,
             Groups=[
                 stack.wire("NodeSecurityGroupId", description="Security group of the nodes"),
+                *access_groups(stack, cluster, "Node"),
                 *group.additional_security_groups,
             ],
         ),
         user_data=userdata.node(cluster, group, references),
         **_market(stack, group, heading),
     )
-    least, greatest = (_size_parameter(stack, group, heading, bound) for bound in ("min", "max"))
-    desired: dict[str, Any] = {}
-    if group.desired_size is not None:
-        size = _size_parameter(stack, group, heading, "desired")
-        desired["DesiredCapacity"] = str(size) if isinstance(size, int) else size
+    least, greatest = _sizes(stack, group, heading)
+    desired = {} if group.desired_size is None else {"DesiredCapacity": str(group.desired_size)}
     stack.add(
         autoscaling.AutoScalingGroup(
             title,
@@ -92,23 +92,36 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
     return stack
 
 
-def _size_parameter(stack: Stack, group: NodeGroup, heading: str, bound: str) -> Any:
-    words, value = {
-        "min": ("Least number of nodes", group.min_size),
-        "max": ("Greatest number of nodes", group.max_size),
-        "desired": ("Number of nodes to start with", group.desired_size),
-    }[bound]
-    return stack.ask(
-        f"{group_id(group.name)}{bound.capitalize()}Size",
-        type="Number",
-        label=words,
-        group=heading,
-        description=f"{words} of group {group.name}",
-        default=value,
-        own=True,
-        MinValue=0,
-        MaxValue=5000,
+def _sizes(stack: Stack, group: NodeGroup, heading: str) -> tuple[Any, Any]:
+    """Add the parameters of the least and the greatest number of nodes; return the references to them.
+
+    Auto Scaling would find a minimum above the maximum only once the masters are up, and CloudFormation's rules compare
+    no numbers. So one number of the cluster file stands between the two: the minimum goes up to it, the maximum begins
+    at it, and whatever a person chooses is in order. It is the number to start with, where there is one, which is
+    decided in the cluster file for the same reason, and otherwise the greatest.
+    """
+    between = group.max_size if group.desired_size is None else group.desired_size
+    kept = f"the template keeps the least number at or below {between} and the greatest at or above it"
+    bounds = (
+        ("Min", "Least number of nodes", group.min_size, 0, between),
+        ("Max", "Greatest number of nodes", group.max_size, max(between, 1), MOST_NODES),
     )
+    least, greatest = (
+        stack.ask(
+            f"{group_id(group.name)}{bound}Size",
+            type="Number",
+            label=words,
+            group=heading,
+            description=f"{words} of group {group.name}, {lowest} to {highest}",
+            default=value,
+            own=True,
+            MinValue=lowest,
+            MaxValue=highest,
+            ConstraintDescription=f"must be {lowest} to {highest}: {kept}, and another cluster file makes another one",
+        )
+        for bound, words, value, lowest, highest in bounds
+    )
+    return least, greatest
 
 
 def _drain(group: NodeGroup) -> dict[str, Any]:

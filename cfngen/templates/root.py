@@ -11,7 +11,7 @@ from troposphere import GetAtt, Join, Ref, Sub, cloudformation
 from cfngen.cluster.model import Cluster
 from cfngen.templates.decided import decided
 from cfngen.templates.document import Document
-from cfngen.templates.security_groups import LOAD_BALANCER_GROUP
+from cfngen.templates.security_groups import ACCESS_GROUP, LOAD_BALANCER_GROUP
 from cfngen.templates.stack import TEMPLATES, WITH_THE_STACK, Parameter, Stack, add_parameter, finish
 from cfngen.templates.tagging import private_tags, tags
 from cfngen.templates.wiring import ROOT_VALUES, Wiring
@@ -75,7 +75,8 @@ def _root_type(parameter: Parameter) -> str:
 def _nested(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
     values = {parameter.name: _value(parameter, wiring) for parameter in stack.parameters.values()}
     # What is in a stack takes over its tags: where something must not bear the cluster's, the stack must not either.
-    tagged = private_tags if LOAD_BALANCER_GROUP in stack.resources else tags
+    unmarked = any(each == LOAD_BALANCER_GROUP or ACCESS_GROUP in each for each in stack.resources)
+    tagged = private_tags if unmarked else tags
     return cloudformation.Stack(
         stack.logical_id,
         TemplateURL=Sub(

@@ -8,6 +8,7 @@ on no instance, and nobody who looks for the cluster's group shall find it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from troposphere import GetAtt, ec2
@@ -15,14 +16,19 @@ from troposphere import GetAtt, ec2
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.templates.naming import cidr_id
+from cfngen.cluster.sections.network import PrefixList
+from cfngen.cluster.sources import Holder, spread
+from cfngen.templates.naming import source_id
 from cfngen.templates.network import vpc_id
+from cfngen.templates.patterns import CIDR
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import private_tags, tags
-from cfngen.templates.vpc import CIDR_PATTERN
 
 KUBELET_PORT = 10250
 LOAD_BALANCER_GROUP = "ApiLoadBalancerSecurityGroup"
+# Part of the logical ids of security groups that only say who may come in.
+ACCESS_GROUP = "AccessSecurityGroup"
+_OF: Mapping[Holder, str] = {"Master": "masters", "Node": "nodes", "ApiLoadBalancer": "load balancer of the API"}
 
 
 def build(cluster: Cluster) -> Stack:
@@ -63,12 +69,14 @@ def build(cluster: Cluster) -> Stack:
     several = cluster.control_plane.count > 1
     balancer = _load_balancer(stack, cluster, vpc, master, node) if several else None
     if balancer:
-        _api_access(stack, cluster, balancer, "ApiLoadBalancer")
+        _asked_range(stack, cluster, balancer, "ApiLoadBalancerFrom")
     else:
-        _api_access(stack, cluster, master, "MasterApi")
-    for cidr in cluster.ssh.allowed_cidrs:
-        for role, group in (("Master", master), ("Node", node)):
-            _from_cidr(stack, f"{role}SshFrom{cidr_id(cidr)}", group, str(cidr), 22, f"SSH from {cidr}")
+        _asked_range(stack, cluster, master, "MasterApiFrom")
+    firsts: dict[Holder, Any] = {"Master": master, "Node": node}
+    if balancer:
+        firsts["ApiLoadBalancer"] = balancer
+    for holder, group in firsts.items():
+        _let_in(stack, cluster, vpc, holder, group, master)
 
     stack.output("MasterSecurityGroupId", master, "Security group of the masters")
     stack.output("NodeSecurityGroupId", node, "Security group of the nodes")
@@ -83,15 +91,25 @@ def _group(stack: Stack, cluster: Cluster, vpc: Any, role: str, plural: str) -> 
             f"{role}SecurityGroup",
             GroupDescription=f"Kubernetes cluster {cluster.name}: {plural}",
             VpcId=vpc,
-            SecurityGroupEgress=[
-                ec2.SecurityGroupRule(
-                    CidrIp="0.0.0.0/0",
-                    IpProtocol="-1",
-                    Description="Images, packages, AWS APIs and whatever pods call",
-                )
-            ],
+            SecurityGroupEgress=[_to_anywhere()],
             Tags=tags(cluster, f"{cluster.name}-{plural}"),
         )
+    )
+
+
+def _to_anywhere() -> ec2.SecurityGroupRule:
+    return ec2.SecurityGroupRule(
+        CidrIp="0.0.0.0/0", IpProtocol="-1", Description="Images, packages, AWS APIs and whatever pods call"
+    )
+
+
+def _to_masters(cluster: Cluster, master: Any) -> ec2.SecurityGroupRule:
+    return ec2.SecurityGroupRule(
+        DestinationSecurityGroupId=master,
+        IpProtocol="tcp",
+        FromPort=cluster.api.port,
+        ToPort=cluster.api.port,
+        Description="API servers, and their health",
     )
 
 
@@ -113,12 +131,60 @@ def _from_group(
     )
 
 
-def _from_cidr(stack: Stack, name: str, group: Any, cidr: Any, port: int, description: str) -> None:
+def _from_outside(stack: Stack, name: str, group: Any, source: Mapping[str, Any], port: int, description: str) -> None:
     stack.add(
         ec2.SecurityGroupIngress(
-            name, GroupId=group, CidrIp=cidr, IpProtocol="tcp", FromPort=port, ToPort=port, Description=description
+            name, GroupId=group, IpProtocol="tcp", FromPort=port, ToPort=port, Description=description, **source
         )
     )
+
+
+def access_groups(stack: Stack, cluster: Cluster, holder: Holder) -> list[Any]:
+    """Return references to the further security groups of masters, nodes or the load balancer; mostly none."""
+    return [
+        stack.wire(
+            f"{_access_group(holder, position)}Id", description=f"Security group {position + 1} of the {_OF[holder]}"
+        )
+        for position in range(1, len(spread(cluster, holder)))
+    ]
+
+
+def _access_group(holder: Holder, position: int) -> str:
+    return f"{holder}{ACCESS_GROUP}{position + 1}"
+
+
+def _let_in(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, first: Any, master: Any) -> None:
+    """Open ports to those whom the cluster file names, in as many security groups as that takes.
+
+    The further groups do not carry the cluster's tag, which exactly one group of each instance must.
+    """
+    for position, sources in enumerate(spread(cluster, holder)):
+        group = first
+        if position:
+            name = _access_group(holder, position)
+            further = ec2.SecurityGroup(
+                name,
+                GroupDescription=f"Kubernetes cluster {cluster.name}: who else may reach the {_OF[holder]}",
+                VpcId=vpc,
+                SecurityGroupEgress=[_to_masters(cluster, master) if holder == "ApiLoadBalancer" else _to_anywhere()],
+                Tags=private_tags(cluster, f"{cluster.name}-{_OF[holder]}-{position + 1}".replace(" ", "-")),
+            )
+            group = GetAtt(stack.add(further), "GroupId")
+            stack.output(f"{name}Id", group, f"Security group {position + 1} of the {_OF[holder]}")
+        for source in sources:
+            # Of the balancer every rule is about the API; its rules have always been named without it.
+            purpose = "" if holder == "ApiLoadBalancer" else source.purpose
+            what = "Kubernetes API" if source.purpose == "Api" else "SSH"
+            is_list = isinstance(source.origin, PrefixList)
+            origin = source.origin.id if isinstance(source.origin, PrefixList) else str(source.origin)
+            _from_outside(
+                stack,
+                f"{holder}{purpose}From{source_id(source.origin)}",
+                group,
+                {"SourcePrefixListId" if is_list else "CidrIp": origin},
+                source.port,
+                f"{what} from {origin}",
+            )
 
 
 def _load_balancer(stack: Stack, cluster: Cluster, vpc: Any, master: Any, node: Any) -> Any:
@@ -132,15 +198,7 @@ def _load_balancer(stack: Stack, cluster: Cluster, vpc: Any, master: Any, node: 
             LOAD_BALANCER_GROUP,
             GroupDescription=f"Kubernetes cluster {cluster.name}: load balancer of the API",
             VpcId=vpc,
-            SecurityGroupEgress=[
-                ec2.SecurityGroupRule(
-                    DestinationSecurityGroupId=master,
-                    IpProtocol="tcp",
-                    FromPort=port,
-                    ToPort=port,
-                    Description="API servers, and their health",
-                )
-            ],
+            SecurityGroupEgress=[_to_masters(cluster, master)],
             Tags=private_tags(cluster, load_balancer(cluster)),
         )
     )
@@ -155,20 +213,17 @@ def _load_balancer(stack: Stack, cluster: Cluster, vpc: Any, master: Any, node: 
     return balancer
 
 
-def _api_access(stack: Stack, cluster: Cluster, group: Any, prefix: str) -> None:
-    """Open the API to the cluster file's CIDRs or, where it names none, to one that must be given."""
-    if not cluster.api.allowed_cidrs:
-        cidr = stack.ask(
-            "ApiAllowedCidr",
-            label="Who may reach the Kubernetes API",
-            group=ACCESS,
-            description="IPv4 address range that may reach the Kubernetes API server, e.g. 203.0.113.7/32",
-            AllowedPattern=CIDR_PATTERN,
-            ConstraintDescription="must be an IPv4 CIDR such as 203.0.113.7/32",
-        )
-        _from_cidr(
-            stack, f"{prefix}FromAllowedCidr", group, cidr, cluster.api.port, "Kubernetes API from the given range"
-        )
-    for cidr in cluster.api.allowed_cidrs:
-        name = f"{prefix}From{cidr_id(cidr)}"
-        _from_cidr(stack, name, group, str(cidr), cluster.api.port, f"Kubernetes API from {cidr}")
+def _asked_range(stack: Stack, cluster: Cluster, group: Any, prefix: str) -> None:
+    """Open the API, where the cluster file lets in nobody, to one range that must be given."""
+    if cluster.api.allowed_cidrs or cluster.api.allowed_prefix_lists:
+        return
+    cidr = stack.ask(
+        "ApiAllowedCidr",
+        label="Who may reach the Kubernetes API",
+        group=ACCESS,
+        description="IPv4 address range that may reach the Kubernetes API server, e.g. 203.0.113.7/32",
+        AllowedPattern=CIDR,
+        ConstraintDescription="must be an IPv4 CIDR such as 203.0.113.7/32",
+    )
+    description = "Kubernetes API from the given range"
+    _from_outside(stack, f"{prefix}AllowedCidr", group, {"CidrIp": cidr}, cluster.api.port, description)

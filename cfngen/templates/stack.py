@@ -16,6 +16,7 @@ from troposphere import Ref
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document
+from cfngen.templates.literal import literal
 
 Resource = TypeVar("Resource")
 
@@ -125,9 +126,14 @@ class Stack:
             return default
         return self._add(Parameter(name, type, label, group, description, default, constraints))
 
-    def wire(self, name: str, *, description: str, type: str = "String") -> Any:  # noqa: A002
-        """Add a parameter that takes the output of the same name of an earlier stack; return the reference to it."""
-        return self._add(Parameter(name, type, name, "From the other stacks", description, wired=True))
+    def wire(self, name: str, *, description: str) -> Any:
+        """Add a parameter that takes the output of the same name of an earlier stack; return the reference to it.
+
+        It is a `String` without a pattern, and must be handed on as it is: before the earlier stack exists, a nested
+        change set gives it a placeholder, which is no id that EC2 knows and nothing that `Fn::Select`, `Fn::Split` or
+        `Fn::Cidr` could look into. The rule E9019 refuses both.
+        """
+        return self._add(Parameter(name, "String", name, "From the other stacks", description, wired=True))
 
     def _add(self, parameter: Parameter) -> Any:
         if parameter.name not in self.parameters:
@@ -204,6 +210,9 @@ def finish(
         }
     template.set_metadata(metadata)
     body: dict[str, Any] = plain(template.to_dict())
+    for resource in body.get("Resources", {}).values():
+        if "Properties" in resource:
+            resource["Properties"] = literal(resource["Properties"])
     # Zones, image lookups and the DHCP domain were decided for this region; elsewhere the stack could only fail later.
     body["Rules"] = {
         "Region": {

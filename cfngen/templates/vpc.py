@@ -13,10 +13,9 @@ from troposphere import GetAtt, Ref, ec2
 from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.templates.naming import zone_id
+from cfngen.templates.patterns import VPC_CIDR
 from cfngen.templates.stack import NETWORK, Stack
 from cfngen.templates.tagging import tags
-
-CIDR_PATTERN = r"^([0-9]{1,3}\.){3}[0-9]{1,3}/[0-9]{1,2}$"
 
 
 def build(cluster: Cluster) -> Stack | None:
@@ -110,7 +109,7 @@ def _vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
         group=NETWORK,
         description="IPv4 address range of the VPC; the subnets and the masters' addresses lie in it. Decided once",
         default=str(cluster.network.vpc.cidr),
-        AllowedPattern=CIDR_PATTERN,
+        AllowedPattern=VPC_CIDR,
         ConstraintDescription="must be an IPv4 CIDR from /16 to /28",
     )
     return stack.add(
@@ -160,7 +159,7 @@ def _subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.RouteTabl
         group=NETWORK,
         description=f"IPv4 address range of the subnet in zone {letter}. Decided once",
         default=str(subnet.cidr),
-        AllowedPattern=CIDR_PATTERN,
+        AllowedPattern=VPC_CIDR,
         ConstraintDescription="must be an IPv4 CIDR from /16 to /28 inside the VPC's",
     )
     resource = stack.add(

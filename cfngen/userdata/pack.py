@@ -12,6 +12,7 @@ import base64
 import hashlib
 import json
 import lzma
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -179,7 +180,7 @@ def pack(
     beginning = {f"boot/{each}.py": packed(each) for each in begin}
     beginning.update({"config.json": _json(first), UNIT: files[UNIT]})
     packed_first = _compress(_joined(beginning))
-    beside = "#cloud-config\n" + json.dumps(cloud_config, indent=1) if cloud_config else ""
+    beside = "#cloud-config\n" + _inert(json.dumps(cloud_config, indent=1)) if cloud_config else ""
     loader = LOADER.format(references="\0", program=packed_first, unit=UNIT)
     pieces = _pieces(MULTIPART.format(loader=loader, cloud_config=beside) if beside else loader, references)
     size = sum(len(piece) if isinstance(piece, str) else LONGEST[piece.name] for piece in pieces)
@@ -205,6 +206,14 @@ def _module(step: str) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
+
+
+def _inert(text: str) -> str:
+    """Return JSON in which CloudFormation finds nothing to fill in: neither `${…}` nor a dynamic reference, `{{…}}`.
+
+    Both can only stand in JSON's strings, where a brace may be written as its code.
+    """
+    return re.sub(r"(?<=[${])\{", r"\\u007b", text)
 
 
 def _joined(content: Mapping[str, str]) -> str:

@@ -337,3 +337,32 @@ def test_a_nested_change_set_that_fails_fails_its_root(cloud: CloudFormation) ->
     assert root.reason == f"Nested change set {child.id} was not successfully created: Currently in FAILED."
     assert (child.status, child.findings[0].path) == ("FAILED", "/Resources/G/Properties")
     assert statuses(child.stack)[-1] == (child.stack.name, "CREATE_COMPLETE")
+
+
+def handing_on(definition: dict[str, Any], value: Any) -> dict[str, Any]:
+    """A VPC stack, and one that takes the VPC's id by a parameter and uses it in a route table."""
+    first = text({"Vpc": vpc()}, Outputs={"Id": {"Value": {"Ref": "Vpc"}}})
+    second = text({"Table": table(value)}, Parameters={"Id": definition})
+    passed = {"Id": {"Fn::GetAtt": ["First", "Outputs.Id"]}}
+    return {"First": nested("one", first), "Second": nested("two", second, Parameters=passed)}
+
+
+@pytest.mark.parametrize(
+    ("definition", "value", "works"),
+    [
+        ({"Type": "String"}, {"Ref": "Id"}, True),
+        ({"Type": "AWS::EC2::VPC::Id"}, {"Ref": "Id"}, False),
+        ({"Type": "String", "AllowedPattern": "vpc-.*"}, {"Ref": "Id"}, False),
+        ({"Type": "String"}, {"Fn::Select": [0, {"Fn::Split": [",", {"Ref": "Id"}]}]}, False),
+        ({"Type": "CommaDelimitedList"}, {"Fn::Select": [0, {"Ref": "Id"}]}, False),
+    ],
+)
+def test_a_nested_change_set_cannot_look_into_what_does_not_exist(
+    cloud: CloudFormation, definition: dict[str, Any], value: Any, works: bool
+) -> None:
+    resources = handing_on(definition, value)
+    root = made(cloud, resources, nested=True, kind="CREATE")
+    assert root.status == ("CREATE_COMPLETE" if works else "FAILED"), root.reason
+    cloud.delete_change_set("c", "s")
+    # Without a change set the first stack exists by then.
+    assert cloud.wait(cloud.create_stack("t", body=text(resources))).status == "CREATE_COMPLETE"

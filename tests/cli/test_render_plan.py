@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 import pytest
 
@@ -237,6 +239,39 @@ def test_a_new_cluster_is_a_list_of_what_there_will_be():
         "",
         "The account's quotas do not suffice:",
         "  ! Elastic IPs: ask for more in Service Quotas",
+        "",
+        "Cannot be carried out like this: the account's quotas do not suffice (Elastic IPs); --ignore-quotas",
+        "goes on all the same.",
+    ]
+    insisted = text(replace(plan, quotas_ignored=True))
+    assert insisted[-1] == "  ! Elastic IPs: ask for more in Service Quotas"
+
+
+def test_an_update_says_what_it_adds_to_costs_and_quotas():
+    plan = update(
+        stack(GROUP, name="NodesStack"),
+        counts=Counts(update=1),
+        quotas=(
+            Quota("Security groups", 1, 4, 5, True, most=1, room_to_grow=True),
+            Quota("vCPUs", 4, 50, 64, True, "ask for more", most=20, room_to_grow=False),
+        ),
+        costs=(Cost(2, "instance", "t3.large"), Cost(-100, "GiB", "gp3 volumes")),
+    )
+    said = text(plan)
+    begin = said.index("Changes what costs money for as long as it exists")
+    assert said[begin : begin + 8] == [
+        "Changes what costs money for as long as it exists",
+        "    +2  instances  t3.large",
+        "  -100  GiB        gp3 volumes",
+        "",
+        "Quotas of the account",
+        "  vCPUs: 4 needed, 50 in use, 64 allowed: enough at first, not for the 20 of the greatest sizes",
+        "      ask for more",
+        "",
+    ]
+    assert said[-2:] == [
+        "The account's quotas do not suffice for the greatest sizes:",
+        "  ! vCPUs: ask for more",
     ]
 
 

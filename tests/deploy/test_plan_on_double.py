@@ -185,7 +185,7 @@ class TestNodeGroups:
         assert plan.danger is Danger.NONE
 
     def test_less_room_takes_instances_away(self, operator: Operator):
-        plan = operator.plan(NodeGroupNodesMinSize="1", NodeGroupNodesMaxSize="2")
+        plan = operator.plan({"nodeGroups": [{**NODES, "minSize": 1, "maxSize": 2}, GPU]})
         [group] = only(plan, "NodeGroupNodesStack").values()
         assert "shrinks from 4 to 1-2: instances above 2 are terminated" in group.meaning.text
         assert plan.danger is Danger.DISRUPTIVE

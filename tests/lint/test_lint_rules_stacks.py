@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 PARAMETERS = {"Free": {"Type": "String"}, "Number": {"Type": "Number"}}
+HANDLE = {"Type": "AWS::CloudFormation::WaitConditionHandle"}
 LAUNCH_TEMPLATE = {"Type": "AWS::EC2::LaunchTemplate", "Properties": {"LaunchTemplateData": {}}}
 GROUP_OF_INSTANCES = {
     "Type": "AWS::AutoScaling::AutoScalingGroup",
@@ -162,3 +163,58 @@ def test_missing_nested_parameters(found: Any) -> None:
     assert found("E9018", without, child={}) == []
     empty = {"Resources": {"Nested": nested_stack("child.json", {})}}
     assert found("E3043", empty, child=child) == [("Resources", "Nested", "Properties", "Parameters")]
+
+
+KNOWN_LATER = [{"Fn::GetAtt": ["Wait", "Arn"]}, {"Ref": "Wait"}, {"Fn::Sub": "x-${Wait}"}, {"Fn::Sub": "${Wait.Arn}"}]
+
+
+@pytest.mark.parametrize("value", KNOWN_LATER)
+@pytest.mark.parametrize(
+    ("definition", "refused"),
+    [
+        ({"Type": "String"}, False),
+        ({"Type": "CommaDelimitedList"}, False),
+        ({"Type": "AWS::EC2::VPC::Id"}, True),
+        ({"Type": "List<AWS::EC2::Subnet::Id>"}, True),
+        ({"Type": "Number"}, True),
+        ({"Type": "String", "AllowedPattern": "^vpc-.*$"}, True),
+        ({"Type": "String", "AllowedValues": ["a"]}, True),
+    ],
+)
+def test_parameters_that_take_what_is_known_later(
+    found: Any, value: Any, definition: dict[str, Any], refused: bool
+) -> None:
+    template = {"Resources": {"Wait": HANDLE, "Nested": nested_stack("child.json", {"Later": value})}}
+    expected = [("Resources", "Nested", "Properties", "Parameters", "Later")] if refused else []
+    assert found("E9019", template, child={"Parameters": {"Later": definition}}) == expected
+
+
+def test_what_a_person_types_keeps_its_type(found: Any) -> None:
+    vpc = {"Type": "AWS::EC2::VPC::Id"}
+    template = {"Parameters": {"Vpc": vpc}, "Resources": {"Nested": nested_stack("child.json", {"V": {"Ref": "Vpc"}})}}
+    assert found("E9019", template, child={"Parameters": {"V": vpc}}) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "refused"),
+    [
+        ({"Ref": "Later"}, False),
+        ({"Fn::Join": ["-", ["a", {"Ref": "Later"}]]}, False),
+        ({"Fn::Select": [0, {"Fn::Split": [",", {"Ref": "Later"}]}]}, True),
+        ({"Fn::Select": [0, {"Fn::Cidr": [{"Fn::Sub": "${Later}"}, 4, 8]}]}, True),
+        ({"Fn::FindInMap": ["Map", {"Ref": "Later"}, "x"]}, True),
+    ],
+)
+def test_functions_that_look_into_what_is_known_later(found: Any, value: Any, refused: bool) -> None:
+    template = {
+        "Resources": {"Wait": HANDLE, "Nested": nested_stack("child.json", {"Later": {"Fn::GetAtt": ["Wait", "Arn"]}})}
+    }
+    child = {
+        "Parameters": {"Later": {"Type": "String"}},
+        "Resources": {"Table": {"Type": "AWS::EC2::RouteTable", "Properties": {"VpcId": value}}},
+    }
+    expected = [("Resources", "Nested", "Properties", "Parameters", "Later")] if refused else []
+    assert found("E9019", template, child=child) == expected
+    rule = {"Assertions": [{"Assert": {"Fn::Equals": [{"Ref": "Later"}, "x"]}}]}
+    ruled = {"Parameters": {"Later": {"Type": "String"}}, "Rules": {"R": rule}}
+    assert found("E9019", template, child=ruled)

@@ -137,10 +137,30 @@ def test_groups_wait_for_signals_on_creation_and_roll_one_at_a_time(templates: A
 def test_desired_capacity_is_set_only_when_asked_for(templates: Any) -> None:
     assert "DesiredCapacity" not in templates({}).properties("NodeGroupNodesAutoScalingGroup")
     found = templates({"nodeGroups": [{"name": "nodes", "minSize": 1, "maxSize": 5, "desiredSize": 3}]})
-    assert found["standalone"]["Parameters"]["NodeGroupNodesDesiredSize"]["Default"] == 3
     group = found.of_type("AWS::AutoScaling::AutoScalingGroup")["NodeGroupNodesAutoScalingGroup"]
-    assert group["Properties"]["DesiredCapacity"] == {"Ref": "NodeGroupNodesDesiredSize"}
-    assert group["CreationPolicy"]["ResourceSignal"]["Count"] == {"Ref": "NodeGroupNodesDesiredSize"}
+    assert group["Properties"]["DesiredCapacity"] == "3"
+    assert group["CreationPolicy"]["ResourceSignal"]["Count"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("group", "least", "greatest"),
+    [
+        ({"minSize": 4, "maxSize": 4}, (0, 4), (4, 5000)),
+        ({"minSize": 2, "maxSize": 6}, (0, 6), (6, 5000)),
+        ({"minSize": 2, "maxSize": 6, "desiredSize": 3}, (0, 3), (3, 5000)),
+        ({"minSize": 0, "maxSize": 6, "desiredSize": 0}, (0, 0), (1, 5000)),
+    ],
+)
+def test_no_two_sizes_that_may_be_typed_are_out_of_order(
+    templates: Any, group: dict[str, int], least: tuple[int, int], greatest: tuple[int, int]
+) -> None:
+    found = templates({"nodeGroups": [{"name": "nodes", **group}]})
+    for name in ("cluster", "standalone", "nodes-nodes"):
+        asked = [found[name]["Parameters"][f"NodeGroupNodes{bound}Size"] for bound in ("Min", "Max")]
+        assert [(each["MinValue"], each["MaxValue"]) for each in asked] == [least, greatest]
+        assert all(each["MinValue"] <= each["Default"] <= each["MaxValue"] for each in asked)
+        # Whichever two values pass their own bounds, minimum <= desired <= maximum holds.
+        assert asked[0]["MaxValue"] <= group.get("desiredSize", asked[1]["MinValue"]) <= asked[1]["MinValue"]
 
 
 def test_nodes_do_not_wait_for_the_master(templates: Any) -> None:

@@ -68,6 +68,7 @@ def _lines(plan: Plan, width: int) -> Iterator[str]:
         for stack in plan.stacks:
             yield ""
             yield from _stack(plan, stack, width)
+        yield from _added(plan, width)
         yield ""
         yield from flow([(_summary(plan), BOLD)], width)
     if plan.express:
@@ -233,6 +234,21 @@ def _created(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
     yield from flow([(f"Plan: {plan.counts.add} to add in {counted(len(stacks), 'stack')}.", BOLD)], width)
 
 
+def _added(plan: Plan, width: int) -> Iterator[str]:
+    """What an update adds of what costs money, and of quotas where there is something to say about them."""
+    if plan.costs:
+        yield ""
+        yield from flow([("Changes what costs money for as long as it exists", BOLD)], width)
+        rows = [
+            (f"{each.quantity:+,}", _unit(abs(each.quantity), each.unit), each.what, each.detail) for each in plan.costs
+        ]
+        yield from _table(rows, width, right=(0,))
+    if notable := [each for each in plan.quotas if not (each.enough and each.room_to_grow)]:
+        yield ""
+        yield from flow([("Quotas of the account", BOLD)], width)
+        yield from _quotas(notable, width)
+
+
 def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
     for each in quotas:
         room = "limit not known" if each.limit is None else f"{each.limit:,} allowed"
@@ -240,13 +256,15 @@ def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
         verdict: Piece = ("not known", FAINT)
         if each.enough is not None:
             verdict = ("enough", {"fg": "green"}) if each.enough else ("NOT ENOUGH", {"fg": "red", "bold": True})
+        if each.enough and each.room_to_grow is False:
+            verdict = (f"enough at first, not for the {each.most:,} of the greatest sizes", {"fg": "yellow"})
         pieces: list[Piece] = [
             (f"{each.name}:", PLAIN),
             (f"{each.needed:,} needed{used}, {room}:", PLAIN),
             verdict,
         ]
         yield from flow(pieces, width, 2, 6)
-        if each.hint and not each.enough:
+        if each.hint and not (each.enough and each.room_to_grow is not False):
             yield from flow([(each.hint, FAINT)], width, 6, 6)
 
 
@@ -267,6 +285,12 @@ def _warnings(plan: Plan, width: int) -> Iterator[str]:
         yield ""
         yield from flow([("The account's quotas do not suffice:", {"fg": "red", "bold": True})], width)
         yield from _listed([f"{each.name}: {each.hint}" if each.hint else each.name for each in short], width)
+    if later := [each for each in plan.quotas if each.enough and each.room_to_grow is False]:
+        yield ""
+        yield from flow(
+            [("The account's quotas do not suffice for the greatest sizes:", {"fg": "yellow", "bold": True})], width
+        )
+        yield from _listed([f"{each.name}: {each.hint}" for each in later], width)
     if dangerous:
         yield ""
         yield from flow([("DANGER: data, addresses or the cluster may be lost:", {"fg": "red", "bold": True})], width)

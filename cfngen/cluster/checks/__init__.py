@@ -16,6 +16,7 @@ from cfngen.cluster.checks import (
     nodes,
     placement,
     sizes,
+    sources,
     volumes,
 )
 from cfngen.cluster.model import Cluster
@@ -31,6 +32,7 @@ PROBLEMS: tuple[Check, ...] = (
     *networking.PROBLEMS,
     *access.PROBLEMS,
     *instances.PROBLEMS,
+    *sources.PROBLEMS,
     *volumes.PROBLEMS,
     *sizes.PROBLEMS,
     *kubernetes.PROBLEMS,

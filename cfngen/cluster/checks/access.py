@@ -8,7 +8,8 @@ from cfngen.cluster.model import Cluster, Instances
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 
-# https://kubernetes.io/docs/reference/networking/ports-and-protocols/ ; 10258 is the cloud controller manager's.
+# https://kubernetes.io/docs/reference/networking/ports-and-protocols/ (November 2026); 10258
+# is the cloud controller manager's.
 _TAKEN = {
     22: "SSH",
     2379: "etcd",
@@ -23,9 +24,10 @@ _TAKEN = {
     10259: "kube-scheduler",
 }
 _NODE_PORTS = range(30000, 32768)
-# A role has ten managed policies unless its account was given more ("IAM and AWS STS quotas", IAM User Guide). Of the
-# masters', one is for add-ons and one for a network plug-in that takes addresses of the VPC.
-_MASTERS_POLICIES = 8
+# A role has ten managed policies, and up to twenty where the account was given more ("IAM and AWS STS quotas", IAM User
+# Guide, November 2026). Of the masters', one is for add-ons and one for a plug-in that takes addresses of the VPC.
+_POLICIES, _MOST_POLICIES = 10, 20
+_MASTERS_OWN_POLICIES = 2
 
 
 def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
@@ -66,8 +68,10 @@ def _one_key(cluster: Cluster) -> Iterator[Problem]:
 def _repeated(cluster: Cluster) -> Iterator[Problem]:
     lists: list[tuple[Path, tuple[object, ...]]] = [
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs),
+        (("api", "allowedPrefixLists"), tuple(each.id for each in cluster.api.allowed_prefix_lists)),
         (("api", "additionalNames"), cluster.api.additional_names),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs),
+        (("ssh", "allowedPrefixLists"), tuple(each.id for each in cluster.ssh.allowed_prefix_lists)),
     ]
     for path, instances in all_instances(cluster):
         lists.append(((*path, "additionalSecurityGroups"), instances.additional_security_groups))
@@ -78,13 +82,30 @@ def _repeated(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem((*path, position), f"{item} stands twice; remove one")
 
 
-def _masters_policies(cluster: Cluster) -> Iterator[Problem]:
-    if len(cluster.control_plane.additional_policies) > _MASTERS_POLICIES:
-        message = (
-            f"the masters' role takes {_MASTERS_POLICIES} further policies: a role has ten, and two are kept for "
-            "add-ons and the network plug-in; put several into one"
-        )
-        yield Problem(("controlPlane", "additionalPolicies"), message)
+def _policies(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
+    """Yield how many managed policies each role has at most, where the cluster file adds any, and whose they are."""
+    for path, instances in all_instances(cluster):
+        own = _MASTERS_OWN_POLICIES if path == ("controlPlane",) else 0
+        kept = f", {own} of them kept for add-ons and the network plug-in" if own else ""
+        if instances.additional_policies:
+            yield (*path, "additionalPolicies"), len(instances.additional_policies) + own, kept
+
+
+def _too_many_policies(cluster: Cluster) -> Iterator[Problem]:
+    for path, count, kept in _policies(cluster):
+        if count > _MOST_POLICIES:
+            message = f"the role has {count} managed policies{kept}; IAM allows {_MOST_POLICIES}: put several into one"
+            yield Problem(path, message)
+
+
+def _many_policies(cluster: Cluster) -> Iterator[Problem]:
+    for path, count, kept in _policies(cluster):
+        if _POLICIES < count <= _MOST_POLICIES:
+            message = (
+                f"the role has {count} managed policies{kept}; an account allows {_POLICIES} unless its quota "
+                '"Managed policies per role" was raised: put several into one, or see that it was'
+            )
+            yield Problem(path, message)
 
 
 def _partition(region: str) -> str:
@@ -120,14 +141,14 @@ def _arn_partitions(cluster: Cluster) -> Iterator[Problem]:
 
 def _ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
     ssh = cluster.ssh
-    if ssh.allowed_cidrs and not (ssh.key_name or ssh.public_key):
+    if ssh.is_open and not (ssh.key_name or ssh.public_key):
         message = "port 22 is open, but no key is given; add ssh.keyName or ssh.publicKey, or nobody can log in"
-        yield Problem(("ssh", "allowedCidrs"), message)
+        yield Problem(("ssh", "allowedCidrs" if ssh.allowed_cidrs else "allowedPrefixLists"), message)
 
 
 def _no_way_in(cluster: Cluster) -> Iterator[Problem]:
     ssh = cluster.ssh
-    if ssh.session_manager or (ssh.allowed_cidrs and (ssh.key_name or ssh.public_key)):
+    if ssh.session_manager or (ssh.is_open and (ssh.key_name or ssh.public_key)):
         return
     yield Problem(
         ("ssh", "sessionManager"), "neither Session Manager nor SSH is open: nobody can enter an instance to look at it"
@@ -136,7 +157,7 @@ def _no_way_in(cluster: Cluster) -> Iterator[Problem]:
 
 def _no_agent(cluster: Cluster) -> Iterator[Problem]:
     ssh = cluster.ssh
-    if not ssh.session_manager or (ssh.allowed_cidrs and (ssh.key_name or ssh.public_key)):
+    if not ssh.session_manager or (ssh.is_open and (ssh.key_name or ssh.public_key)):
         return
     for path, instances in all_instances(cluster):
         if instances.image.distribution.startswith("debian") and not instances.image.id:
@@ -158,5 +179,5 @@ def _open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem((*path, position), f"{cidr} lets the whole internet reach {what}; name your own ranges")
 
 
-PROBLEMS = (_api_port, _elastic_ip, _one_key, _repeated, _masters_policies, _arn_partitions)
-WARNINGS = (_ssh_without_key, _no_way_in, _no_agent, _open_to_the_world)
+PROBLEMS = (_api_port, _elastic_ip, _one_key, _repeated, _too_many_policies, _arn_partitions)
+WARNINGS = (_ssh_without_key, _no_way_in, _no_agent, _open_to_the_world, _many_policies)

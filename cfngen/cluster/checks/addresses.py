@@ -15,7 +15,7 @@ VPC: Path = ("network", "vpc", "cidr")
 PODS: Path = ("network", "podCidr")
 SERVICES: Path = ("network", "serviceCidr")
 DNS: Path = ("network", "dnsServiceIp")
-# https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html and …/subnet-sizing.html
+# https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html and …/subnet-sizing.html, November 2026
 _LARGEST, _SMALLEST = 16, 28
 _RESERVED_AT_START, _RESERVED = 4, 5
 _NEVER = {
@@ -24,9 +24,11 @@ _NEVER = {
     "link-local addresses, where instances find their metadata": IPv4Network("169.254.0.0/16"),
     "multicast and reserved addresses": IPv4Network("224.0.0.0/3"),
 }
-# kube-apiserver accepts at most 20 host bits, kubeadm at least 10 addresses for services.
+# At most 20 host bits, and at least 10 addresses: kubeadm's MaximumBitsForServiceSubnet and
+# MinimumAddressesInServiceSubnet (cmd/kubeadm/app/constants, Kubernetes 1.36).
 _SERVICES_LARGEST, _SERVICES_SMALLEST = 12, 28
-# kube-controller-manager: the mask of a node may exceed that of the cluster by at most 16.
+# The mask of a node may exceed that of the cluster by at most 16: kube-controller-manager's range allocator
+# (pkg/controller/nodeipam/ipam/cidrset, Kubernetes 1.36).
 _PODS_LARGEST, NODE_PREFIX = 8, 24
 _DNS_HOST = 10
 

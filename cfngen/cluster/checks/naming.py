@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from cfngen.cluster import names
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 
 # 50 for a resource, of which cfngen, CloudFormation and Kubernetes use some:
-# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html (November 2026)
 _MOST_TAGS = 40
 _KEY_LENGTH, _VALUE_LENGTH = 128, 256
 _TAG_TEXT = re.compile(r"[\w\s.:/=+\-@]*")
@@ -100,4 +101,24 @@ def _value_fault(value: str) -> str | None:
     return None if _TAG_TEXT.fullmatch(value) else "the value may hold letters, digits, spaces and . : / = + - @ _ only"
 
 
-PROBLEMS = (_cluster_name, _balancer_name, _group_names, _groups_distinct, _tag_count, _tags)
+def _dynamic_references(cluster: Cluster) -> Iterator[Problem]:
+    # "Dynamic references", AWS CloudFormation User Guide: filled in wherever they stand, and nothing escapes them.
+    texts: tuple[tuple[Path, str | None], ...] = (
+        (("network", "vpc", "name"), cluster.network.vpc.name),
+        (("ssh", "keyName"), cluster.ssh.key_name),
+        (("ssh", "publicKey"), cluster.ssh.public_key),
+    )
+    for path, text in texts:
+        if text and "{{resolve:" in text:
+            yield Problem(path, "CloudFormation would fill in {{resolve:…}}, and cannot be kept from it; remove it")
+
+
+PROBLEMS = (
+    _cluster_name,
+    _balancer_name,
+    _group_names,
+    _groups_distinct,
+    _tag_count,
+    _tags,
+    _dynamic_references,
+)

@@ -27,12 +27,14 @@ _OTHERS = (
 # of admission controllers).
 _ALLOWED = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _KEPT = "node-restriction.kubernetes.io"
-# An EC2 tag's key has 128 characters at most.
+# An EC2 tag's key has 128 characters at most ("Tag your Amazon EC2 resources", EC2 User Guide, November 2026).
 _TAG = 128
 _TAG_PREFIX = "k8s.io/cluster-autoscaler/node-template/label/"
-# An Auto Scaling group has 50 tags at most; cfngen's own take six.
+# An Auto Scaling group has 50 tags at most ("Tag Auto Scaling groups", Auto Scaling User Guide, November 2026);
+# cfngen's own take six.
 _TAGS = 44
-# CloudFormation waits an hour at most for one instance of a rolling update; ten minutes are for its termination.
+# CloudFormation waits an hour at most for one instance of a rolling update (PauseTime, UpdatePolicy, November 2026),
+# and ten minutes are for its termination.
 _HOUR = 50
 OWN_PATHS = (
     r"/etc/cni/net\.d/.*",

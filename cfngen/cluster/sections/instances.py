@@ -31,6 +31,7 @@ class Image(Model):
 class Volume(Model):
     """An EBS volume; always encrypted."""
 
+    # The widest limits of all types; `cfngen.cluster.checks.volumes` has those of each.
     size: int = Field(20, ge=1, le=65536, description="Size in GiB.")
     type: Literal["gp3", "gp2", "io1", "io2"] = Field("gp3", description="EBS volume type.")
     iops: int | None = Field(None, ge=100, le=256000, description="Provisioned IOPS (gp3, io1, io2).")
@@ -84,11 +85,10 @@ class Instances(Model):
     root_volume: Volume = Field(default_factory=Volume, description="Root volume.")
     additional_security_groups: List[values.SecurityGroupId] = Field(
         (),
-        max_length=4,
         description="Further security groups for the instances. They must not carry the cluster's tag.",
     )
     additional_policies: List[values.PolicyArn] = Field(
-        (), max_length=10, description="ARNs of further managed policies for the instances' role."
+        (), description="ARNs of further managed policies for the instances' role."
     )
     creation_timeout: int = Field(
         20, ge=10, le=50, description="Minutes an instance may take to report success before the stack gives up."

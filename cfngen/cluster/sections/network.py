@@ -40,6 +40,29 @@ class Subnet(Model):
     )
 
 
+class Quotas(Model):
+    """What the account allows, where it was given more than AWS's defaults; `cfngen deploy` looks whether it has it."""
+
+    rules_per_security_group: int = Field(
+        60, ge=60, le=1000, description='The quota "Inbound or outbound rules per security group" (L-0EA8095F).'
+    )
+    security_groups_per_interface: int = Field(
+        5, ge=1, le=16, description='The quota "Security groups per network interface" (L-2AFB9258).'
+    )
+
+
+class PrefixList(Model):
+    """A prefix list of EC2: ranges that somebody keeps in one place."""
+
+    id: values.PrefixListId = Field(description="Its id.")
+    max_entries: int = Field(
+        ge=1,
+        le=1000,
+        description="Its greatest number of entries (MaxEntries), or the weight of one of AWS's own: as many rules of "
+        "a security group it counts as, whatever it holds.",
+    )
+
+
 class Network(Model):
     """Addresses and routes of the VPC, of pods and of services."""
 
@@ -81,6 +104,7 @@ class Network(Model):
         description="Service address of the cluster DNS; the tenth of the service range, where kubeadm puts it.",
     )
     dns_domain: values.HostName = Field("cluster.local", description="DNS domain of services.")
+    quotas: Quotas = Field(default_factory=Quotas, description="Quotas of the account's networks.")
     non_masquerade_cidr: values.Cidr | None = Field(
         None,
         description="Traffic of pods to this range keeps the pod's address, as that to other pods does; all other "
@@ -104,6 +128,9 @@ class Api(Model):
         (),
         description="Address ranges that may reach the API server. Left out, the console asks whoever deploys.",
     )
+    allowed_prefix_lists: List[PrefixList] = Field(
+        (), description="Prefix lists whose ranges may reach the API server, besides `allowedCidrs` or instead."
+    )
     public: bool = Field(
         True,
         description="Whether the API server has a public address beside its private one: an Elastic IP, or of several "
@@ -125,6 +152,14 @@ class Ssh(Model):
     allowed_cidrs: List[values.Cidr] = Field(
         (), description="Address ranges that may reach port 22. Left out, SSH is closed."
     )
+    allowed_prefix_lists: List[PrefixList] = Field(
+        (), description="Prefix lists whose ranges may reach port 22, besides `allowedCidrs` or instead."
+    )
     session_manager: bool = Field(
         True, description="Whether instances may be entered through AWS Systems Manager Session Manager."
     )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anybody may reach port 22."""
+        return bool(self.allowed_cidrs or self.allowed_prefix_lists)

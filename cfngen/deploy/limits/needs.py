@@ -1,45 +1,69 @@
-"""What a cluster takes of an account, counted from its templates and the values they are given. Asks nobody."""
+"""What a cluster takes of an account, counted from its templates and the values they are given."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import aws_errors
 from cfngen.deploy.publishing.publish import child_of
-from cfngen.deploy.stacks import GROUP, NESTED
+from cfngen.deploy.stacks import GROUP, NESTED, StackView
+from cfngen.deploy.stacks import resources as resources_of
+from cfngen.deploy.stacks import template as template_of
 from cfngen.templates.document import Document
+
+BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 
 
 @dataclass(frozen=True)
 class Instances:
-    """The instances with which an Auto Scaling group starts.
+    """The instances of an Auto Scaling group.
 
     Attributes:
         type: instance type; empty where the templates do not tell.
-        count: how many.
+        count: with how many it starts.
         spot: whether they are spot instances.
+        most: how many it may have.
     """
 
     type: str
     count: int
     spot: bool
+    most: int = 0
+
+    @property
+    def grown(self) -> Instances:
+        """The same group at its greatest size."""
+        return replace(self, count=max(self.most, self.count))
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a cluster takes when it is created.
+    """What a cluster takes of an account.
 
     Attributes:
         resources: how many resources there are of each CloudFormation type.
         instances: the instances of each Auto Scaling group.
-        storage: GiB of EBS volumes by volume type.
+        storage: GiB of EBS volumes by volume type, when it starts.
+        most_storage: the same once every group has its greatest size.
+        addresses: public addresses of nodes and of a load balancer, besides Elastic IPs.
+        rules: of each security group, by its logical id, the ids of the rules that let somebody in, with the prefix
+            list that a rule names; empty for other rules.
+        groups: how many security groups the interface with the most of them has.
+        policies: how many managed policies the role with the most of them has.
     """
 
-    resources: Mapping[str, int]
-    instances: tuple[Instances, ...]
-    storage: Mapping[str, int]
+    resources: Mapping[str, int] = field(default_factory=dict)
+    instances: tuple[Instances, ...] = ()
+    storage: Mapping[str, int] = field(default_factory=dict)
+    most_storage: Mapping[str, int] = field(default_factory=dict)
+    addresses: int = 0
+    rules: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    groups: int = 0
+    policies: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,6 +99,23 @@ class _Template:
         """Return how many instances an Auto Scaling group starts with."""
         return self.number(group.get("DesiredCapacity", group.get("MinSize")))
 
+    def rules(self) -> Iterator[tuple[str, str, str]]:
+        """Yield each rule that lets somebody in: the group's logical id, the rule's, and the prefix list it names."""
+        for name, resource in self.resources.items():
+            properties = resource.get("Properties", {})
+            if resource["Type"] == "AWS::EC2::SecurityGroupIngress":
+                reference = properties.get("GroupId")
+                group = reference.get("Fn::GetAtt", [""])[0] if isinstance(reference, Mapping) else ""
+                yield group, name, str(properties.get("SourcePrefixListId", ""))
+
+    def interface_groups(self) -> Iterator[Sequence[Any]]:
+        """Yield the security groups of each interface, and of each load balancer."""
+        yield from (each.get("GroupSet", ()) for each in self.of_type("AWS::EC2::NetworkInterface"))
+        yield from (each.get("SecurityGroups", ()) for each in self.of_type(BALANCER))
+        for each in self.of_type("AWS::EC2::LaunchTemplate"):
+            for interface in each.get("LaunchTemplateData", {}).get("NetworkInterfaces", ()):
+                yield interface.get("Groups", ())
+
 
 def needs(documents: Sequence[Document], values: Mapping[str, str]) -> Needs:
     """Return what a cluster takes.
@@ -85,20 +126,53 @@ def needs(documents: Sequence[Document], values: Mapping[str, str]) -> Needs:
     """
     resources: Counter[str] = Counter()
     storage: Counter[str] = Counter()
+    most_storage: Counter[str] = Counter()
     instances: list[Instances] = []
+    rules: dict[str, dict[str, str]] = {}
+    addresses = groups = policies = 0
     for template in _templates(documents, values):
         resources.update(each["Type"] for each in template.resources.values())
         for group in template.of_type(GROUP):
-            data, count = template.launched(group), template.start(group)
+            data, count, most = template.launched(group), template.start(group), template.number(group.get("MaxSize"))
             spot = data.get("InstanceMarketOptions", {}).get("MarketType") == "spot"
-            instances.append(Instances(str(template.value(data.get("InstanceType")) or ""), count, spot))
+            instances.append(Instances(str(template.value(data.get("InstanceType")) or ""), count, spot, most))
+            public = any(each.get("AssociatePublicIpAddress") is True for each in data.get("NetworkInterfaces", ()))
+            addresses += count if public else 0
             for device in data.get("BlockDeviceMappings", ()):
                 volume = device.get("Ebs", {})
                 kind = str(template.value(volume.get("VolumeType")) or "")
                 storage[kind] += count * template.number(volume.get("VolumeSize"))
+                most_storage[kind] += max(most, count) * template.number(volume.get("VolumeSize"))
         for volume in template.of_type("AWS::EC2::Volume"):
-            storage[str(template.value(volume.get("VolumeType")) or "")] += template.number(volume.get("Size"))
-    return Needs(resources, tuple(instances), {kind: size for kind, size in storage.items() if kind and size})
+            for counted in (storage, most_storage):
+                counted[str(template.value(volume.get("VolumeType")) or "")] += template.number(volume.get("Size"))
+        for group_id, rule, prefix_list in template.rules():
+            rules.setdefault(group_id, {})[rule] = prefix_list
+        for balancer in template.of_type(BALANCER):
+            addresses += len(balancer.get("Subnets", ())) if balancer.get("Scheme") == "internet-facing" else 0
+        groups = max((groups, *(len(each) for each in template.interface_groups())))
+        # The managed policies of a template are attached to the masters' role.
+        attached = [len(each.get("ManagedPolicyArns", ())) for each in template.of_type("AWS::IAM::Role")]
+        policies = max((policies, *(each + resources["AWS::IAM::ManagedPolicy"] for each in attached)))
+    known = [{kind: size for kind, size in counted.items() if kind and size} for counted in (storage, most_storage)]
+    return Needs(resources, tuple(instances), known[0], known[1], addresses, rules, groups, policies)
+
+
+def deployed(account: Account, stack: StackView) -> Needs:
+    """Return what a cluster takes that is deployed, by the templates and values that its stacks have.
+
+    Raises:
+        cfngen.deploy.failures.AwsError: they cannot be read.
+    """
+    with aws_errors():
+        root = template_of(account, stack.id)
+        nested = {each.logical_id: each for each in resources_of(account, stack.id) if each.type == NESTED}
+        documents = [Document("cluster", dict(root), "", tuple(nested))]
+        for logical_id, resource in root.get("Resources", {}).items():
+            if logical_id in nested and nested[logical_id].physical_id:
+                name = child_of(resource["Properties"]["TemplateURL"])
+                documents.append(Document(name, dict(template_of(account, nested[logical_id].physical_id)), ""))
+    return needs(documents, stack.parameters) if len(documents) > 1 else Needs()
 
 
 def _templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_Template]:
@@ -107,7 +181,9 @@ def _templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iter
     above = _Template(root.body["Resources"], own)
     by_name = {each.name: each for each in documents}
     for properties in above.of_type(NESTED):
-        child = by_name[child_of(properties["TemplateURL"])]
+        child = by_name.get(child_of(properties["TemplateURL"]))
+        if child is None:
+            continue  # of a creation that did not come to it
         passed = {name: above.value(each) for name, each in properties.get("Parameters", {}).items()}
         known = {name: each for name, each in passed.items() if each is not None}
         yield _Template(child.body["Resources"], {**_defaults(child), **known})

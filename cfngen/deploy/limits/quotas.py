@@ -1,4 +1,4 @@
-"""Whether the account's quotas leave room for a new cluster; told before anything is created.
+"""Whether the account's quotas leave room for what a deployment adds; told before anything is changed.
 
 What is used is counted by the services' own calls, what is allowed is asked of Service Quotas. Codes: "AWS service
 endpoints and quotas", AWS General Reference. Whatever cannot be found out is said to be unknown and stops nobody:
@@ -8,16 +8,15 @@ CloudFormation will find out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.limits import processors
-from cfngen.deploy.limits.needs import Instances, needs
+from cfngen.deploy.limits.needs import Instances, Needs
 from cfngen.deploy.stacks import GROUP
-from cfngen.templates.document import Document
 
 WORKERS = 12
 GIB_PER_TIB = 1024
@@ -27,15 +26,17 @@ Count = Callable[[Account], int]
 
 @dataclass(frozen=True)
 class Quota:
-    """What a new cluster takes of one quota.
+    """What a deployment takes of one quota.
 
     Attributes:
         name: what is limited.
-        needed: how much the cluster takes when it is created.
+        needed: how much it adds, with every group at the size that it starts with.
         used: how much is taken already; None if that is unknown.
         limit: how much the account may have; None if that is unknown.
         enough: whether it will do; None if that is unknown.
-        hint: what to do where it will not do, or why it is unknown.
+        hint: what to do where it will not do, now or later, or why it is unknown.
+        most: how much it adds once every group has its greatest size.
+        room_to_grow: whether that will do as well; None if that is unknown.
     """
 
     name: str
@@ -44,6 +45,8 @@ class Quota:
     limit: int | None
     enough: bool | None
     hint: str = ""
+    most: int = 0
+    room_to_grow: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,13 @@ class _Question:
 
     Attributes:
         name: what is limited.
-        needed: how much the cluster takes.
+        needed: how much is added.
         service: the quota's service.
         code: its code.
         used: counts how much is taken.
         limit: tells how much is allowed; asked of Service Quotas if None.
         unit: how many of what is counted make one of what Service Quotas counts.
+        most: how much is added once every group has its greatest size, where that is more.
     """
 
     name: str
@@ -67,29 +71,42 @@ class _Question:
     used: Count
     limit: Count | None = None
     unit: int = 1
+    most: int = 0
 
 
-def check(account: Account, documents: Sequence[Document], values: Mapping[str, str]) -> tuple[Quota, ...]:
-    """Compare what a cluster takes with what the account has left.
+def check(account: Account, wanted: Needs, before: Needs | None = None) -> tuple[Quota, ...]:
+    """Compare what a deployment adds with what the account has left.
 
     Args:
         account: the account.
-        documents: the cluster's templates.
-        values: values of the root's parameters.
+        wanted: what the cluster will take.
+        before: what it takes already; None for a new one.
 
     Returns:
-        One entry for each quota that the cluster takes something of. Nothing is raised: what cannot be found out has
-        no limit and says why.
+        One entry for each quota that something is added to. Nothing is raised: what cannot be found out has no limit
+        and says why.
     """
-    wanted = needs(documents, values)
+    before = before or Needs()
+    resources = _added(wanted.resources, before.resources)
     # boto3's clients may be shared between threads; making them may not.
     for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
         account.client(service)
     with ThreadPoolExecutor(max_workers=WORKERS) as pool:
-        of_processors = pool.submit(_processors, account, wanted.instances)
-        questions = [*_counted(wanted.resources), *_storage(wanted.storage), *_roles(wanted.resources)]
+        of_processors = pool.submit(_processors, account, wanted.instances, before.instances)
+        questions = [
+            *_counted(resources),
+            *_storage(wanted, before),
+            *_roles(resources),
+            *_rules(account, wanted, before),
+            *_groups(wanted, before),
+            *_policies(wanted, before),
+        ]
         answers = pool.map(lambda each: _answered(account, each), questions)
         return (*of_processors.result(), *answers)
+
+
+def _added(after: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
+    return {key: number - before.get(key, 0) for key, number in after.items() if number > before.get(key, 0)}
 
 
 def _answered(account: Account, question: _Question) -> Quota:
@@ -101,19 +118,20 @@ def _answered(account: Account, question: _Question) -> Quota:
             limit = question.limit(account) if question.limit else _limit(account, question)
     except AwsError as error:
         why = str(error)
+    most = max(question.most, question.needed)
     if used is None or limit is None:
-        return Quota(question.name, question.needed, used, limit, None, why)
-    total = used + question.needed
-    if total <= limit:
-        return Quota(question.name, question.needed, used, limit, enough=True)
+        return Quota(question.name, question.needed, used, limit, None, why, most)
+    enough, room_to_grow = used + question.needed <= limit, used + most <= limit
+    if room_to_grow:
+        return Quota(question.name, question.needed, used, limit, enough, "", most, room_to_grow)
     # IAM is everywhere and its quotas are in one place.
     region = "us-east-1" if question.service == "iam" else account.region
     command = (
         f"aws service-quotas request-service-quota-increase --region {region} --service-code {question.service} "
-        f"--quota-code {question.code} --desired-value {-(-total // question.unit)}"
+        f"--quota-code {question.code} --desired-value {-(-(used + most) // question.unit)}"
     )
     hint = f"give up what is not needed, or ask for more: `{command}`."
-    return Quota(question.name, question.needed, used, limit, enough=False, hint=hint)
+    return Quota(question.name, question.needed, used, limit, enough, hint, most, room_to_grow)
 
 
 def _limit(account: Account, question: _Question) -> int:
@@ -208,7 +226,11 @@ def _counted(resources: Mapping[str, int]) -> list[_Question]:
 _STORAGE = {"gp2": "L-D18FCD1D", "gp3": "L-7A658B76"}
 
 
-def _storage(storage: Mapping[str, int]) -> list[_Question]:
+def _storage(wanted: Needs, before: Needs) -> list[_Question]:
+    needed = _added(wanted.storage, before.storage)
+    grown = needed.keys() | _added(wanted.most_storage, before.most_storage).keys()
+    most = {kind: wanted.most_storage.get(kind, 0) - before.storage.get(kind, 0) for kind in grown}
+
     def used(kind: str) -> Count:
         def size(account: Account) -> int:
             of_kind = [{"Name": "volume-type", "Values": [kind]}]
@@ -218,9 +240,9 @@ def _storage(storage: Mapping[str, int]) -> list[_Question]:
         return size
 
     return [
-        _Question(f"{kind} storage (GiB)", storage[kind], "ebs", code, used(kind), unit=GIB_PER_TIB)
+        _Question(f"{kind} storage (GiB)", needed.get(kind, 0), "ebs", code, used(kind), None, GIB_PER_TIB, most[kind])
         for kind, code in _STORAGE.items()
-        if storage.get(kind)
+        if kind in most
     ]
 
 
@@ -241,25 +263,82 @@ def _roles(resources: Mapping[str, int]) -> list[_Question]:
     ]
 
 
-def _processors(account: Account, instances: Sequence[Instances]) -> list[Quota]:
+# What is counted in each thing of its kind: "Amazon VPC quotas", Amazon VPC User Guide, and "IAM and AWS STS quotas".
+# Every account has these at least, so nobody is asked about less.
+_RULES, _GROUPS, _ROLE_POLICIES = ("L-0EA8095F", 60), ("L-2AFB9258", 5), ("L-0DA4ABF3", 10)
+
+
+def _rules(account: Account, wanted: Needs, before: Needs) -> Iterator[_Question]:
+    """Ask for the security group that is fullest during the deployment: new rules come before old ones go."""
+    changed = {
+        group: {**before.rules.get(group, {}), **rules}
+        for group, rules in wanted.rules.items()
+        if rules != before.rules.get(group)
+    }
+    lists = sorted({each for rules in changed.values() for each in rules.values() if each})
+    entries = _entries(account, lists) if lists else {}
+    sizes = {group: sum(entries.get(each, 1) for each in rules.values()) for group, rules in changed.items()}
+    if sizes:
+        fullest = max(sizes, key=lambda each: sizes[each])
+        code, everybody = _RULES
+        if sizes[fullest] > everybody:
+            yield _Question(f"Rules of one security group ({fullest})", sizes[fullest], "vpc", code, _known(0))
+
+
+def _entries(account: Account, lists: Sequence[str]) -> Mapping[str, int]:
+    """Return the greatest number of entries of prefix lists; nothing if that cannot be found out."""
+    try:
+        with aws_errors():
+            pages = account.client("ec2").get_paginator("describe_managed_prefix_lists").paginate(PrefixListIds=lists)
+            return {each["PrefixListId"]: each.get("MaxEntries", 1) for page in pages for each in page["PrefixLists"]}
+    except AwsError:
+        return {}
+
+
+def _groups(wanted: Needs, before: Needs) -> Iterator[_Question]:
+    code, everybody = _GROUPS
+    if wanted.groups > max(before.groups, everybody):
+        yield _Question("Security groups of one interface", wanted.groups, "vpc", code, _known(0))
+
+
+def _policies(wanted: Needs, before: Needs) -> Iterator[_Question]:
+    def limit(account: Account) -> int:
+        return int(account.client("iam").get_account_summary()["SummaryMap"]["AttachedPoliciesPerRoleQuota"])
+
+    code, everybody = _ROLE_POLICIES
+    if wanted.policies > max(before.policies, everybody):
+        yield _Question("Managed policies of one role", wanted.policies, "iam", code, _known(0), limit=limit)
+
+
+def _processors(account: Account, wanted: Sequence[Instances], before: Sequence[Instances]) -> list[Quota]:
     """Answer for the vCPUs: which quotas there are is known only once EC2 has told how large the instances are."""
-    strange = sorted({each.type for each in instances if each.count and not processors.family_of(each.type)})
+    old = {each.type for each in before}
+    strange = sorted(
+        {each.type for each in wanted if each.count and not processors.family_of(each.type) and each.type not in old}
+    )
     unknown = [Quota(f"vCPUs of {each}", 0, None, None, None, "it is not known which quota counts") for each in strange]
     try:
         with aws_errors():
-            needed = processors.needed(account, instances)
+            old_taken = processors.needed(account, before)
+            old_most = processors.needed(account, [each.grown for each in before])
+            needed = processors.needed(account, wanted)
+            most = processors.needed(account, [each.grown for each in wanted])
             used = processors.used(account)
     except AwsError as error:
         return [Quota("vCPUs", 0, None, None, None, str(error)), *unknown]
     answers = []
-    for (family, spot), count in needed.items():
+    for (family, spot), count in most.items():
         name = f"vCPUs of {'spot' if spot else 'on-demand'} {family.name} instances"
         code = family.spot if spot else family.on_demand
-        taken = used.get((family, spot), 0)
+        taken, had = used.get((family, spot), 0), old_taken.get((family, spot), 0)
+        added = max(needed.get((family, spot), 0) - had, 0)
+        if before and not added and count <= old_most.get((family, spot), 0):
+            continue
         if code:
-            answers.append(_answered(account, _Question(name, count, "ec2", code, _known(taken))))
+            question = _Question(name, added, "ec2", code, _known(taken), most=max(count - had, 0))
+            answers.append(_answered(account, question))
         else:
-            answers.append(Quota(name, count, taken, None, None, "it is not known which quota counts"))
+            answers.append(Quota(name, added, taken, None, None, "it is not known which quota counts", count - had))
     return [*answers, *unknown]
 
 

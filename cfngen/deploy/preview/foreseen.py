@@ -1,6 +1,7 @@
 """What a deployment means that no change set says: changes of what is decided once, and of Kubernetes' version.
 
 The root notes them in its metadata (`cfngen.templates.decided`). A stack of a version that noted nothing is not judged.
+What parameters tell, the VPC and its subnets, is in `cfngen.deploy.preview.foundations`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from cfngen.errors import CfngenError
 from cfngen.templates.decided import COUNT, VERSION, ZONES, decided, noted
 
 _WHY = {
+    "controlPlane.volume.kmsKey": "EBS encrypts a volume once, and etcd's data are on it",
+    "certificateAuthority.secret": "nodes, kubeconfigs and Pods trust the authorities that the cluster has",
     "api.port": "nodes that have joined know no other",
     "network.plugin": "pods that run keep their addresses, and nodes the plug-in's interfaces, routes and rules",
     "network.podCidr": "nodes that have joined and their routes keep theirs",

@@ -222,7 +222,9 @@ class Plan(Message):
         danger: the worst of all changes.
         templates_only: whether only descriptions, outputs or metadata change, so that no resource does.
         creation: what a new cluster consists of; null for an update.
-        quotas: what of the account's quotas a new cluster takes.
+        quotas: what the deployment adds to what is taken of the account's quotas.
+        quotas_ignored: whether it shall be carried out although they do not suffice.
+        costs: what an update adds of what costs money or, where the quantity is negative, takes away.
         on_failure: what becomes of the stack if the deployment fails: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
         express: whether CloudFormation shall not wait until resources are stable.
         shell: whether the stack was made for this plan, is empty, and goes if the plan is not carried out.
@@ -243,6 +245,8 @@ class Plan(Message):
     templates_only: bool = False
     creation: Creation | None = None
     quotas: tuple[Quota, ...] = ()
+    quotas_ignored: bool = False
+    costs: tuple[Cost, ...] = ()
     on_failure: str = "ROLLBACK"
     express: bool = False
     shell: bool = False
@@ -283,6 +287,8 @@ class Plan(Message):
         """Why CloudFormation would not carry it out in the way that was asked for; empty if it would."""
         if failing := [each.text for each in self.consequences if each.fails]:
             return "; ".join(failing)
+        if short := [each.name for each in self.quotas if each.enough is False and not self.quotas_ignored]:
+            return f"the account's quotas do not suffice ({', '.join(short)}); --ignore-quotas goes on all the same"
         keep = self.on_failure == "DO_NOTHING"
         if self.operation == "create" or not self.replaces or not (keep or self.express):
             return ""
@@ -328,7 +334,9 @@ class PlanRequest:
         role_arn: service role for CloudFormation; empty means the stack's own, or the caller's rights.
         notification_arns: SNS topics that get the stack's events; None leaves them as they are.
         express: whether CloudFormation shall not wait until resources are stable.
-        quotas: what of the account's quotas the cluster takes, as `cfngen.deploy.limits.quotas` found it.
+        quotas: what is added of the account's quotas, as `cfngen.deploy.limits.quotas` found it.
+        quotas_ignored: whether to go on although they do not suffice.
+        costs: what an update adds of what costs money.
         foreseen: what it means beyond what CloudFormation says.
         note: description of the change set: who made it, and what is to be done at the end.
     """
@@ -346,5 +354,7 @@ class PlanRequest:
     notification_arns: tuple[str, ...] | None = None
     express: bool = False
     quotas: tuple[Quota, ...] = ()
+    quotas_ignored: bool = False
+    costs: tuple[Cost, ...] = ()
     foreseen: tuple[Meaning, ...] = ()
     note: str = ""

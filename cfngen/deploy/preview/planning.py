@@ -78,6 +78,8 @@ def assemble(
         templates_only=not stacks and _templates_differ(account, request, description),
         creation=None if existing else creation(request.cluster, description),
         quotas=request.quotas,
+        quotas_ignored=request.quotas_ignored,
+        costs=request.costs,
         on_failure=request.on_failure,
         express=request.express,
         shell=shell,

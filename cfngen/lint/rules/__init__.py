@@ -24,4 +24,5 @@ hold cfngen, no file here imports from cfngen or from another file here.
 | E9016 | two exports of the same name |
 | W9017 | a launch configuration |
 | E9018 | a parameter of a nested stack that is missing or cannot take the value passed |
+| E9019 | a parameter of a nested stack that cannot take a value which is not known when a change set is made |
 """

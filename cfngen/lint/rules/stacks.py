@@ -181,6 +181,92 @@ class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
                         yield RuleMatch([*path[:-1], "Parameters", name], f"nested parameter {name}: {problem}")
 
 
+class ValuesKnownLater(CloudFormationLintRule):  # type: ignore[misc]
+    """What a nested stack does with a value that a change set does not know yet, where its template is a local file.
+
+    A change set with nested ones stands in for the outputs of stacks that do not exist, and for attributes of resources
+    that do not exist, with a text of its own. A parameter of an AWS-specific type refuses that text, so do numbers,
+    patterns and lists of values; and functions that look inside find nothing there. The stack could then be created
+    without a change set, and never with one.
+    """
+
+    id = "E9019"
+    shortdesc = "Nested stack takes values that are known later"
+    description = "A change set with nested stacks fails on a parameter that cannot take a placeholder"
+    source_url = "https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/2113"
+    tags: ClassVar = ["resources", "cloudformation"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every value that is known later and goes where it must be known."""
+        resources = cfn.template.get("Resources", {})
+        for path, template in _nested(cfn):
+            passed = resources[path[1]]["Properties"].get("Parameters")
+            parameters = template.get("Parameters")
+            if not isinstance(passed, Mapping) or not isinstance(parameters, Mapping):
+                continue
+            for name, value in passed.items():
+                source = next((each for each in _names(value) if each in resources), "")
+                if not source or not isinstance(parameters.get(name), Mapping):
+                    continue
+                problem = _must_be_known(parameters[name]) or _looked_into(name, template)
+                if problem:
+                    text = f"{name} is known only once {source} exists, and {problem}"
+                    yield RuleMatch([*path[:-1], "Parameters", name], text)
+
+
+_CONSTRAINTS = ("AllowedPattern", "AllowedValues", "MaxLength")
+_LOOKING_INSIDE = ("Fn::Select", "Fn::Split", "Fn::Cidr", "Fn::FindInMap")
+
+
+def _must_be_known(parameter: Mapping[str, Any]) -> str:
+    """Say why a parameter refuses a placeholder, or nothing."""
+    kind = str(parameter.get("Type"))
+    if kind not in ("String", "CommaDelimitedList"):
+        return f"the nested parameter is of the type {kind}; make it a String"
+    constraint = next((each for each in _CONSTRAINTS if each in parameter), "")
+    return f"the nested parameter has {constraint}; leave that out" if constraint else ""
+
+
+def _looked_into(name: str, template: Mapping[str, Any]) -> str:
+    """Say which function, or rule, of a template needs a parameter's value, or nothing."""
+    if name in _names(template.get("Rules")):
+        return "a rule of the nested template asks for it; leave it out of Rules"
+    for section in ("Resources", "Outputs"):
+        function = _function_with(name, template.get(section))
+        if function:
+            return f"{function} of the nested template looks inside; hand it on as it is"
+    return ""
+
+
+def _function_with(name: str, value: Any) -> str:
+    """Return the function that looks into a parameter, anywhere in a value; empty if none does."""
+    if isinstance(value, Mapping):
+        inside = next((key for key in _LOOKING_INSIDE if key in value and name in _names(value[key])), "")
+        return inside or next(filter(None, (_function_with(name, item) for item in value.values())), "")
+    if isinstance(value, list):
+        return next(filter(None, (_function_with(name, item) for item in value)), "")
+    return ""
+
+
+def _names(value: Any) -> Iterator[str]:
+    """Yield what Ref, Fn::GetAtt and Fn::Sub name within a value."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _names(item)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if key == "Ref":
+                yield str(item)
+            elif key == "Fn::GetAtt":
+                yield str(item[0] if isinstance(item, list) and item else item).partition(".")[0]
+            elif key == "Fn::Sub":
+                text, local = item if isinstance(item, list) and len(item) == 2 else (item, {})
+                yield from (each.partition(".")[0] for each in re.findall(r"\$\{([^!}][^}]*)\}", str(text)))
+                yield from _names(local)
+            else:
+                yield from _names(item)
+
+
 def _nested(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
     """Yield the path of each local TemplateURL with the template it names."""
     if not cfn.filename:

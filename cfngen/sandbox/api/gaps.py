@@ -59,6 +59,8 @@ QUOTAS = (
     Quota("vpc", "L-A4707A72", "Internet gateways per Region", 5, 5),
     Quota("vpc", "L-FE5A380F", "NAT gateways per Availability Zone", 5, 5),
     Quota("vpc", "L-E79EC296", "VPC security groups per Region", 2500, 2500),
+    Quota("vpc", "L-0EA8095F", "Inbound or outbound rules per security group", 60, 60),
+    Quota("vpc", "L-2AFB9258", "Security groups per network interface", 5, 5),
     Quota("ebs", "L-D18FCD1D", "Storage for General Purpose SSD (gp2) volumes, in TiB", 50, 50),
     Quota("ebs", "L-7A658B76", "Storage for General Purpose SSD (gp3) volumes, in TiB", 50, 50),
     Quota("autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", 500),

@@ -103,12 +103,16 @@ class Scope:
 
     def _fn_select(self, argument: Any) -> Any:
         index, items = self.resolve(argument)
+        if items == [UNKNOWN] and not isinstance(argument[1], list):
+            raise ResourceError("Template error: Fn::Select cannot select from a list that is not known yet")
         if not isinstance(items, list) or not 0 <= int(index) < len(items):
             raise ResourceError(f"Template error: Fn::Select cannot select nonexistent value at index {index}")
         return items[int(index)]
 
     def _fn_split(self, argument: Any) -> list[str]:
         delimiter, text = self.resolve(argument)
+        if UNKNOWN in str(text):
+            raise ResourceError("Template error: Fn::Split cannot split a value that is not known yet")
         return str(text).split(delimiter)
 
     def _fn_findinmap(self, argument: Any) -> Any:
@@ -131,7 +135,7 @@ class Scope:
     def _fn_cidr(self, argument: Any) -> list[str]:
         block, count, bits = self.resolve(argument)
         if UNKNOWN in block:
-            return [UNKNOWN] * int(count)
+            raise ResourceError("Template error: Fn::Cidr needs a CIDR, and its value is not known yet")
         networks = ipaddress.ip_network(block).subnets(new_prefix=32 - int(bits))
         return [str(each) for each, _ in zip(networks, range(int(count)), strict=False)]
 

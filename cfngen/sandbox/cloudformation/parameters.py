@@ -3,6 +3,9 @@
 Types and constraints are those of the CloudFormation user guide, "Parameters", "AWS-specific parameter types" and "SSM
 parameter types". The constraints of a parameter that is looked up in Parameter Store apply to the name that is looked
 up, not to the value that is found.
+
+In the change set of a nested stack the outputs of stacks that do not exist yet are a placeholder. It is a value like
+any other: types, patterns and lists that it does not fit refuse it. (The CDK declares such parameters `String`.)
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
-from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.template import Template
 
 STORED = re.compile(r"AWS::SSM::Parameter::Value<(.+)>")
@@ -48,9 +50,6 @@ def values(
     complaint = ""
     for name, definition in definitions.items():
         text = given.get(name, _text(definition.get("Default")))
-        if text == UNKNOWN:
-            result[name] = [UNKNOWN] if LISTS.search(definition["Type"]) else UNKNOWN
-            continue
         _check(name, definition, text)
         declared = definition["Type"]
         if match := STORED.fullmatch(declared):

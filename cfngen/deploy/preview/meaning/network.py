@@ -156,7 +156,7 @@ def _rule(subject: Subject) -> Meaning | None:
         if subject.touches("IpProtocol", "FromPort", "ToPort"):
             return Meaning("masters and nodes may reach each other on other ports", Danger.DISRUPTIVE)
         return Meaning("a rule between masters and nodes is made anew") if subject.goes else None
-    old, new = subject.before("CidrIp"), subject.after("CidrIp")
+    old, new = (read("CidrIp") or read("SourcePrefixListId") for read in (subject.before, subject.after))
     old = old or _range_in(name) if subject.change.action != "add" else None
     new = new or _range_in(name) if subject.change.action == "add" else new
     if subject.change.action == "remove":
@@ -178,7 +178,9 @@ def _several(subject: Subject) -> bool:
 
 
 def _range_in(logical_id: str) -> str:
-    """Return the CIDR that a rule's logical id holds, see `cfngen.templates.naming.cidr_id`; empty if none."""
+    """Return whom a rule's logical id lets in, see `cfngen.templates.naming.source_id`; empty if it does not say."""
+    if match := re.search(r"FromPl([0-9a-f]+)$", logical_id):
+        return f"pl-{match[1]}"
     match = re.search(r"From(\d+)x(\d+)x(\d+)x(\d+)x(\d+)$", logical_id)
     return "{}.{}.{}.{}/{}".format(*match.groups()) if match else ""
 

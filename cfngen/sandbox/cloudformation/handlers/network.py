@@ -197,7 +197,16 @@ class SecurityGroup(Handler):
 
 class SecurityGroupIngress(Handler):
     properties = frozenset(
-        {"GroupId", "SourceSecurityGroupId", "CidrIp", "IpProtocol", "FromPort", "ToPort", "Description"}
+        {
+            "GroupId",
+            "SourceSecurityGroupId",
+            "SourcePrefixListId",
+            "CidrIp",
+            "IpProtocol",
+            "FromPort",
+            "ToPort",
+            "Description",
+        }
     )
     changeable = frozenset({"Description"})
 
@@ -230,6 +239,8 @@ def _permission(rule: Any) -> dict[str, Any]:
     for key in ("SourceSecurityGroupId", "DestinationSecurityGroupId"):
         if key in rule:
             return {**permission, "UserIdGroupPairs": [{"GroupId": rule[key], **described}]}
+    if "SourcePrefixListId" in rule:
+        return {**permission, "PrefixListIds": [{"PrefixListId": rule["SourcePrefixListId"], **described}]}
     return {**permission, "IpRanges": [{"CidrIp": rule["CidrIp"], **described}]}
 
 
@@ -242,6 +253,9 @@ def _rules(call: Call, group: str, *, egress: bool) -> list[dict[str, Any]] | No
     for permission in found[0]["IpPermissionsEgress" if egress else "IpPermissions"]:
         shared = {key: permission[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in permission}
         rules += [{**shared, "CidrIp": each["CidrIp"]} for each in permission["IpRanges"]]
+        rules += [
+            {**shared, "SourcePrefixListId": each["PrefixListId"]} for each in permission.get("PrefixListIds", [])
+        ]
         other = "DestinationSecurityGroupId" if egress else "SourceSecurityGroupId"
         rules += [{**shared, other: each["GroupId"]} for each in permission["UserIdGroupPairs"]]
     return rules
@@ -249,7 +263,7 @@ def _rules(call: Call, group: str, *, egress: bool) -> list[dict[str, Any]] | No
 
 def _comparable(rule: Mapping[str, Any]) -> dict[str, Any]:
     """What a rule allows, without its description; all protocols have no ports."""
-    keys = ["IpProtocol", "CidrIp", "SourceSecurityGroupId", "DestinationSecurityGroupId"]
+    keys = ["IpProtocol", "CidrIp", "SourcePrefixListId", "SourceSecurityGroupId", "DestinationSecurityGroupId"]
     if str(rule["IpProtocol"]) != "-1":
         keys += ["FromPort", "ToPort"]
     return {key: str(rule[key]) for key in keys if rule.get(key) is not None}

@@ -1,0 +1,18 @@
+"""What a person may type where the console asks for an address or a range: `AllowedPattern`s that take nothing else.
+
+A pattern is refused before anything is created; a range that only EC2 refuses, after minutes of creation.
+"""
+
+from __future__ import annotations
+
+_BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_ADDRESS = rf"({_BYTE}\.){{3}}{_BYTE}"
+
+ADDRESS = f"^{_ADDRESS}$"
+"""An IPv4 address."""
+
+CIDR = f"^{_ADDRESS}/(3[0-2]|[12]?[0-9])$"
+"""An IPv4 range of any size."""
+
+VPC_CIDR = f"^{_ADDRESS}/(1[6-9]|2[0-8])$"
+"""An IPv4 range of a VPC or a subnet: /16 to /28 ("VPC CIDR blocks", Amazon VPC User Guide)."""

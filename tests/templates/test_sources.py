@@ -1,0 +1,156 @@
+"""Who may come in from outside, spread over as many security groups as the quotas of EC2 ask for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, get_args
+
+import pytest
+
+from cfngen.cluster.load import parse
+from cfngen.cluster.problems import ClusterFileError
+from cfngen.cluster.sections.base import Plugin
+from cfngen.cluster.sources import OWN_RULES, SPARE
+
+SUBNETS = [{"zone": f"us-west-2{zone}"} for zone in "abc"]
+THREE = {"network": {"subnets": SUBNETS}, "controlPlane": {"count": 3}}
+
+
+def ranges(count: int, first: int = 10) -> list[str]:
+    return [f"{first}.{number // 256}.{number % 256}.0/24" for number in range(count)]
+
+
+def lists(*weights: int) -> list[dict[str, Any]]:
+    return [{"id": f"pl-{number:08x}", "maxEntries": weight} for number, weight in enumerate(weights)]
+
+
+def rules(found: Any, weights: dict[str, int] | None = None) -> Counter[str]:
+    """How many ingress rules each security group has, a prefix list by its entries."""
+    count: Counter[str] = Counter()
+    for rule in found.of_type("AWS::EC2::SecurityGroupIngress").values():
+        properties = rule["Properties"]
+        count[properties["GroupId"]["Fn::GetAtt"][0]] += (weights or {}).get(properties.get("SourcePrefixListId"), 1)
+    return count
+
+
+def cluster_tagged(found: Any) -> set[str]:
+    return {
+        name
+        for name, group in found.of_type("AWS::EC2::SecurityGroup").items()
+        if any(each["Key"].startswith("kubernetes.io/cluster/") for each in group["Properties"]["Tags"])
+    }
+
+
+@pytest.mark.parametrize("plugin", get_args(Plugin))
+@pytest.mark.parametrize("file", [{}, THREE])
+def test_what_a_cluster_brings_itself_is_allowed_for(templates: Any, file: dict[str, Any], plugin: str) -> None:
+    network = {**file.get("network", {}), "plugin": plugin}
+    if plugin == "amazon-vpc":
+        network["subnets"] = [
+            {"zone": f"us-west-2{zone}", "cidr": f"172.20.{16 * position}.0/20"} for position, zone in enumerate("abc")
+        ]
+    assert max(rules(templates({**file, "network": network})).values()) <= OWN_RULES
+
+
+def test_a_few_ranges_need_no_further_group(templates: Any) -> None:
+    found = templates({"api": {"allowedCidrs": ranges(20)}, "ssh": {"keyName": "k", "allowedCidrs": ranges(10)}})
+    assert set(found.of_type("AWS::EC2::SecurityGroup")) == {"MasterSecurityGroup", "NodeSecurityGroup"}
+
+
+def test_many_ranges_go_into_further_groups_without_the_clusters_tag(templates: Any) -> None:
+    found = templates({"api": {"allowedCidrs": ranges(120)}, "ssh": {"keyName": "k", "allowedCidrs": ranges(60, 11)}})
+    assert all(count <= 60 - SPARE for count in rules(found).values())
+    opened = [
+        rule["Properties"]["CidrIp"]
+        for rule in found.of_type("AWS::EC2::SecurityGroupIngress").values()
+        if "CidrIp" in rule["Properties"]
+    ]
+    assert Counter(opened) == Counter([*ranges(120), *ranges(60, 11), *ranges(60, 11)])
+    further = ["MasterAccessSecurityGroup2", "MasterAccessSecurityGroup3", "MasterAccessSecurityGroup4"]
+    interface = found.properties("MasterANetworkInterface")["GroupSet"]
+    assert [each["Fn::GetAtt"][0] for each in interface] == ["MasterSecurityGroup", *further]
+    nodes = found.properties("NodeGroupNodesLaunchTemplate")["LaunchTemplateData"]["NetworkInterfaces"][0]["Groups"]
+    assert [each["Fn::GetAtt"][0] for each in nodes] == ["NodeSecurityGroup", "NodeAccessSecurityGroup2"]
+    assert cluster_tagged(found) == {"MasterSecurityGroup", "NodeSecurityGroup"}
+    # What is in a nested stack takes over its tags.
+    tags = found["cluster"]["Resources"]["SecurityGroupsStack"]["Properties"]["Tags"]
+    assert not any(each["Key"].startswith("kubernetes.io/cluster/") for each in tags)
+
+
+def test_the_load_balancer_has_further_groups_too_which_lead_to_masters_only(templates: Any) -> None:
+    found = templates({**THREE, "api": {"allowedCidrs": ranges(80)}})
+    names = [each["Fn::GetAtt"][0] for each in found.properties("ApiLoadBalancer")["SecurityGroups"]]
+    assert names == ["ApiLoadBalancerSecurityGroup", "ApiLoadBalancerAccessSecurityGroup2"]
+    for name in names:
+        [way_out] = found.properties(name)["SecurityGroupEgress"]
+        assert way_out["DestinationSecurityGroupId"] == {"Fn::GetAtt": ["MasterSecurityGroup", "GroupId"]}
+
+
+def test_a_range_at_the_end_moves_no_other(templates: Any) -> None:
+    before, after = (
+        templates({"api": {"allowedCidrs": ranges(count)}}).of_type("AWS::EC2::SecurityGroupIngress")
+        for count in (36, 37)
+    )
+    assert {name: after[name] for name in before} == before
+    [new] = after.keys() - before.keys()
+    assert after[new]["Properties"]["GroupId"] == {"Fn::GetAtt": ["MasterAccessSecurityGroup2", "GroupId"]}
+
+
+def test_prefix_lists_count_by_their_entries(templates: Any) -> None:
+    found = templates({"api": {"allowedPrefixLists": lists(30, 30, 20)}})
+    assert "ApiAllowedCidr" not in found["cluster"]["Parameters"]
+    weights = {"pl-00000000": 30, "pl-00000001": 30, "pl-00000002": 20}
+    assert rules(found, weights)["MasterAccessSecurityGroup2"] == 50
+    rule = found.properties("MasterApiFromPl00000000")
+    assert (rule["SourcePrefixListId"], rule["FromPort"]) == ("pl-00000000", 443)
+    assert "CidrIp" not in rule
+    assert found.properties("MasterApiFromPl00000001")["GroupId"] != rule["GroupId"]
+
+
+def test_prefix_lists_open_ssh(templates: Any) -> None:
+    found = templates({"ssh": {"keyName": "k", "allowedPrefixLists": lists(5)}})
+    assert found.properties("NodeSshFromPl00000000")["FromPort"] == 22
+    assert "ssh ubuntu@" in str(found["standalone"]["Outputs"]["ShellCommand"])
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "says"),
+    [
+        ({"api": {"allowedCidrs": ranges(237)}}, "api.allowedCidrs", "237 sources count as 237 rules of the masters"),
+        (
+            {"api": {"allowedCidrs": ranges(150)},
+             "controlPlane": {"additionalSecurityGroups": ["sg-00000001", "sg-00000002"]}},
+            "api.allowedCidrs", "the 3 security groups that an interface may have for them hold 136 at most",
+        ),
+        ({**THREE, "api": {"allowedCidrs": ranges(237)}}, "api.allowedCidrs", "rules of the API's load balancer"),
+        ({"ssh": {"keyName": "k", "allowedPrefixLists": lists(50, 50, 50, 50, 50)}}, "ssh.allowedPrefixLists",
+         "5 sources count as 250 rules"),
+        ({"api": {"allowedPrefixLists": lists(51)}}, "api.allowedPrefixLists[0].maxEntries", "counts as 51 rules"),
+        ({"api": {"allowedCidrs": ranges(461)}, "network": {"quotas": {"rulesPerSecurityGroup": 200}}},
+         "api.allowedCidrs", "put ranges into a prefix list"),
+        ({"network": {"quotas": {"rulesPerSecurityGroup": 201}}}, "network.quotas.rulesPerSecurityGroup",
+         "make 1005 of an interface; AWS allows 1000"),
+        ({"nodeGroups": [{"additionalSecurityGroups": [f"sg-0000000{each}" for each in range(5)]}]},
+         "nodeGroups[0].additionalSecurityGroups", "more than the 5 of an interface"),
+    ],
+)  # fmt: skip
+def test_more_than_an_interface_holds_is_refused(file: dict[str, Any], key: str, says: str) -> None:
+    with pytest.raises(ClusterFileError) as raised:
+        parse(file)
+    assert f"{key}: " in str(raised.value)
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        {"api": {"allowedCidrs": ranges(236)}},
+        {"api": {"allowedCidrs": ranges(450)}, "network": {"quotas": {"rulesPerSecurityGroup": 200}}},
+        {"nodeGroups": [{"additionalSecurityGroups": [f"sg-0000000{each}" for each in range(5)]}],
+         "network": {"quotas": {"securityGroupsPerInterface": 6}}},
+    ],
+)  # fmt: skip
+def test_a_raised_quota_makes_room(templates: Any, file: dict[str, Any]) -> None:
+    found = templates(file)
+    limit = file.get("network", {}).get("quotas", {}).get("rulesPerSecurityGroup", 60)
+    assert max(rules(found).values()) <= limit

@@ -150,7 +150,7 @@ def _load_balancer(stack: Stack, cluster: Cluster, vpc: Any, master: Any, node: 
     if not cluster.api.public:
         # Inside the VPC they come with addresses of their own; an internet-facing balancer sees their public ones.
         for role, source in (("Masters", master), ("Nodes", node)):
-            name, purpose = f"ApiLoadBalancerFrom{role}", f"{role} and pods by the API's address for people"
+            name, purpose = f"ApiLoadBalancerFrom{role}", f"{role} and pods by the address that people use for the API"
             _from_group(stack, name, balancer, source, purpose, protocol="tcp", ports=(port, port))
     return balancer
 

@@ -140,8 +140,8 @@ def test_a_file_of_more_bytes_than_are_read() -> None:
 def test_a_comment_that_hides_what_follows() -> None:
     Path("cluster.yaml").write_text("region: us-west-2\n# \u202e the name is\u2066\nname: blue\n", encoding="utf-8")
     assert refusal(Path("cluster.yaml")) == (
-        "cluster.yaml:2: U+202E (right-to-left override) stands in this line, which makes it read otherwise than it is; "
-        "remove it"
+        "cluster.yaml:2: U+202E (right-to-left override) stands in this line, which makes it read otherwise than it "
+        "is; remove it"
     )
 
 

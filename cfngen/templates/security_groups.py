@@ -12,10 +12,10 @@ from typing import Any
 
 from troposphere import GetAtt, ec2
 
+from cfngen.cluster.logical_ids import cidr_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.templates.naming import cidr_id
 from cfngen.templates.network import vpc_id
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import private_tags, tags

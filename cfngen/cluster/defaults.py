@@ -14,7 +14,7 @@ from typing import Any
 
 from cfngen.cluster import instance_types
 from cfngen.cluster.model import Cluster, NodeGroup, Vpc
-from cfngen.cluster.paths import Path, lookup
+from cfngen.cluster.paths import Path, dotted, lookup
 from cfngen.errors import CfngenError
 from cfngen.releases import exact_version
 
@@ -97,6 +97,18 @@ def zone_region(zone: object) -> str | None:
     return match[1] if match else None
 
 
+def is_local_zone(zone: str) -> bool:
+    """Say whether a zone is a Local Zone, such as us-west-2-lax-1a, and no Availability Zone."""
+    region = zone_region(zone)
+    return region is not None and zone[len(region) :].startswith("-")
+
+
+def _regular(subnets: list[tuple[Path, dict[str, Any]]]) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the subnets outside of Local Zones, or all of them if there are no others."""
+    regular = [(path, subnet) for path, subnet in subnets if not is_local_zone(str(subnet.get("zone")))]
+    return regular or subnets
+
+
 def network_of(value: object) -> IPv4Network | None:
     """Return `value` as a network, or None if it is none."""
     if isinstance(value, IPv4Network):
@@ -176,7 +188,7 @@ def _masters(completed: Completed) -> None:
     """Put each master on the ninth address of its subnet, as kube-up did."""
     count = lookup(completed.data, ("controlPlane", "count"))
     count = count if isinstance(count, int) and 0 < count <= 5 else 1
-    subnets = list(completed.items(("network", "subnets")))
+    subnets = _regular(list(completed.items(("network", "subnets"))))
     addresses: list[str] = []
     for index in range(count if subnets else 0):
         cidr = network_of(subnets[index % len(subnets)][1].get("cidr"))
@@ -185,8 +197,8 @@ def _masters(completed: Completed) -> None:
             return
         addresses.append(str(cidr[host]))
     if addresses:
-        source: Path = ("network", "subnets", 0, "cidr")
-        derivation = Derivation("from network.subnets[0].cidr", source) if addresses != ["172.20.0.9"] else None
+        source: Path = (*subnets[0][0], "cidr")
+        derivation = Derivation(f"from {dotted(source)}", source) if addresses != ["172.20.0.9"] else None
         completed.fill(("controlPlane", "addresses"), addresses, derivation)
 
 
@@ -200,9 +212,8 @@ def _services(completed: Completed) -> None:
 
 def _groups(completed: Completed) -> None:
     completed.fill(("nodeGroups",), [{}])
-    zones = [
-        subnet["zone"] for _, subnet in completed.items(("network", "subnets")) if isinstance(subnet.get("zone"), str)
-    ]
+    subnets = _regular(list(completed.items(("network", "subnets"))))
+    zones = [subnet["zone"] for _, subnet in subnets if isinstance(subnet.get("zone"), str)]
     why = None if zones == [f"{REGION}a"] else Derivation("from network.subnets", ("network", "subnets"))
     for path, group in completed.items(("nodeGroups",)):
         if zones:

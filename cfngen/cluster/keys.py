@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -44,11 +45,20 @@ def section_at(path: Path) -> type[BaseModel] | None:
     return section
 
 
-def sections_with(key: str, top: type[BaseModel] = Cluster, path: Path = ()) -> Iterator[Path]:
+def sections_with(key: str) -> tuple[Path, ...]:
     """Return the paths, without list positions, at which a section has this key."""
-    for name, field in fields(top).items():
-        if name == key:
-            yield (*path, name)
+    return tuple(path for path in _paths() if path[-1] == key)
+
+
+@cache
+def _paths() -> tuple[Path, ...]:
+    """Return the path of every key, without list positions."""
+    return tuple(_paths_below(Cluster, ()))
+
+
+def _paths_below(section: type[BaseModel], path: Path) -> Iterator[Path]:
+    for name, field in fields(section).items():
+        yield (*path, name)
         inner = section_of(field.annotation)
         if inner:
-            yield from sections_with(key, inner, (*path, name))
+            yield from _paths_below(inner, (*path, name))

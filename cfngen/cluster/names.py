@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cfngen.cluster.model import Cluster
+from cfngen.text_limits import KEY_PAIR_NAME, LOAD_BALANCER_NAME, STACK_NAME, TAG_KEY, TAG_VALUE, TextLimit
 
 DRAIN_HOOK = "cfngen-drain"
 """Lifecycle hook of a node group whose instances move their pods before they are terminated."""
@@ -24,43 +25,33 @@ class DerivedName:
     Attributes:
         what: what bears the name.
         pattern: how it is made; `{cluster}`, `{group}` and `{id}` (the group's logical id) are filled in.
-        limit: most characters AWS or Kubernetes accepts.
-        source: where the limit is documented.
+        text: what the name may be.
     """
 
     what: str
     pattern: str
-    limit: int
-    source: str
+    text: TextLimit
+
+    @property
+    def limit(self) -> int:
+        """Most characters that AWS accepts."""
+        return self.text.longest
 
     def of(self, cluster: str, group: str = "") -> str:
         """Return the name for a cluster and a group."""
         return self.pattern.format(cluster=cluster, group=group, id=logical_id(group))
 
 
-_CLOUDFORMATION = "https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html"
-_TAGS = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html"
-
 OF_CLUSTER = (
-    DerivedName(
-        "load balancer of the API that a cluster of several masters has",
-        "{cluster}-api",
-        32,
-        "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateLoadBalancer.html",
-    ),
-    DerivedName("nested stack", "{cluster}-SecurityGroupsStack" + _GENERATED, 128, _CLOUDFORMATION),
-    DerivedName("tag key of the cluster", "kubernetes.io/cluster/{cluster}", 128, _TAGS),
-    DerivedName("Name tag of the VPC", "{cluster}-vpc", 255, _TAGS),
-    DerivedName(
-        "key pair",
-        "{cluster}-ssh-XXXXXXXX",
-        255,
-        "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_ImportKeyPair.html",
-    ),
+    DerivedName("load balancer of the API that a cluster of several masters has", "{cluster}-api", LOAD_BALANCER_NAME),
+    DerivedName("nested stack", "{cluster}-SecurityGroupsStack" + _GENERATED, STACK_NAME),
+    DerivedName("tag key of the cluster", "kubernetes.io/cluster/{cluster}", TAG_KEY),
+    DerivedName("Name tag of the VPC", "{cluster}-vpc", TAG_VALUE),
+    DerivedName("key pair", "{cluster}-ssh-XXXXXXXX", KEY_PAIR_NAME),
 )
 OF_GROUP = (
-    DerivedName("nested stack", "{cluster}-NodeGroup{id}Stack" + _GENERATED, 128, _CLOUDFORMATION),
-    DerivedName("Name tag of nodes", "{cluster}-nodes-{group}", 256, _TAGS),
+    DerivedName("nested stack", "{cluster}-NodeGroup{id}Stack" + _GENERATED, STACK_NAME),
+    DerivedName("Name tag of nodes", "{cluster}-nodes-{group}", TAG_VALUE),
 )
 
 

@@ -65,9 +65,9 @@ PLUGINS: Mapping[Plugin, NetworkPlugin] = {
     "vpc-routes": NetworkPlugin(routes=True, installed=False, openings=_DNS),
     "cilium": NetworkPlugin(
         openings=(
-            Opening("Vxlan", "udp", 8472, "Pods to pods on masters, in Cilium's tunnel (VXLAN)"),
-            Opening("CiliumHealth", "tcp", 4240, "Cilium's health checks between instances"),
-            Opening("CiliumPing", "icmp", 8, "Cilium's health checks between instances (echo request)"),
+            Opening("Vxlan", "udp", 8472, "Pods to pods on masters, in the tunnel of Cilium (VXLAN)"),
+            Opening("CiliumHealth", "tcp", 4240, "Health checks of Cilium between instances"),
+            Opening("CiliumPing", "icmp", 8, "Health checks of Cilium between instances (echo request)"),
         ),
         taken=(4240, 4244, 9234, 9878, 9879, 9890, 9891, 9963, 9964),
     ),
@@ -76,13 +76,13 @@ PLUGINS: Mapping[Plugin, NetworkPlugin] = {
         node_ranges=False,
         least_prefix=26,
         openings=(
-            Opening("Vxlan", "udp", 4789, "Pods to pods on masters, in Calico's tunnel (VXLAN)"),
-            Opening("CalicoTypha", "tcp", 5473, "Calico's agents to Typha, which may run on masters"),
+            Opening("Vxlan", "udp", 4789, "Pods to pods on masters, in the tunnel of Calico (VXLAN)"),
+            Opening("CalicoTypha", "tcp", 5473, "Agents of Calico to Typha, which may run on masters"),
         ),
         taken=(5473, 9098, 9099),
     ),
     "flannel": NetworkPlugin(
-        openings=(Opening("Vxlan", "udp", 8472, "Pods to pods on masters, in flannel's tunnel (VXLAN)"),),
+        openings=(Opening("Vxlan", "udp", 8472, "Pods to pods on masters, in the tunnel of flannel (VXLAN)"),),
         taken=(8081,),
     ),
     "amazon-vpc": NetworkPlugin(

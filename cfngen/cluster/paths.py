@@ -29,10 +29,17 @@ _PART = re.compile(r'\.?(?:"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]"=]+))|\[(?P<index
 
 
 def dotted(path: Path) -> str:
-    """Return a path the way messages and `cfngen config` show it, e.g. `network.subnets[0].cidr`."""
+    """Return a path the way messages and `cfngen config` show it, e.g. `network.subnets[0].cidr`.
+
+    What cannot be seen in a key is written as an escape.
+    """
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            key = part if part.isprintable() else part.encode("unicode_escape").decode()
+            text += f".{key}" if text else key
     return text
 
 

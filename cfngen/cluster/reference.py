@@ -100,7 +100,7 @@ def configuration() -> str:
     for derived in (*names.OF_CLUSTER, *names.OF_GROUP):
         made = derived.pattern.replace("{cluster}", "NAME").replace("{group}", "GROUP").replace("{id}", "Group")
         made = made.replace("X" * 13, "…")
-        text += f"| {derived.what} | `{made}` | {derived.limit} | <{derived.source}> |\n"
+        text += f"| {derived.what} | `{made}` | {derived.limit} | <{derived.text.source}> |\n"
     return text
 
 

@@ -14,6 +14,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
+from cfngen.text_limits import BUCKET_NAME, KEY_PAIR_NAME, TextLimit
+
 
 def _refuse(message: str) -> PydanticCustomError:
     # Braces are placeholders to pydantic's formatter; the text is final here.
@@ -53,11 +55,13 @@ class Text:
         pattern: regular expression, matched against the whole value.
         what: what a valid value is, with an example; completes the sentence "… is not".
         json_type: the JSON Schema type an editor should accept.
+        limit: what the service takes; its own words about a fault end the message.
     """
 
     pattern: str
     what: str
     json_type: str | tuple[str, ...] = "string"
+    limit: TextLimit | None = None
 
     def check(self, value: object) -> str:
         """Return the text, or refuse what is none of its kind."""
@@ -65,6 +69,8 @@ class Text:
             value = str(value)
         if not isinstance(value, str):
             raise _refuse(f"{value!r} is not {self.what}; write it as text")
+        if self.limit and (fault := self.limit.fault(value)):
+            raise _refuse(f"{value!r} is not {self.what}: it {fault}")
         if not re.fullmatch(self.pattern, value):
             raise _refuse(f"{value!r} is not {self.what}")
         return value
@@ -114,7 +120,9 @@ PublicKey = Annotated[
         "an OpenSSH public key (ssh-ed25519 or ssh-rsa, the two that EC2 imports)",
     ),
 ]
-KeyName = Annotated[str, Text(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?", "the name of an EC2 key pair")]
+KeyName = Annotated[
+    str, Text(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?", "the name of an EC2 key pair", limit=KEY_PAIR_NAME)
+]
 HttpUrl = Annotated[str, Text(r"https?://[^\s/]+(/\S*)?", "an http(s) URL such as https://mirror.example.com/k8s")]
 HostName = Annotated[
     str,
@@ -162,7 +170,7 @@ SecretArn = Annotated[
     ),
 ]
 BucketName = Annotated[
-    str, Text(r"[a-z0-9]([a-z0-9.-]{1,61})[a-z0-9]", "the name of an S3 bucket such as example-etcd-backups")
+    str, Text(BUCKET_NAME.form, "the name of an S3 bucket such as example-etcd-backups", limit=BUCKET_NAME)
 ]
 HostedZoneId = Annotated[
     str, Text(r"Z[A-Z0-9]{1,31}", "the id of a Route 53 hosted zone such as Z0123456789ABCDEFGHIJ")

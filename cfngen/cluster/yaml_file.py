@@ -7,6 +7,7 @@ with a dot is text (1.30 is a version, not 1.3), and a key that stands twice is 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
@@ -24,7 +25,12 @@ _CONSTANTS: Mapping[str, bool | None] = {
 }
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FRACTION = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
-_MOST_VALUES = 100_000
+# Bounds of what is read at all, far above any cluster: a file within them is judged within a second or two, whatever it
+# holds. Kubernetes' own objects are some ten levels deep; pydantic writes no more than 255.
+_MOST_BYTES = 1 << 20
+_MOST_VALUES = 20_000
+_MOST_ITEMS = 1_000
+_DEEPEST = 100
 # PyYAML's two parsers word their errors differently; these are the parts they share.
 _REASONS: Mapping[str, str] = {
     "mapping values are not allowed": "a second `:` or a wrong indentation; align the key with its neighbours or quote "
@@ -36,7 +42,22 @@ _REASONS: Mapping[str, str] = {
     "did not find expected key": "a wrong indentation; align the key with its neighbours",
     "expected <block end>": "a wrong indentation; align the key with its neighbours",
 }
+_TOO_DEEP = f"lists and mappings are nested more than {_DEEPEST} levels deep here, and no key is that deep"
+# Marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9).
+_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _BoundsError(Exception):
+    """The file goes beyond what is read; the message says how.
+
+    Attributes:
+        line: where, counted from 1.
+    """
+
+    def __init__(self, message: str, mark: Any) -> None:
+        super().__init__(message)
+        self.line: int = mark.line + 1
 
 
 class _Composer(_Parser):  # type: ignore[misc]  # the parser is libyaml's where PyYAML was built with it
@@ -77,7 +98,10 @@ def read(file: FilePath) -> YamlFile:
         message = f"the file {what}; write a cluster into it (`cfngen init` makes one to start from)"
         raise ClusterFileError([Problem((), message, source=Source("file", name))])
     builder = _Builder()
-    data = builder.build(node, ())
+    try:
+        data = builder.build(node, ())
+    except _BoundsError as error:
+        raise ClusterFileError([Problem((), str(error), source=Source("file", name, error.line))]) from None
     problems = [Problem(path, text, source=Source("file", name, line)) for path, text, line in builder.faults]
     if not isinstance(data, dict):
         what = {"SequenceNode": "a list"}.get(type(node).__name__, "a single value")
@@ -102,13 +126,16 @@ def value(text: str, path: Path) -> Any:
     if "\n" in text.strip() or (bare and ": " in text):
         return text
     try:
+        _check_bounds(text)
         node = yaml.compose(text, Loader=_Composer)
+        if node is None:
+            return None
+        builder = _Builder()
+        data = builder.build(node, path)
     except yaml.YAMLError as error:
         raise ValueError(_reason(error, text)) from None
-    if node is None:
-        return None
-    builder = _Builder()
-    data = builder.build(node, path)
+    except _BoundsError as error:
+        raise ValueError(str(error)) from None
     if builder.faults:
         raise ValueError(builder.faults[0][1])
     return data
@@ -128,18 +155,32 @@ def _text(file: FilePath, name: str) -> str:
         raise refuse("the file cannot be read; give yourself permission to read it") from None
     except OSError as error:
         raise refuse(f"the file cannot be read: {error.strerror or error}") from None
+    if len(content) > _MOST_BYTES:
+        raise refuse(f"the file has {len(content):,} bytes; a cluster file has at most {_MOST_BYTES:,}")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise refuse("the file is UTF-16; save it as UTF-8")
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise refuse(f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8", line) from None
+    # In a comment as well: it can make what follows look like a part of the comment.
+    if turning := _TURNING.search(text):
+        character = turning.group()
+        message = (
+            f"U+{ord(character):04X} ({unicodedata.name(character).lower()}) stands in this line, which makes it read "
+            "otherwise than it is; remove it"
+        )
+        raise refuse(message, text.count("\n", 0, turning.start()) + 1)
+    return text
 
 
 def _root(text: str, name: str) -> yaml.Node | None:
     try:
+        _check_bounds(text)
         nodes: list[yaml.Node] = list(yaml.compose_all(text, Loader=_Composer))
+    except _BoundsError as error:
+        raise ClusterFileError([Problem((), str(error), source=Source("file", name, error.line))]) from None
     except yaml.reader.ReaderError as error:
         at = error.position
         line = text.count("\n", 0, at) + 1 if isinstance(at, int) else 0
@@ -156,6 +197,29 @@ def _root(text: str, name: str) -> yaml.Node | None:
         message = "a second document begins here; a cluster file holds one (remove the line `---`)"
         raise ClusterFileError([Problem((), message, source=source)])
     return nodes[0] if nodes else None
+
+
+def _check_bounds(text: str) -> None:
+    """Refuse a text that is nested too deep, or holds too much, before nodes are made of it.
+
+    Events come one by one; making nodes recurses, which ends at Python's own bound.
+
+    Raises:
+        _BoundsError: it does
+        yaml.YAMLError: it is not YAML
+    """
+    depth = nodes = 0
+    for event in yaml.parse(text, Loader=_Parser):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        nodes += isinstance(event, yaml.NodeEvent)
+        if depth > _DEEPEST:
+            raise _BoundsError(_TOO_DEEP, event.start_mark)
+        if nodes > 2 * _MOST_VALUES:  # a key is one too
+            message = f"the file goes on beyond {_MOST_VALUES:,} values, and no cluster needs as many; shorten it"
+            raise _BoundsError(message, event.start_mark)
 
 
 def _reason(error: yaml.YAMLError, text: str) -> str:
@@ -190,9 +254,13 @@ class _Builder:
         if id(node) in self._open:
             return self._fault(path, "an alias (*) that contains itself; write the value out", node)
         if self._built > _MOST_VALUES:
-            if self._built == _MOST_VALUES + 1:
-                self._fault((), "the file's aliases (*) multiply to too many values; write them out", node)
-            return None
+            message = f"aliases (*) multiply the file's values to more than {_MOST_VALUES:,}; write out what is needed"
+            raise _BoundsError(message, node.start_mark)
+        if len(path) > _DEEPEST:
+            raise _BoundsError(_TOO_DEEP, node.start_mark)
+        if not isinstance(node, yaml.ScalarNode) and len(node.value) > _MOST_ITEMS and not free_form(path):
+            what = "keys" if isinstance(node, yaml.MappingNode) else "items"
+            return self._fault(path, f"holds {len(node.value):,} {what}; at most {_MOST_ITEMS:,} are read", node)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         self._open.add(id(node))

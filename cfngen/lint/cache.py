@@ -1,9 +1,9 @@
 """Verdicts kept between runs: one small file per template, named by everything the verdict depends on.
 
 A file's name is the digest of the template, of what it sees of the templates it nests, of the sources of
-`cfngen.lint`, of cfn-lint's version, of the region and of Python's version. So nothing is ever stale, two processes may
-write at the same time, and the directory may be deleted at any moment. A file that cannot be read as a verdict counts
-as missing; a directory that cannot be written to is the same as no cache.
+`cfngen.lint` and of the table of text limits, of cfn-lint's version, of the region and of Python's version. So nothing
+is ever stale, two processes may write at the same time, and the directory may be deleted at any moment. A file that
+cannot be read as a verdict counts as missing; a directory that cannot be written to is the same as no cache.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def fingerprint(region: str) -> bytes:
     """Digest of what every verdict depends on beside the template. Does not import cfn-lint."""
     digest = hashlib.sha256(f"region {region}\npython {sys.version_info[0]}.{sys.version_info[1]}\n".encode())
     here = Path(__file__).parent
-    for source in sorted((*here.glob("*.py"), *here.glob("rules/*.py"))):
+    sources = (*here.glob("*.py"), *here.glob("rules/*.py"), here.parent / "text_limits.py")
+    for source in sorted(sources):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     for fact in _cfn_lint_files():
         digest.update(fact.read_bytes() + b"\0")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from troposphere import GetAtt, Ref, ec2
 from troposphere import elasticloadbalancingv2 as elb
 
+from cfngen.cluster.defaults import is_local_zone
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import load_balancer, slot_id
 from cfngen.templates.network import subnet_id, vpc_id
@@ -104,6 +105,8 @@ def balanced(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInt
     # A balancer's name and a target group's balancer are for good: another scheme takes another set of them.
     prefix = "Api" if public else "InternalApi"
     name = load_balancer(cluster)
+    # Network load balancers take no subnets of Local Zones (CreateLoadBalancer, Elastic Load Balancing API Reference).
+    zones = [subnet.zone for subnet in cluster.network.subnets if not is_local_zone(subnet.zone)]
     balancer = stack.add(
         elb.LoadBalancer(
             f"{prefix}LoadBalancer",
@@ -111,7 +114,7 @@ def balanced(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInt
             Type="network",
             Scheme="internet-facing" if public else "internal",
             IpAddressType="ipv4",
-            Subnets=[subnet_id(stack, cluster, subnet.zone) for subnet in cluster.network.subnets],
+            Subnets=[subnet_id(stack, cluster, zone) for zone in zones],
             SecurityGroups=[
                 stack.wire("ApiLoadBalancerSecurityGroupId", description="Security group of the API's load balancer"),
                 *access_groups(stack, cluster, "ApiLoadBalancer"),

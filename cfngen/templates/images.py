@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Architecture, Image
-from cfngen.templates.naming import pascal
 from cfngen.templates.stack import Stack
 
 

@@ -103,9 +103,14 @@ def launch_template(
                 BlockDeviceMappings=[
                     ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root)
                 ],
-                # One hop: pods that are not on the host's network do not reach the instance's credentials.
+                # One hop: pods that are not on the host's network do not reach the instance's credentials. No tags:
+                # the metadata service cannot show keys with a slash, and where it is an account's default to show
+                # tags, EC2 launches no instance that has one (aws/karpenter-provider-aws#7012).
                 MetadataOptions=ec2.MetadataOptions(
-                    HttpEndpoint="enabled", HttpTokens="required", HttpPutResponseHopLimit=1
+                    HttpEndpoint="enabled",
+                    HttpTokens="required",
+                    HttpPutResponseHopLimit=1,
+                    InstanceMetadataTags="disabled",
                 ),
                 NetworkInterfaces=[interface],
                 TagSpecifications=on_launch,

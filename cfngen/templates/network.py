@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from cfngen.cluster.logical_ids import subnet_parameter, zone_id
 from cfngen.cluster.model import Cluster
-from cfngen.templates.naming import zone_id
 from cfngen.templates.stack import NETWORK, Stack
 from cfngen.templates.vpc import vpc_parameter
 
@@ -20,7 +20,7 @@ def vpc_id(stack: Stack, cluster: Cluster) -> Any:
 def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
     """Return the reference to the id of the subnet in a zone."""
     subnet = next(each for each in cluster.network.subnets if each.zone == zone)
-    name = f"Subnet{zone_id(zone)}Id"
+    name = subnet_parameter(zone)
     if not subnet.id:
         return stack.wire(name, description=f"Subnet in zone {zone_id(zone)}")
     return stack.ask(

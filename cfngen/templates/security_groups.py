@@ -13,12 +13,12 @@ from typing import Any
 
 from troposphere import GetAtt, ec2
 
+from cfngen.cluster.logical_ids import source_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.sources import Holder, spread
-from cfngen.templates.naming import source_id
 from cfngen.templates.network import vpc_id
 from cfngen.templates.patterns import CIDR
 from cfngen.templates.stack import ACCESS, Stack
@@ -176,10 +176,10 @@ def _let_in(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, first: Any
             purpose = "" if holder == "ApiLoadBalancer" else source.purpose
             what = "Kubernetes API" if source.purpose == "Api" else "SSH"
             is_list = isinstance(source.origin, PrefixList)
-            origin = source.origin.id if isinstance(source.origin, PrefixList) else str(source.origin)
+            origin = str(source.origin.id if isinstance(source.origin, PrefixList) else source.origin)
             _from_outside(
                 stack,
-                f"{holder}{purpose}From{source_id(source.origin)}",
+                f"{holder}{purpose}From{source_id(origin)}",
                 group,
                 {"SourcePrefixListId" if is_list else "CidrIp": origin},
                 source.port,
@@ -208,7 +208,7 @@ def _load_balancer(stack: Stack, cluster: Cluster, vpc: Any, master: Any, node: 
     if not cluster.api.public:
         # Inside the VPC they come with addresses of their own; an internet-facing balancer sees their public ones.
         for role, source in (("Masters", master), ("Nodes", node)):
-            name, purpose = f"ApiLoadBalancerFrom{role}", f"{role} and pods by the API's address for people"
+            name, purpose = f"ApiLoadBalancerFrom{role}", f"{role} and pods by the address that people use for the API"
             _from_group(stack, name, balancer, source, purpose, protocol="tcp", ports=(port, port))
     return balancer
 

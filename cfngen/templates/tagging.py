@@ -7,6 +7,7 @@ from typing import Any
 from troposphere import Tags, autoscaling
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.tag_keys import CLUSTER, NAME
 
 
 def tag_map(cluster: Cluster, name: str, **more: str) -> dict[str, str]:
@@ -23,14 +24,14 @@ def tag_map(cluster: Cluster, name: str, **more: str) -> dict[str, str]:
     return {
         **cluster.tags,
         **cluster_tags(cluster),
-        "Name": name,
+        NAME: name,
         **more,
     }
 
 
 def cluster_tags(cluster: Cluster) -> dict[str, str]:
     """Return the two tags that mark a resource as the cluster's own."""
-    return {"KubernetesCluster": cluster.name, f"kubernetes.io/cluster/{cluster.name}": "owned"}
+    return {CLUSTER: cluster.name, f"kubernetes.io/cluster/{cluster.name}": "owned"}
 
 
 def tags(cluster: Cluster, name: str, **more: str) -> Any:
@@ -43,7 +44,7 @@ def private_tags(cluster: Cluster, name: str) -> Any:
 
     IAM conditions go by `KubernetesCluster`, which stays.
     """
-    return Tags({**cluster.tags, "KubernetesCluster": cluster.name, "Name": name})
+    return Tags({**cluster.tags, CLUSTER: cluster.name, NAME: name})
 
 
 def group_tags(cluster: Cluster, name: str, *, discoverable: bool, **more: str) -> list[autoscaling.Tag]:

@@ -10,9 +10,10 @@ from typing import Any
 
 from troposphere import GetAtt, Ref, ec2
 
+from cfngen.cluster import logical_ids
+from cfngen.cluster.logical_ids import zone_id
 from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.templates.naming import zone_id
 from cfngen.templates.patterns import VPC_CIDR
 from cfngen.templates.stack import NETWORK, Stack
 from cfngen.templates.tagging import tags
@@ -99,7 +100,7 @@ def zone_parameter(stack: Stack, zone: str) -> Any:
 
 def internet_access(zones: Iterable[str]) -> tuple[str, ...]:
     """Return the logical ids of what instances in `zones` need before they reach the internet, if it is created."""
-    return ("InternetRoute", *(f"Subnet{zone_id(zone)}RouteTableAssociation" for zone in zones))
+    return ("InternetRoute", *(f"{logical_ids.subnet(zone)}RouteTableAssociation" for zone in zones))
 
 
 def _vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
@@ -152,9 +153,9 @@ def _internet_gateway(stack: Stack, cluster: Cluster, vpc: Any) -> tuple[Any, ec
 
 
 def _subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.RouteTable, subnet: Subnet) -> None:
-    letter = zone_id(subnet.zone)
+    letter, name = zone_id(subnet.zone), logical_ids.subnet(subnet.zone)
     cidr = stack.ask(
-        f"Subnet{letter}Cidr",
+        f"{name}Cidr",
         label=f"Address range of subnet {letter}",
         group=NETWORK,
         description=f"IPv4 address range of the subnet in zone {letter}. Decided once",
@@ -164,7 +165,7 @@ def _subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.RouteTabl
     )
     resource = stack.add(
         ec2.Subnet(
-            f"Subnet{letter}",
+            name,
             VpcId=vpc,
             CidrBlock=cidr,
             AvailabilityZone=zone_parameter(stack, subnet.zone),
@@ -174,7 +175,7 @@ def _subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.RouteTabl
     )
     stack.add(
         ec2.SubnetRouteTableAssociation(
-            f"Subnet{letter}RouteTableAssociation", SubnetId=Ref(resource), RouteTableId=Ref(route_table)
+            f"{name}RouteTableAssociation", SubnetId=Ref(resource), RouteTableId=Ref(route_table)
         )
     )
-    stack.output(f"Subnet{letter}Id", GetAtt(resource, "SubnetId"), f"Subnet in zone {letter}")
+    stack.output(logical_ids.subnet_parameter(subnet.zone), GetAtt(resource, "SubnetId"), f"Subnet in zone {letter}")

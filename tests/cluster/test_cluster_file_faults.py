@@ -76,7 +76,73 @@ def test_aliases_that_multiply_without_end_are_stopped() -> None:
     lines = ["tags:", "  - &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"  - &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 9)]
     Path("cluster.yaml").write_text("\n".join(lines))
-    assert "the file's aliases (*) multiply to too many values; write them out" in refusal(Path("cluster.yaml"))
+    message = "cluster.yaml:2: aliases (*) multiply the file's values to more than 20,000; write out what is needed"
+    assert refusal(Path("cluster.yaml")) == message
+
+
+def test_aliases_of_free_form_sections_are_counted_too() -> None:
+    """Five levels of ten are 100,000 values, from eight short lines."""
+    lines = ["kubernetes:", "  kubeletConfiguration:", "    a0: &a0 {x: 1}"]
+    lines += [
+        f"    a{level}: &a{level} {{{', '.join(f'k{n}: *a{level - 1}' for n in range(10))}}}" for level in range(1, 6)
+    ]
+    Path("cluster.yaml").write_text("\n".join(lines))
+    assert "aliases (*) multiply the file's values to more than 20,000" in refusal(Path("cluster.yaml"))
+
+
+NESTED = {
+    "lists": "tags: " + "[" * 300 + "]" * 300,
+    "mappings": "kubernetes: {kubeletConfiguration: " + "{a: " * 300 + "1" + "}" * 301,
+    "lines": "".join(f"{' ' * depth}a{depth}:\n" for depth in range(300)),
+    "endless": "tags: " + "[" * 100_000,
+    "aliases": "kubernetes:\n  kubeletConfiguration:\n    a0: &a0 [x]\n"
+    + "".join(f"    a{level}: &a{level} [*a{level - 1}]\n" for level in range(1, 300)),
+}
+
+
+@pytest.mark.parametrize("text", NESTED.values(), ids=NESTED)
+def test_nesting_that_is_too_deep(text: str) -> None:
+    Path("cluster.yaml").write_text(text)
+    message = "lists and mappings are nested more than 100 levels deep here, and no key is that deep"
+    assert refusal(Path("cluster.yaml")).partition(": ")[2] == message
+
+
+def test_a_value_of_a_flag_that_is_nested_too_deep() -> None:
+    with pytest.raises(ClusterFileError, match="nested more than 100 levels deep"):
+        load(None, environ={}, overrides=["tags=" + "[" * 300 + "]" * 300])
+
+
+def test_nesting_that_is_deep_enough_for_anybody() -> None:
+    Path("cluster.yaml").write_text("addons: {prometheus: {values: " + "{a: " * 50 + "1" + "}" * 52)
+    assert load(Path("cluster.yaml"), environ={})
+
+
+@pytest.mark.parametrize("section", ["", "tags:\n", "addons:\n"])
+def test_fifty_thousand_keys_are_one_problem(section: str) -> None:
+    """It takes milliseconds to say something useful about an unknown key: so many are not looked at."""
+    indentation = "  " if section else ""
+    Path("cluster.yaml").write_text(section + "".join(f"{indentation}key{index}: x\n" for index in range(50_000)))
+    message = "the file goes on beyond 20,000 values, and no cluster needs as many; shorten it"
+    assert refusal(Path("cluster.yaml")).partition(": ")[2] == message
+
+
+def test_a_section_of_more_keys_than_are_read() -> None:
+    Path("cluster.yaml").write_text("tags:\n" + "".join(f"  key{index}: x\n" for index in range(1001)))
+    assert refusal(Path("cluster.yaml")) == "cluster.yaml:2: tags: holds 1,001 keys; at most 1,000 are read"
+
+
+def test_a_file_of_more_bytes_than_are_read() -> None:
+    Path("cluster.yaml").write_text("# " + "x" * 2**20)
+    message = "cluster.yaml: the file has 1,048,578 bytes; a cluster file has at most 1,048,576"
+    assert refusal(Path("cluster.yaml")) == message
+
+
+def test_a_comment_that_hides_what_follows() -> None:
+    Path("cluster.yaml").write_text("region: us-west-2\n# \u202e the name is\u2066\nname: blue\n", encoding="utf-8")
+    assert refusal(Path("cluster.yaml")) == (
+        "cluster.yaml:2: U+202E (right-to-left override) stands in this line, which makes it read otherwise than it "
+        "is; remove it"
+    )
 
 
 def test_the_error_is_one_of_cfngens_with_every_problem_as_data() -> None:

@@ -73,6 +73,13 @@ def test_a_subnet_with_the_vpcs_main_table_is_seen(account, given):
         route_tables.check(account, cluster(given), {**given, "SubnetBId": made})
 
 
+def test_a_subnet_in_a_local_zone_is_seen(account, given):
+    ec2 = account.client("ec2")
+    made = ec2.create_subnet(VpcId=given["VpcId"], CidrBlock="10.20.32.0/20")["Subnet"]["SubnetId"]
+    with pytest.raises(RouteTablesError, match=made):
+        route_tables.check(account, cluster(given), {**given, "SubnetLax1AId": made})
+
+
 @pytest.mark.parametrize("plugin", ["cilium", "calico", "flannel", "amazon-vpc", "none"])
 def test_other_plugins_take_any_tables(account, given, plugin):
     own_table(account, given)

@@ -8,15 +8,18 @@ from cfngen.cluster.checks import (
     access,
     addons,
     addresses,
+    characters,
     existing,
     instances,
     kubernetes,
+    local_zones,
     naming,
     networking,
     nodes,
     placement,
     sizes,
     sources,
+    tags,
     volumes,
 )
 from cfngen.cluster.model import Cluster
@@ -26,7 +29,9 @@ Check = Callable[[Cluster], Iterator[Problem]]
 
 PROBLEMS: tuple[Check, ...] = (
     *naming.PROBLEMS,
+    *tags.PROBLEMS,
     *placement.PROBLEMS,
+    *local_zones.PROBLEMS,
     *existing.PROBLEMS,
     *addresses.PROBLEMS,
     *networking.PROBLEMS,
@@ -38,9 +43,11 @@ PROBLEMS: tuple[Check, ...] = (
     *kubernetes.PROBLEMS,
     *nodes.PROBLEMS,
     *addons.PROBLEMS,
+    *characters.PROBLEMS,
 )
 WARNINGS: tuple[Check, ...] = (
     *placement.WARNINGS,
+    *local_zones.WARNINGS,
     *addresses.WARNINGS,
     *networking.WARNINGS,
     *access.WARNINGS,

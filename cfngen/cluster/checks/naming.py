@@ -1,20 +1,13 @@
-"""Names and tags: unique, and short enough for every name that is made from them."""
+"""Names: unique, and short enough for every name that is made from them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from cfngen.cluster import names
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
-
-# 50 for a resource, of which cfngen, CloudFormation and Kubernetes use some:
-# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html (November 2026)
-_MOST_TAGS = 40
-_KEY_LENGTH, _VALUE_LENGTH = 128, 256
-_TAG_TEXT = re.compile(r"[\w\s.:/=+\-@]*")
 
 
 def _cluster_name(cluster: Cluster) -> Iterator[Problem]:
@@ -70,37 +63,6 @@ def _groups_distinct(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("nodeGroups", index, "name"), message, (("nodeGroups", earlier, "name"),))
 
 
-def _tag_count(cluster: Cluster) -> Iterator[Problem]:
-    if len(cluster.tags) > _MOST_TAGS:
-        message = (
-            f"{len(cluster.tags)} tags are too many; a resource has 50, and cfngen leaves {_MOST_TAGS} of them to you"
-        )
-        yield Problem(("tags",), message)
-
-
-def _tags(cluster: Cluster) -> Iterator[Problem]:
-    for key, value in cluster.tags.items():
-        fault = _key_fault(key) or _value_fault(value)
-        if fault:
-            yield Problem(("tags", key), fault)
-
-
-def _key_fault(key: str) -> str | None:
-    if key.lower().startswith("aws:"):
-        return "keys that begin with aws: belong to AWS; choose another"
-    if key in ("Name", "KubernetesCluster") or key.startswith("kubernetes.io/cluster/"):
-        return "cfngen sets this tag itself; remove it"
-    if not 1 <= len(key) <= _KEY_LENGTH:
-        return f"the key has {len(key)} characters; AWS allows 1 to {_KEY_LENGTH}"
-    return None if _TAG_TEXT.fullmatch(key) else "the key may hold letters, digits, spaces and . : / = + - @ _ only"
-
-
-def _value_fault(value: str) -> str | None:
-    if len(value) > _VALUE_LENGTH:
-        return f"the value has {len(value)} characters; AWS allows {_VALUE_LENGTH}"
-    return None if _TAG_TEXT.fullmatch(value) else "the value may hold letters, digits, spaces and . : / = + - @ _ only"
-
-
 def _dynamic_references(cluster: Cluster) -> Iterator[Problem]:
     # "Dynamic references", AWS CloudFormation User Guide: filled in wherever they stand, and nothing escapes them.
     texts: tuple[tuple[Path, str | None], ...] = (
@@ -113,12 +75,4 @@ def _dynamic_references(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(path, "CloudFormation would fill in {{resolve:…}}, and cannot be kept from it; remove it")
 
 
-PROBLEMS = (
-    _cluster_name,
-    _balancer_name,
-    _group_names,
-    _groups_distinct,
-    _tag_count,
-    _tags,
-    _dynamic_references,
-)
+PROBLEMS = (_cluster_name, _balancer_name, _group_names, _groups_distinct, _dynamic_references)

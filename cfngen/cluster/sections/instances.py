@@ -166,7 +166,9 @@ class NodeGroup(Instances):
     desired_size: int | None = Field(
         None, ge=0, le=5000, description="Nodes to start with. Left out, the Auto Scaling group decides."
     )
-    zones: List[values.Zone] = Field(("us-west-2a",), min_length=1, description="Zones to run in. Default: all.")
+    zones: List[values.Zone] = Field(
+        ("us-west-2a",), min_length=1, description="Zones to run in. Default: all Availability Zones."
+    )
     spot_price: values.Price | None = Field(
         None, description="Highest hourly price in US dollars: run spot instances. Left out: on-demand instances."
     )

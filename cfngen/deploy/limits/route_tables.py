@@ -6,16 +6,14 @@ another one would be reached by nobody, and nothing would say so: that is found 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
+from cfngen.cluster.logical_ids import is_subnet_parameter
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.errors import CfngenError
-
-_SUBNET = re.compile(r"Subnet[A-Z0-9]+Id")
 
 
 class RouteTablesError(CfngenError):
@@ -47,7 +45,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
         RouteTablesError: some use another one. What cannot be found out stops nobody.
     """
     wanted = values.get("RouteTableId", "")
-    subnets = [value for name, value in values.items() if _SUBNET.fullmatch(name) and value]
+    subnets = [value for name, value in values.items() if is_subnet_parameter(name) and value]
     if not (network_plugin(cluster).routes and wanted and subnets):
         return
     filters = [{"Name": "vpc-id", "Values": [values.get("VpcId", "")]}]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cfngen.cluster.logical_ids import is_subnet_parameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import DENIED, code_of
 from cfngen.deploy.publishing.template_objects import Objects
@@ -173,13 +174,9 @@ def given(scope: Scope, parameters: Sequence[tuple[str, str]]) -> tuple[Retained
             COSTS["AWS::EC2::EIP"] if name == "ApiElasticIpAllocationId" else "",
         )
         for name, value in parameters
-        if value and value not in own and (name in lent or _is_subnet(name))
+        if value and value not in own and (name in lent or is_subnet_parameter(name))
     ]
     return tuple(found)
-
-
-def _is_subnet(parameter: str) -> bool:
-    return parameter.startswith(("Subnet", "PublicSubnet", "PrivateSubnet")) and parameter.endswith("Id")
 
 
 def _key(account: Account, key_id: str) -> Retained | None:

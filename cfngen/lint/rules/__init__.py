@@ -8,7 +8,7 @@ given to the `cfn-lint` command for templates that cfngen did not make:
 (`-a` takes every argument that follows it, so the template stands before it.)
 
 cfn-lint loads each file of the directory by itself. So that this works from an installation of cfn-lint that does not
-hold cfngen, no file here imports from cfngen or from another file here.
+hold cfngen, no file here imports from cfngen or from another file here; the table of text limits is read by its path.
 
 | id | refuses |
 |---|---|
@@ -25,4 +25,7 @@ hold cfngen, no file here imports from cfngen or from another file here.
 | W9017 | a launch configuration |
 | E9018 | a parameter of a nested stack that is missing or cannot take the value passed |
 | E9019 | a parameter of a nested stack that cannot take a value which is not known when a change set is made |
+| E9020 | a text that its service does not take: a character, or too many of them |
+| E9021 | tags of an IAM resource that differ in upper and lower case only |
+| W9022 | instances with tags that the metadata service cannot show, where the account decides whether it shall |
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cfngen.sandbox.cloudformation import property_schemas
+from cfngen.sandbox.cloudformation import property_schemas, texts
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, Call
 from cfngen.sandbox.cloudformation.intrinsics import Scope
@@ -24,9 +24,11 @@ def resolved(service: Region, stack: Stack, definition: ResourceDefinition) -> d
     """Properties of a resource, whose dependencies are settled.
 
     Raises:
-        ResourceError: they cannot be resolved, or the type does not take them
+        ResourceError: they cannot be resolved, the type does not take them, or its service does not take their texts
     """
-    return conforming(service.region, service.scope(stack), stack.tags, definition)
+    properties = conforming(service.region, service.scope(stack), stack.tags, definition)
+    texts.check_properties(definition.type, properties)
+    return properties
 
 
 def conforming(

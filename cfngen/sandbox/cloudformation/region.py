@@ -54,6 +54,7 @@ class Region:
         self.durations = dict(durations or {})
         self.stored = dict(stored or {})
         self.failures = Failures()
+        self.metadata_tags = False  # the account's default: whether instances read their tags from their metadata
         self.launched: dict[str, str] = {}  # by instance, in the order of launch: the launch template it came from
         self.capacities: dict[str, int] = {}  # by group: instances to have after the rolling update under way
         self.detections: list[Detection] = []

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cfngen.sandbox.cloudformation import texts
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 
 SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata", "Parameters", "Rules", "Mappings", "Conditions",
@@ -23,7 +24,6 @@ POLICIES = {
     "UpdateReplacePolicy": {"Delete", "Retain", "Snapshot"},
 }
 QUOTAS = {"Resources": 500, "Parameters": 200, "Outputs": 200, "Mappings": 200}
-LOGICAL_ID = re.compile(r"[A-Za-z0-9]{1,255}")
 SUBSTITUTION = re.compile(r"\$\{([^!][^}]*)\}")
 
 
@@ -83,6 +83,7 @@ def parse(text: str) -> Template:
                 f"Template format error: Number of {section.lower()}, {len(body[section])}, is greater than "
                 f"maximum allowed, {quota}"
             )
+    texts.check_template(body)
     _check_references(body)
     definitions = {key: _definition(body, key, each) for key, each in body["Resources"].items()}
     _check_order(definitions)
@@ -109,8 +110,6 @@ def references(value: Any) -> Iterator[str]:
 
 
 def _definition(body: Mapping[str, Any], logical_id: str, resource: Mapping[str, Any]) -> ResourceDefinition:
-    if not LOGICAL_ID.fullmatch(logical_id):
-        raise ValidationError(f"Template format error: Resource name {logical_id} is non alphanumeric.")
     if unknown := sorted(set(resource) - ATTRIBUTES):
         raise ValidationError(f"Invalid template resource property {', '.join(unknown)} ({logical_id})")
     for policy, allowed in POLICIES.items():

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
+from cfngen.cluster.logical_ids import source_in, zone_of_subnet
 from cfngen.deploy.preview.meaning.subject import Subject
 from cfngen.deploy.preview.plan import Danger, Meaning
-from cfngen.templates.naming import zone_id
 
 _EVERYWHERE = "0.0.0.0/0"
 # Rules for the API between the cluster's own security groups.
@@ -112,7 +111,7 @@ def _subnet(subject: Subject) -> Meaning | None:
     if not subject.goes:
         return None
     name = subject.change.logical_id
-    zone = next((each.zone for each in subject.cluster.network.subnets if f"Subnet{zone_id(each.zone)}" == name), "")
+    zone = zone_of_subnet(name, subject.cluster.region)
     where = f"network: the subnet in {zone}" if zone else f"network: {name}"
     return Meaning(
         f"{where} {subject.going}, with every instance and address in it, those of masters too", Danger.DANGEROUS
@@ -147,7 +146,7 @@ def _rule(subject: Subject) -> Meaning | None:
     elif name.startswith(("MasterApiFrom", "ApiLoadBalancerFrom")) and name not in _INSIDE:
         what = "the API"
         if name.startswith("MasterApiFrom") and subject.change.action == "remove" and _several(subject):
-            old = subject.before("CidrIp") or _range_in(name) or "a range"
+            old = subject.before("CidrIp") or source_in(name) or "a range"
             return Meaning(f"masters are no longer reached from {old} themselves, but by the API's load balancer")
     else:
         # Between masters and nodes: not from anywhere else.
@@ -157,8 +156,8 @@ def _rule(subject: Subject) -> Meaning | None:
             return Meaning("masters and nodes may reach each other on other ports", Danger.DISRUPTIVE)
         return Meaning("a rule between masters and nodes is made anew") if subject.goes else None
     old, new = (read("CidrIp") or read("SourcePrefixListId") for read in (subject.before, subject.after))
-    old = old or _range_in(name) if subject.change.action != "add" else None
-    new = new or _range_in(name) if subject.change.action == "add" else new
+    old = old or source_in(name) if subject.change.action != "add" else None
+    new = new or source_in(name) if subject.change.action == "add" else new
     if subject.change.action == "remove":
         return Meaning(f"{what} is no longer reachable from {old or 'a range'}", Danger.DISRUPTIVE)
     world = new == _EVERYWHERE
@@ -175,14 +174,6 @@ def _rule(subject: Subject) -> Meaning | None:
 
 def _several(subject: Subject) -> bool:
     return subject.cluster.control_plane.count > 1
-
-
-def _range_in(logical_id: str) -> str:
-    """Return whom a rule's logical id lets in, see `cfngen.templates.naming.source_id`; empty if it does not say."""
-    if match := re.search(r"FromPl([0-9a-f]+)$", logical_id):
-        return f"pl-{match[1]}"
-    match = re.search(r"From(\d+)x(\d+)x(\d+)x(\d+)x(\d+)$", logical_id)
-    return "{}.{}.{}.{}/{}".format(*match.groups()) if match else ""
 
 
 RULES: Mapping[str, Callable[[Subject], Meaning | None]] = {

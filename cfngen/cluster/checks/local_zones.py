@@ -1,0 +1,54 @@
+"""Local Zones: nodes work there; what the region's own addresses and load balancers must reach does not.
+
+Elastic IPs belong to a network border group, a Local Zone to another one than its region ("How Local Zones work", AWS
+Local Zones User Guide; "AllocateAddress", Amazon EC2 API Reference: addresses do not move between them). Network load
+balancers take subnets of Availability Zones only ("CreateLoadBalancer", Elastic Load Balancing API Reference). NAT
+gateways are in few Local Zones and gp3 is not in all; no API tells in which ("AWS Local Zones features"). Read in
+November 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cfngen.cluster.checks.addresses import subnet_path
+from cfngen.cluster.defaults import is_local_zone
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.problems import Problem
+
+
+def _masters(cluster: Cluster) -> Iterator[Problem]:
+    count = cluster.control_plane.count
+    if count == 1 and (cluster.api.elastic_ip or not cluster.api.public):
+        return
+    what = "Elastic IPs" if count == 1 else "network load balancers"
+    for index, subnet in enumerate(cluster.network.subnets):
+        masters = [str(slot.address) for slot in cluster.slots if slot.subnet == subnet]
+        if masters and is_local_zone(subnet.zone):
+            message = (
+                f"{subnet.zone} is a Local Zone, where {what} of the region do not reach masters "
+                f"({', '.join(masters)}); place them in subnets of Availability Zones (controlPlane.addresses)"
+            )
+            touches = (("controlPlane", "addresses"), ("controlPlane", "count"))
+            yield Problem(subnet_path(index, "zone"), message, touches)
+
+
+def _groups(cluster: Cluster) -> Iterator[Problem]:
+    for index, group in enumerate(cluster.node_groups):
+        local = [zone for zone in group.zones if is_local_zone(zone)]
+        if not local:
+            continue
+        message = (
+            f"{', '.join(local)}: your account must have enabled the Local Zone, and offer {group.instance_type} in it"
+        )
+        yield Problem(("nodeGroups", index, "zones"), message)
+        if group.root_volume.type == "gp3":
+            message = (
+                f"not every Local Zone has gp3 volumes ({', '.join(local)}), and where there are none, no node starts; "
+                "gp2 is in all of them. Claims of pods there need a StorageClass of that type too"
+            )
+            yield Problem(("nodeGroups", index, "rootVolume", "type"), message, (("nodeGroups", index, "zones"),))
+
+
+PROBLEMS = (_masters,)
+WARNINGS = (_groups,)

@@ -1,0 +1,45 @@
+"""Tags: what every service takes, apart from those that cfngen and Kubernetes set themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.problems import Problem
+from cfngen.cluster.tag_keys import key_fault
+from cfngen.text_limits import STACK_TAG_VALUE, TAG_VALUE, same_but_for_case
+
+# 50 for a resource, of which cfngen, CloudFormation and Kubernetes use some:
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html
+_MOST_TAGS = 40
+
+
+def _count(cluster: Cluster) -> Iterator[Problem]:
+    if len(cluster.tags) > _MOST_TAGS:
+        message = (
+            f"{len(cluster.tags)} tags are too many; a resource has 50, and cfngen leaves {_MOST_TAGS} of them to you"
+        )
+        yield Problem(("tags",), message)
+
+
+def _tags(cluster: Cluster) -> Iterator[Problem]:
+    """Nested stacks have these tags too: a value must be one of a stack's."""
+    for key, value in cluster.tags.items():
+        if fault := key_fault(key):
+            yield Problem(("tags", key), fault)
+        elif fault := STACK_TAG_VALUE.fault(value):
+            yield Problem(("tags", key), f"the value {fault}")
+
+
+def _repeated(cluster: Cluster) -> Iterator[Problem]:
+    for earlier, key in same_but_for_case(list(cluster.tags)):
+        message = f"differs from {earlier} in upper and lower case only, and IAM takes both for one; remove one of them"
+        yield Problem(("tags", key), message, (("tags", earlier),))
+
+
+def _name_of_vpc(cluster: Cluster) -> Iterator[Problem]:
+    if not cluster.network.vpc.id and (fault := TAG_VALUE.fault(cluster.network.vpc.name)):
+        yield Problem(("network", "vpc", "name"), f"the name becomes a tag: its value {fault}")
+
+
+PROBLEMS = (_count, _tags, _repeated, _name_of_vpc)

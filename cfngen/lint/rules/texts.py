@@ -1,0 +1,245 @@
+"""Texts and tags that a service refuses: characters, lengths, keys that are the same to it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from cfnlint.rules import CloudFormationLintRule, RuleMatch
+from cfnlint.template import Template
+
+_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
+_TABLE = Path(__file__).parents[2] / "text_limits.py"
+
+Parts = list["str | None"]
+"""A text of which only some parts are known: None is a part that the deployment tells."""
+
+
+def _load_table() -> Any:
+    """Load the table by its path: the Python that runs cfn-lint may not know the package it belongs to."""
+    spec = importlib.util.spec_from_file_location("cfngen_text_limits", _TABLE)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{_TABLE} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    # Its data classes look for their own module.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+limits = _load_table()
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
+
+
+def _parts(value: Any) -> Parts:
+    """Return the known parts of a text, those of Fn::Sub and Fn::Join among them."""
+    if isinstance(value, bool):
+        return [str(value).lower()]
+    if not isinstance(value, Mapping):
+        return [str(value)]
+    function, argument = next(iter(value.items())) if _is_function(value) else ("", None)
+    if function == "Fn::Sub":
+        return _parts_of_sub(argument)
+    if function == "Fn::Join" and isinstance(argument, list) and len(argument) == 2 and isinstance(argument[1], list):
+        joined: Parts = []
+        for index, item in enumerate(argument[1]):
+            joined += [*([str(argument[0])] if index else []), *_parts(item)]
+        return joined
+    return [None]
+
+
+def _parts_of_sub(argument: Any) -> Parts:
+    text, variables = argument if isinstance(argument, list) and len(argument) == 2 else (argument, {})
+    if not isinstance(text, str) or not isinstance(variables, Mapping):
+        return [None]
+    parts: Parts = []
+    for index, piece in enumerate(_PLACEHOLDER.split(text)):
+        if index % 2 == 0:
+            parts.append(piece)
+        elif piece.startswith("!"):
+            parts.append(f"${{{piece[1:]}}}")
+        else:
+            parts += _parts(variables[piece.strip()]) if piece.strip() in variables else [None]
+    return parts
+
+
+def _branches(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
+    """Yield what a value can be, through Fn::If, with its path; what is left out is not among it."""
+    if isinstance(value, Mapping) and isinstance(value.get("Fn::If"), list):
+        for index, branch in enumerate(value["Fn::If"][1:], start=1):
+            yield from _branches(branch, [*path, "Fn::If", index])
+    elif value != {"Ref": "AWS::NoValue"}:
+        yield path, value
+
+
+class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
+    """A text that its service does not take: a character that it does not know, or too many of them.
+
+    The texts and their limits, with sources, are those of `cfngen/text_limits.py`. Of expressions the parts that the
+    template tells are judged: the text of Fn::Sub and Fn::Join around what they refer to, each branch of Fn::If, the
+    default of a parameter that a text consists of.
+    """
+
+    id = "E9020"
+    shortdesc = "Service takes the text"
+    description = "A description, name or tag with a character or length that the service refuses fails the stack"
+    source_url = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_IpRange.html"
+    tags: ClassVar = ["limits", "strings"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every text that is refused."""
+        for general, limit in limits.OF_TEMPLATE.items():
+            for path, value in _at(cfn.template, general, []):
+                yield from self._judged(cfn, limit, value, path)
+        for name, resource in cfn.get_resources().items():
+            kind, properties = resource.get("Type"), resource.get("Properties")
+            if isinstance(kind, str) and isinstance(properties, Mapping):
+                yield from self._within(cfn, kind, properties, (), ["Resources", name, "Properties"])
+
+    def _within(
+        self, cfn: Template, kind: str, value: Any, general: tuple[str | int, ...], path: list[str | int]
+    ) -> Iterator[RuleMatch]:
+        for where, branch in _branches(value, path):
+            limit = limits.of_property(kind, general)
+            if limit:
+                yield from self._judged(cfn, limit, branch, where)
+            elif isinstance(branch, list):
+                for index, item in enumerate(branch):
+                    yield from self._within(cfn, kind, item, (*general, index), [*where, index])
+            elif isinstance(branch, Mapping) and not _is_function(branch):
+                for key, item in branch.items():
+                    yield from self._within(cfn, kind, item, (*general, key), [*where, key])
+
+    def _judged(self, cfn: Template, limit: Any, value: Any, path: list[str | int]) -> Iterator[RuleMatch]:
+        fault = limit.fault_of_parts(_parts(value))
+        if fault:
+            yield RuleMatch(path, f"{limit.what}: {fault}")
+            return
+        parameter = cfn.template.get("Parameters", {}).get(value["Ref"]) if _is_reference(value) else None
+        default = parameter.get("Default") if isinstance(parameter, Mapping) else None
+        # An empty default may stand for nothing given: no judgement on what is too short.
+        if default is not None and (fault := limit.fault_of_parts([str(default), None])):
+            yield RuleMatch(path, f"{limit.what}: the default of parameter {value['Ref']} {fault}")
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, Mapping) and len(value) == 1 and isinstance(value.get("Ref"), str)
+
+
+def _at(value: Any, general: tuple[str, ...], path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
+    """Yield every value at a path in which "*" is any key."""
+    if not general:
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key in list(value) if general[0] == "*" else [general[0]]:
+            if key in value:
+                yield from _at(value[key], general[1:], [*path, key])
+
+
+def _tag_keys(tags: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
+    """Yield the keys in a list of tags that the template tells, with their paths."""
+    for index, tag in enumerate(tags if isinstance(tags, list) else ()):
+        for where, branch in _branches(tag, [*path, index]):
+            key = branch.get("Key") if isinstance(branch, Mapping) else None
+            if isinstance(key, str):
+                yield [*where, "Key"], key
+
+
+class TagsOfRoles(CloudFormationLintRule):  # type: ignore[misc]
+    """Two tags of an IAM resource whose keys differ in upper and lower case only."""
+
+    id = "E9021"
+    shortdesc = "Tags of IAM differ in more than case"
+    description = "To IAM the keys of tags are the same in upper and lower case; it refuses both"
+    source_url = "https://docs.aws.amazon.com/IAM/latest/UserGuide/id_tags.html"
+    tags: ClassVar = ["resources", "iam", "tags"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every tag that repeats another one."""
+        for name, resource in cfn.get_resources().items():
+            kind, properties = resource.get("Type"), resource.get("Properties")
+            if not str(kind).startswith("AWS::IAM::") or not isinstance(properties, Mapping):
+                continue
+            path: list[str | int] = ["Resources", name, "Properties", "Tags"]
+            paths = {key: where for where, key in _tag_keys(properties.get("Tags"), path)}
+            for earlier, key in limits.same_but_for_case(list(paths)):
+                yield RuleMatch(paths[key], f"IAM takes the tags {earlier} and {key} for the same and refuses them")
+
+
+class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
+    """Instances whose tags the metadata service cannot show, and that do not say that it shall not.
+
+    Tags of instances are those that a launch template or an instance gives them, and those that an Auto Scaling group
+    of the same template passes on.
+    """
+
+    id = "W9022"
+    shortdesc = "Tags stay out of the metadata service that cannot show them"
+    description = (
+        "Where tags in instance metadata are the account's default, no instance is launched that has a tag such as "
+        "kubernetes.io/cluster/name; InstanceMetadataTags: disabled holds against that default"
+    )
+    source_url = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/work-with-tags-in-IMDS.html"
+    tags: ClassVar = ["resources", "ec2", "imds", "tags"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every launch template and instance that leaves the setting to the account."""
+        for name, resource in cfn.get_resources().items():
+            properties = resource.get("Properties")
+            if not isinstance(properties, Mapping):
+                continue
+            path: list[str | int] = ["Resources", name, "Properties"]
+            if resource.get("Type") == "AWS::EC2::Instance":
+                yield from self._instances(properties, path, [key for _, key in _tag_keys(properties.get("Tags"), [])])
+            elif resource.get("Type") == "AWS::EC2::LaunchTemplate":
+                data = properties.get("LaunchTemplateData")
+                if isinstance(data, Mapping):
+                    keys = [*_launched_with(data), *_passed_on(cfn, name)]
+                    yield from self._instances(data, [*path, "LaunchTemplateData"], keys)
+
+    def _instances(self, data: Mapping[str, Any], path: list[str | int], keys: list[str]) -> Iterator[RuleMatch]:
+        strange = [key for key in keys if limits.METADATA_TAG_KEY.fault(key)]
+        if not strange:
+            return
+        for where, options in _branches(data.get("MetadataOptions", {}), [*path, "MetadataOptions"]):
+            if _is_function(options):
+                continue
+            shown = options.get("InstanceMetadataTags")
+            if not _is_function(shown) and shown != "disabled" and options.get("HttpEndpoint") != "disabled":
+                yield RuleMatch(
+                    where if "MetadataOptions" in data else path,
+                    f"InstanceMetadataTags must be disabled: the metadata service cannot show the tag {strange[0]}",
+                )
+
+
+def _launched_with(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of the tags that a launch template gives to instances."""
+    specifications = data.get("TagSpecifications")
+    for each in specifications if isinstance(specifications, list) else ():
+        if isinstance(each, Mapping) and each.get("ResourceType") == "instance":
+            yield from (key for _, key in _tag_keys(each.get("Tags"), []))
+
+
+def _passed_on(cfn: Template, launch_template: str) -> Iterator[str]:
+    """Yield the keys of the tags that Auto Scaling groups of a launch template pass on to instances."""
+    for resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").values():
+        properties = resource.get("Properties")
+        if not isinstance(properties, Mapping) or not _refers(properties.get("LaunchTemplate"), launch_template):
+            continue
+        tags = properties.get("Tags")
+        for tag in tags if isinstance(tags, list) else ():
+            passed_on = isinstance(tag, Mapping) and str(tag.get("PropagateAtLaunch")).lower() == "true"
+            if passed_on and isinstance(tag.get("Key"), str):
+                yield tag["Key"]
+
+
+def _refers(specification: Any, launch_template: str) -> bool:
+    named = specification.get("LaunchTemplateId") if isinstance(specification, Mapping) else None
+    return bool(named == {"Ref": launch_template})

@@ -1,0 +1,119 @@
+"""Every text of every golden case: in the table of text limits and within them, or known to be no text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cfngen.text_limits import of_property
+
+CASES = Path(__file__).parent / "cases"
+# Languages of their own, which parliament and the lint rules judge.
+POLICIES = {"PolicyDocument", "AssumeRolePolicyDocument", "KeyPolicy"}
+# Words that a service knows beforehand, numbers, addresses and ids: what is wrong with them is no matter of characters.
+NO_TEXTS = {
+    "AWS::AutoScaling::AutoScalingGroup": {
+        "LifecycleHookSpecificationList/*/DefaultResult",
+        "LifecycleHookSpecificationList/*/LifecycleTransition",
+        "MaxSize",
+        "MinSize",
+    },
+    "AWS::CloudFormation::Stack": {"TemplateURL"},
+    "AWS::EC2::DHCPOptions": {"DomainNameServers/*"},
+    "AWS::EC2::EIP": {"Domain"},
+    "AWS::EC2::KeyPair": {"PublicKeyMaterial"},
+    "AWS::EC2::LaunchTemplate": {
+        "LaunchTemplateData/BlockDeviceMappings/*/DeviceName",
+        "LaunchTemplateData/BlockDeviceMappings/*/Ebs/KmsKeyId",
+        "LaunchTemplateData/BlockDeviceMappings/*/Ebs/VolumeType",
+        "LaunchTemplateData/InstanceMarketOptions/MarketType",
+        "LaunchTemplateData/InstanceMarketOptions/SpotOptions/SpotInstanceType",
+        "LaunchTemplateData/MetadataOptions/HttpEndpoint",
+        "LaunchTemplateData/MetadataOptions/HttpTokens",
+        "LaunchTemplateData/MetadataOptions/InstanceMetadataTags",
+        "LaunchTemplateData/NetworkInterfaces/*/Groups/*",
+        "LaunchTemplateData/TagSpecifications/*/ResourceType",
+        "LaunchTemplateData/UserData",
+        "TagSpecifications/*/ResourceType",
+    },
+    "AWS::EC2::NetworkInterface": {"GroupSet/*"},
+    "AWS::EC2::Route": {"DestinationCidrBlock"},
+    "AWS::EC2::SecurityGroup": {"SecurityGroupEgress/*/CidrIp", "SecurityGroupEgress/*/IpProtocol"},
+    "AWS::EC2::SecurityGroupIngress": {"CidrIp", "IpProtocol"},
+    "AWS::EC2::VPCDHCPOptionsAssociation": {"DhcpOptionsId"},
+    "AWS::EC2::Volume": {"KmsKeyId", "VolumeType"},
+    "AWS::ElasticLoadBalancingV2::Listener": {"DefaultActions/*/Type", "Protocol"},
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": {
+        "IpAddressType",
+        "LoadBalancerAttributes/*/Key",
+        "LoadBalancerAttributes/*/Value",
+        "Scheme",
+        "Type",
+    },
+    "AWS::ElasticLoadBalancingV2::TargetGroup": {
+        "HealthCheckProtocol",
+        "Protocol",
+        "TargetGroupAttributes/*/Key",
+        "TargetGroupAttributes/*/Value",
+        "TargetType",
+    },
+    "AWS::IAM::Role": {"ManagedPolicyArns/*", "PermissionsBoundary"},
+    "AWS::S3::Bucket": {
+        "BucketEncryption/ServerSideEncryptionConfiguration/*/ServerSideEncryptionByDefault/SSEAlgorithm",
+        "LifecycleConfiguration/Rules/*/Status",
+        "OwnershipControls/Rules/*/ObjectOwnership",
+    },
+}
+
+
+def texts(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str | None]]:
+    """Every text below a value with its path; None is one that an expression makes of others."""
+    function = next(iter(value)) if isinstance(value, dict) and len(value) == 1 else ""
+    if function in ("Fn::Sub", "Fn::Join"):
+        yield path, None
+    elif isinstance(value, dict) and function != "Ref" and not function.startswith("Fn::"):
+        for key, item in value.items():
+            if key not in POLICIES:
+                yield from texts(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from texts(item, (*path, index))
+    elif isinstance(value, str):
+        yield path, value
+
+
+@cache
+def found() -> tuple[tuple[str, str, tuple[str | int, ...], str | None], ...]:
+    """Every text in the properties of every resource: template, resource type, path, text."""
+    bodies = {path: json.loads(path.read_bytes()) for path in sorted(CASES.glob("*/expected/**/*.json"))}
+    resources = [
+        (str(path.relative_to(CASES)), resource)
+        for path, body in bodies.items()
+        if isinstance(body, dict)
+        for resource in body.get("Resources", {}).values()
+    ]
+    return tuple(
+        (template, resource["Type"], path, text)
+        for template, resource in resources
+        for path, text in texts(resource.get("Properties", {}))
+    )
+
+
+def test_a_service_takes_every_text() -> None:
+    limited = [(where, path, text, of_property(kind, path)) for where, kind, path, text in found() if text is not None]
+    refused = {(where, path, fault) for where, path, text, limit in limited if limit and (fault := limit.fault(text))}
+    assert not refused
+    assert sum(bool(limit) for *_, limit in limited) > 1000
+
+
+def test_a_new_text_has_its_limit_in_the_table() -> None:
+    """Whoever adds a property decides: a row of the table, with its source, or an entry above."""
+    without_limit = {
+        (kind, "/".join("*" if isinstance(part, int) else part for part in path))
+        for _, kind, path, _ in found()
+        if not of_property(kind, path)
+    }
+    assert not {(kind, path) for kind, path in without_limit if path not in NO_TEXTS.get(kind, ())}

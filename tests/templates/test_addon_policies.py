@@ -17,7 +17,7 @@ ALL: dict[str, Any] = {
     "externalDns": {"enabled": True, "zones": [ZONE]},
     "nodeTerminationHandler": ON,
     "certManager": ON,
-    "kubernetesDashboard": ON,
+    "headlamp": ON,
     "fluentBit": {"enabled": True, "values": {"config": {"outputs": "[OUTPUT]\n    Name stdout\n"}}},
     "prometheus": ON,
 }

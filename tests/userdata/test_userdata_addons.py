@@ -22,7 +22,7 @@ OPTIONAL = {
     "certManager": "cert-manager",
     "awsLoadBalancerController": "aws-load-balancer-controller",
     "externalDns": "external-dns",
-    "kubernetesDashboard": "kubernetes-dashboard",
+    "headlamp": "headlamp",
     "fluentBit": "fluent-bit",
     "prometheus": "prometheus",
 }
@@ -201,6 +201,13 @@ def test_prometheus_keeps_its_data_on_a_volume_if_there_can_be_one() -> None:
     assert "storageSpec" in values("prometheus", ALL)["prometheus"]["prometheusSpec"]
     without = {**ALL, "awsEbsCsiDriver": {"enabled": False}}
     assert "storageSpec" not in values("prometheus", without)["prometheus"]["prometheusSpec"]
+
+
+def test_headlamp_has_no_rights_of_its_own() -> None:
+    # Its chart binds its account to cluster-admin unless told otherwise.
+    found = values("headlamp", ALL)
+    assert found["clusterRoleBinding"] == {"create": False}
+    assert found["config"]["unsafeUseServiceAccountToken"] is False
 
 
 def test_metrics_server_verifies_kubelets_whose_certificates_the_cluster_signs() -> None:

@@ -1,6 +1,6 @@
 """The catalogue of what an instance installs: versions, addresses, SHA-256 digests and which go together.
 
-`catalogue.json` holds the published digests. Nothing here touches the network: a version that is not in the catalogue
+`catalogue.json` holds the published digests, and by `sources` where they were found (`sources.json`). Nothing here touches the network: a version that is not in the catalogue
 cannot be installed.
 """
 

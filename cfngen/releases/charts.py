@@ -1,7 +1,8 @@
 """The Helm charts of the add-ons: which version goes with which Kubernetes minor, where it is, what its digest is.
 
-`charts.json` holds the releases of each chart, and by `sources` where else their digests were found (`sources.json`); what
-could not be found anywhere else says so (`unconfirmed`). `appVersion` is the version of the program that is installed, which may be newer than the chart's default.
+`charts.json` holds the releases of each chart, and in `sources` where their digests were found (`sources.json`); what
+could be found nowhere else says so (`unconfirmed`). `appVersion` is the version of the program that is installed, which
+may be newer than the chart's default.
 """
 
 from __future__ import annotations

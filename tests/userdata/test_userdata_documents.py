@@ -124,14 +124,16 @@ def kubeadm_of(version: str) -> str | None:
 
 
 def test_kubeadm_is_chosen_by_the_clusters_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_BINARIES", raising=False)
     assert kubeadm_of("1.36.3") is None
-    for version in ("v1.34.10", "v1.36.2"):
+    for version in ("v1.34.10", "v1.35.6", "v1.35.7"):
         (tmp_path / version).mkdir()
         (tmp_path / version / "kubeadm").touch(0o755)
     monkeypatch.setenv("KUBERNETES_BINARIES", str(tmp_path))
-    assert kubeadm_of("1.36.3") == str(tmp_path / "v1.36.2" / "kubeadm")
-    assert kubeadm_of("1.34.9") == str(tmp_path / "v1.34.10" / "kubeadm")
-    assert kubeadm_of("1.35.7") is None
+    chosen = {
+        each: Path(kubeadm_of(each) or "/none/x").parent.name for each in ("1.34.9", "1.35.6", "1.35.7", "1.36.3")
+    }
+    assert chosen == {"1.34.9": "v1.34.10", "1.35.6": "v1.35.6", "1.35.7": "v1.35.7", "1.36.3": "none"}
 
 
 @pytest.mark.skipif(not os.environ.get("KUBERNETES_BINARIES"), reason="KUBERNETES_BINARIES names no folder")

@@ -97,7 +97,7 @@ nodeGroups:
 #  awsLoadBalancerController: {enabled: false}
 #  externalDns: {enabled: false}
 #  certManager: {enabled: false}
-#  kubernetesDashboard: {enabled: false}
+#  headlamp: {enabled: false}
 #  fluentBit: {enabled: false}
 #  prometheus: {enabled: false}
 

@@ -10,6 +10,15 @@ from typing import Any
 from cfngen.cluster.keys import fields, section_at, sections_with
 from cfngen.cluster.paths import Path, dotted
 
+# Keys that cluster files have had, and what to write instead.
+_DROPPED: Mapping[Path, str] = {
+    (
+        "addons",
+        "kubernetesDashboard",
+    ): "Kubernetes Dashboard has ended (its repository is archived since January 2026); "
+    "use addons.headlamp, its successor, and remove this key",
+}
+
 
 def message(error: Mapping[str, Any]) -> str:
     """Return what is wrong and what to do, for one of pydantic's errors.
@@ -41,6 +50,8 @@ def described(value: Any) -> str:
 
 def unknown_key(path: Path) -> str:
     """Say that there is no such key, and which one may be meant."""
+    if path in _DROPPED:
+        return _DROPPED[path]
     key = str(path[-1])
     section = section_at(path[:-1])
     known = list(fields(section)) if section else []

@@ -1,7 +1,7 @@
 """The catalogue of what an instance installs: versions, addresses, SHA-256 digests and which go together.
 
-`catalogue.json` holds the published digests. Nothing here touches the network: a version that is not in the catalogue
-cannot be installed.
+`catalogue.json` holds the published digests, and in `sources` where they were found (`sources.json`). Nothing here
+touches the network: a version that is not in the catalogue cannot be installed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The Helm charts of the add-ons: which version goes with which Kubernetes minor, where it is, what its digest is.
 
-`charts.json` holds the releases of each chart. The digests are those of the charts' own indexes (`index.yaml` of their
-repositories); those of cert-manager and kube-prometheus-stack, and of Calico's operator, are the ones that independent
-projects pin. `appVersion` is the version of the program that is installed, which may be newer than the chart's default.
+`charts.json` holds the releases of each chart, and in `sources` where their digests were found (`sources.json`); what
+could be found nowhere else says so (`unconfirmed`). `appVersion` is the version of the program that is installed, which
+may be newer than the chart's default.
 """
 
 from __future__ import annotations

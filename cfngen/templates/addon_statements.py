@@ -85,18 +85,29 @@ def _cluster_autoscaler(cluster: Cluster) -> list[Statement]:
 def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
     """Return what the controller does beyond the cloud controller manager, which has the same role.
 
-    That is rules, certificates and addresses of load balancers. AWS WAF, Shield and Cognito are left out; so are their
-    integrations in the controller's values.
+    That is rules, certificates, addresses and capacity of load balancers. Of what its documentation grants, AWS WAF and
+    Shield are left out; so are their integrations in the controller's values.
     """
     return [
         allow(
             "LoadBalancersRead",
-            """acm:DescribeCertificate acm:ListCertificates
+            """acm:ListCertificates ec2:DescribeCoipPools ec2:DescribeIpamPools
             ec2:DescribeNetworkInterfaces ec2:DescribeTags ec2:DescribeVpcPeeringConnections
+            ec2:GetCoipPoolUsage
             elasticloadbalancing:DescribeCapacityReservation elasticloadbalancing:DescribeListenerAttributes
             elasticloadbalancing:DescribeListenerCertificates elasticloadbalancing:DescribeRules
             elasticloadbalancing:DescribeSSLPolicies elasticloadbalancing:DescribeTags
-            elasticloadbalancing:DescribeTrustStores""",
+            elasticloadbalancing:DescribeTrustStores iam:ListServerCertificates""",
+        ),
+        # What an ingress names: certificates of both services, a pool of users to log in with.
+        allow(
+            "LoadBalancersNamed",
+            "acm:DescribeCertificate cognito-idp:DescribeUserPoolClient iam:GetServerCertificate",
+            [
+                Sub("arn:${AWS::Partition}:acm:${AWS::Region}:${AWS::AccountId}:certificate/*"),
+                Sub("arn:${AWS::Partition}:cognito-idp:${AWS::Region}:${AWS::AccountId}:userpool/*"),
+                Sub("arn:${AWS::Partition}:iam::${AWS::AccountId}:server-certificate/*"),
+            ],
         ),
         allow("LoadBalancersNewRules", "elasticloadbalancing:CreateRule", condition=tagging(cluster)),
         allow(
@@ -114,11 +125,25 @@ def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
         allow(
             "LoadBalancersOwn",
             """elasticloadbalancing:AddListenerCertificates elasticloadbalancing:DeleteRule
+            elasticloadbalancing:ModifyCapacityReservation elasticloadbalancing:ModifyIpPools
             elasticloadbalancing:ModifyListenerAttributes elasticloadbalancing:ModifyRule
             elasticloadbalancing:RemoveListenerCertificates elasticloadbalancing:RemoveTags
-            elasticloadbalancing:SetIpAddressType elasticloadbalancing:SetRulePriorities
+            elasticloadbalancing:SetIpAddressType
             elasticloadbalancing:SetSecurityGroups elasticloadbalancing:SetSubnets""",
             condition=tagged(cluster),
+        ),
+        # The one action on rules whose requests carry no tags ("Actions, resources, and condition keys for AWS Elastic
+        # Load Balancing V2", Service Authorization Reference).
+        allow(
+            "LoadBalancersOrderRules",
+            "elasticloadbalancing:SetRulePriorities",
+            [
+                Sub(
+                    "arn:${AWS::Partition}:elasticloadbalancing:${AWS::Region}:${AWS::AccountId}:"
+                    f"listener-rule/{kind}/*"
+                )
+                for kind in ("app", "net")
+            ],
         ),
         # It keeps the tags of its security groups as configured, all but the one that this rests on.
         allow(

@@ -50,7 +50,7 @@ def build(cluster: Cluster) -> Stack:
         statements.secrets_key(_secrets_key(stack), write=True),
         *statements.own_authority(cluster.certificate_authority.secret),
         *_backups(stack, cluster),
-        *_everywhere(stack, cluster),
+        *_everywhere(stack, cluster, "MasterStack"),
     ]
     for role, profile in (
         ("Master", _role(stack, cluster, "Master", "masters", master, cluster.control_plane.additional_policies)),
@@ -116,13 +116,13 @@ def _pods(stack: Stack, cluster: Cluster, *, master: bool) -> list[Statement]:
     return statements.pod_routes(cluster, route_table_id(stack, cluster)) if plugin.routes and master else []
 
 
-def _everywhere(stack: Stack, cluster: Cluster) -> list[Statement]:
-    """Return what masters and nodes alike may do."""
+def _everywhere(stack: Stack, cluster: Cluster, nested: str) -> list[Statement]:
+    """Return what masters and nodes alike may do; `nested` are the logical ids of the stacks that they are in."""
     name = stack.wire(
         "ClusterStackName", description="Name of the cluster's root stack; instances may signal it and its children"
     )
-    shell = [statements.session_manager()] if cluster.ssh.session_manager else []
-    return [statements.signal(name), *statements.pull_images(), *shell]
+    shell = statements.session_manager() if cluster.ssh.session_manager else []
+    return [statements.signal(name, nested), *statements.pull_images(), *shell]
 
 
 def _node(stack: Stack, cluster: Cluster) -> list[Statement]:
@@ -132,7 +132,7 @@ def _node(stack: Stack, cluster: Cluster) -> list[Statement]:
         statements.secrets_key(_secrets_key(stack), write=False),
         *_pods(stack, cluster, master=False),
         *([statements.drain(cluster)] if drained else []),
-        *_everywhere(stack, cluster),
+        *_everywhere(stack, cluster, "NodeGroup*Stack"),
     ]
 
 

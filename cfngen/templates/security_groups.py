@@ -13,6 +13,7 @@ from typing import Any
 
 from troposphere import GetAtt, ec2
 
+from cfngen.cluster import addon_ports
 from cfngen.cluster.logical_ids import source_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer
@@ -48,11 +49,12 @@ def build(cluster: Cluster) -> Stack:
     _from_group(stack, "NodeFromMasters", node, master, "API server to kubelets, webhooks and pods")
     _from_group(stack, "MasterFromMasters", master, master, "Masters to each other: etcd, API server, kubelet")
     # kube-up let nodes reach every port of the master, etcd's too. What remains is what kubeadm documents, and what the
-    # network plug-in needs.
+    # network plug-in and the add-ons need.
+    openings = (*network_plugin(cluster).openings, *addon_ports.openings(cluster))
     for name, protocol, port, purpose in (
         ("Api", "tcp", cluster.api.port, "Nodes and pods to the API server"),
         ("Kubelet", "tcp", KUBELET_PORT, "Metrics collection from the kubelet"),
-        *((each.name, each.protocol, each.port, each.purpose) for each in network_plugin(cluster).openings),
+        *((each.name, each.protocol, each.port, each.purpose) for each in openings),
     ):
         # Of ICMP the second number is the code; -1 stands for all.
         ports = (port, -1 if protocol == "icmp" else port)

@@ -283,16 +283,12 @@ def volume_key(key: str | None) -> list[Statement]:
 
 def read_secrets(sid: str, secrets: list[Any]) -> Statement:
     """Return the right to read secrets."""
-    return allow(sid, "secretsmanager:DescribeSecret secretsmanager:GetSecretValue", secrets)
+    return allow(sid, "secretsmanager:GetSecretValue", secrets)
 
 
 def write_secrets(sid: str, secrets: list[Any]) -> Statement:
     """Return the right to read and write secrets."""
-    return allow(
-        sid,
-        "secretsmanager:DescribeSecret secretsmanager:GetSecretValue secretsmanager:PutSecretValue",
-        secrets,
-    )
+    return allow(sid, "secretsmanager:GetSecretValue secretsmanager:PutSecretValue", secrets)
 
 
 def secrets_key(key: Any, *, write: bool) -> Statement:
@@ -324,6 +320,8 @@ def own_authority(secret: str | None) -> list[Statement]:
 def backups(cluster: Cluster, bucket: Any) -> list[Statement]:
     """Return what a master may do with etcd's snapshots: read, add, list, and never delete.
 
+    It reads what an operator asks of the masters there, too, and does not write it.
+
     Args:
         cluster: the cluster.
         bucket: name of the bucket.
@@ -333,7 +331,12 @@ def backups(cluster: Cluster, bucket: Any) -> list[Statement]:
     objects = Sub(f"{arn}/{ours}", Bucket=bucket)
     listing = Condition(StringLike({"s3:prefix": ours}))
     found = [
-        allow("Backups", "s3:GetObject s3:PutObject", [objects]),
+        allow("Backups", "s3:GetObject", [objects]),
+        allow(
+            "BackupsNew",
+            "s3:PutObject",
+            [Sub(f"{arn}/{cluster.name}/etcd/{kind}/*", Bucket=bucket) for kind in ("hourly", "daily")],
+        ),
         allow("BackupsList", "s3:ListBucket", [Sub(arn, Bucket=bucket)], listing),
     ]
     if cluster.etcd.backups.bucket:
@@ -345,17 +348,19 @@ def backups(cluster: Cluster, bucket: Any) -> list[Statement]:
     return found
 
 
-def signal(stack_name: Any) -> Statement:
-    """Return the right to signal the cluster's stack and the stacks nested in it, and to read the boot program there.
+def signal(stack_name: Any, nested: str) -> Statement:
+    """Return the right to signal the cluster's stack and some nested in it, and to read the boot program there.
 
     Args:
-        stack_name: name of the root stack; CloudFormation names nested stacks `<root>-<logical id>-<random>`.
+        stack_name: name of the root stack, which the standalone template makes everything in. CloudFormation names
+            nested stacks `<root>-<logical id>-<random>`; `<root>-*` would mean those of a cluster `<root>-eu` as well.
+        nested: logical ids of the nested stacks, with wildcards.
     """
     arn = "arn:${AWS::Partition}:cloudformation:${AWS::Region}:${AWS::AccountId}:stack/${Name}"
     return allow(
         "OwnStack",
         "cloudformation:DescribeStackResource cloudformation:SignalResource",
-        [Sub(f"{arn}/*", Name=stack_name), Sub(f"{arn}-*/*", Name=stack_name)],
+        [Sub(f"{arn}/*", Name=stack_name), Sub(f"{arn}-{nested}-*/*", Name=stack_name)],
     )
 
 
@@ -383,15 +388,18 @@ def pull_images() -> list[Statement]:
     ]
 
 
-def session_manager() -> Statement:
+def session_manager() -> list[Statement]:
     """Return what the SSM agent needs for Session Manager, and no more.
 
     The managed policy AmazonSSMManagedInstanceCore would also let an instance read every SSM parameter of the account.
     Source: "Add Session Manager permissions to an existing IAM role", AWS Systems Manager User Guide.
     """
-    return allow(
-        "SessionManager",
-        """ssm:UpdateInstanceInformation
-        ssmmessages:CreateControlChannel ssmmessages:CreateDataChannel
-        ssmmessages:OpenControlChannel ssmmessages:OpenDataChannel""",
-    )
+    managed = Sub("arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:managed-instance/*")
+    return [
+        allow("SessionManagerInstances", "ssm:UpdateInstanceInformation", [ec2_arn("instance/*"), managed]),
+        allow(
+            "SessionManager",
+            """ssmmessages:CreateControlChannel ssmmessages:CreateDataChannel
+            ssmmessages:OpenControlChannel ssmmessages:OpenDataChannel""",
+        ),
+    ]

@@ -7,35 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 from lab import Lab, laboratory
-from lab_mirror import URL
+from lab_file import cluster_file
 
-ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 TIMING = "CFNGEN_BOOT_TIMING"
 
 
-def cluster_file(folder: Path, masters: int, nodes: int, **more: object) -> Path:
-    """Write the file of a cluster of so many masters, each in its own zone, and of nodes; it names the mirror."""
-    subnets = [{"zone": zone, "cidr": f"172.20.{number}.0/24"} for number, zone in enumerate(ZONES[:masters])]
-    content = {
-        "name": "kubernetes",
-        "region": "us-west-2",
-        "assets": {"mirror": URL},
-        "network": {"subnets": subnets},
-        "controlPlane": {"count": masters},
-        "nodeGroups": [{"name": "nodes", "minSize": nodes, "maxSize": nodes + 2}],
-        **more,
-    }
-    file = folder / "cluster.yaml"
-    file.write_text(yaml.safe_dump(content))
-    return file
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is in this folder."""
+    """Mark what is in this folder, but for the tests of the lab's own parts: they need no machine of their own."""
     for item in items:
-        if Path(item.path).is_relative_to(Path(__file__).parent):
+        path = Path(item.path)
+        if path.is_relative_to(Path(__file__).parent) and not path.name.startswith("test_lab_"):
             item.add_marker(pytest.mark.bootlab)
 
 

@@ -19,6 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import lab_real
+import lab_registry
 import lab_root
 import yaml
 from lab_account import Account, account
@@ -54,6 +56,8 @@ class Lab:
         fault: what went wrong in the lab itself.
         stack: what a fixture has created.
         foreign_volumes: whether new volumes hold something that is not ours.
+        images: what real containers run; None if there are only stand-ins.
+        pulled: what was asked of the registry, in order.
     """
 
     def __init__(self, file: Path, folder: Path, net: Network, where: Account, mirror: Mirror) -> None:
@@ -65,6 +69,13 @@ class Lab:
         self.disks.folder.mkdir()
         self.metadata = Metadata(net.listen(METADATA, 80))
         self.library = library(folder / "library")
+        self.images = lab_real.images()
+        self.pulled: list[str] = []
+        self._registry = (
+            lab_registry.serve(net.listen(SERVICES, lab_registry.PORT), self.images, self.pulled)
+            if self.images
+            else None
+        )
         self.fault = ""
         self.launched: dict[str, float] = {}
         self.stack: Stack
@@ -96,7 +107,7 @@ class Lab:
 
     def _begin(self, instance: Instance) -> None:
         try:
-            instance.mount(self.library)
+            instance.mount(self.library, containers=self.images is not None)
             self.account.attach_interface(instance.id)
             address = self._identify(instance)
             instance.start(address, lambda mac: self._answer(instance, address, mac))
@@ -331,6 +342,8 @@ class Lab:
             each.discard()
         self.disks.close()
         self.metadata.server.close()
+        if self._registry:
+            self._registry.close()
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lab_real
 from lab_leftovers import remove_groups
 from lab_network import Network, command
 
@@ -80,6 +81,7 @@ class Instance:
         self.identity: dict[str, Any] = {}
         self.address = self.fault = ""
         self._library = Path()
+        self._containers = False
         self._folder, self._root, self._network, self._said = folder / identifier, root, network, said
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: threading.Thread | None = None
@@ -91,17 +93,26 @@ class Instance:
         """Its file system, as seen from outside."""
         return self._folder / "root"
 
-    def mount(self, library: Path) -> None:
+    def mount(self, library: Path, *, containers: bool = False) -> None:
         """Make its file system: the common one, and what it writes above it.
 
         Args:
             library: a folder that it sees as /usr/lib/bootlab.
+            containers: whether real containers are to run.
         """
-        self._library = library
+        self._library, self._containers = library, containers
         for name in ("root", "upper", "work"):
             (self._folder / name).mkdir(parents=True)
         options = f"lowerdir={self._root},upperdir={self._folder}/upper,workdir={self._folder}/work"
         command("mount", "-t", "overlay", "overlay", "-o", options, self.path)
+        if containers and lab_real.old_groups():
+            for path, (text, mode) in lab_real.files().items():
+                file = self.path / path.lstrip("/")
+                file.write_text(text)
+                file.chmod(mode)
+            wants = self.path / "etc/systemd/system/sysinit.target.wants"
+            wants.mkdir(exist_ok=True)
+            (wants / Path(lab_real.UNIT).name).symlink_to(lab_real.UNIT)
 
     def start(self, address: str, known: Callable[[str], None]) -> None:
         """Boot, and again whenever it wants to.
@@ -125,7 +136,7 @@ class Instance:
             "--quiet", "--register=no", "--keep-unit", "--settings=no", "--link-journal=no", "--resolv-conf=off",
             "--timezone=off", "--console=read-only", "--network-interface=ens5", "--capability=all",
             "--system-call-filter=@known @keyring bpf", f"--machine={self.name}", f"--directory={self.path}",
-            f"--bind={self._library}:/usr/lib/bootlab", "--boot",
+            f"--bind={self._library}:/usr/lib/bootlab", *(["--bind=/dev/kmsg"] if self._containers else []), "--boot",
         )  # fmt: skip
         launch = ("sh", "-c", LAUNCH, "launch", self.name)
         enter = ("nsenter", f"--net={rack}", "unshare", "--mount", "--propagation", "private")

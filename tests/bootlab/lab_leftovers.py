@@ -15,6 +15,7 @@ import lab_root
 from lab_network import command
 
 NAMESPACES = Path("/run/netns")
+GROUPS = Path("/sys/fs/cgroup")
 NAME = re.compile(r"bootlab-(\d+)(-\d+)?")
 PATIENCE = 5.0  # seconds that the kernel may take to end processes
 FOLDER = re.compile(r"run-(\d+)-")
@@ -34,11 +35,20 @@ def sweep() -> None:
             _discard(folder)
 
 
-def remove_groups(name: str) -> None:
+def groups(name: str, top: Path = GROUPS) -> list[Path]:
+    """Return the control groups of a container, one of each hierarchy.
+
+    Others' groups come and go meanwhile: what vanishes while it is looked at is passed over (os.walk does, Path.glob
+    would fail).
+    """
+    return [Path(folder, name) for folder, folders, _ in os.walk(top) if name in folders]
+
+
+def remove_groups(name: str, top: Path = GROUPS) -> None:
     """Remove the control groups of a container whose processes are gone or about to go, the innermost first."""
     end = time.monotonic() + PATIENCE
-    while tops := list(Path("/sys/fs/cgroup").glob(f"**/{name}")):
-        for folder in (folder for top in tops for folder, _, _ in os.walk(top, topdown=False)):
+    while tops := groups(name, top):
+        for folder in (folder for each in tops for folder, _, _ in os.walk(each, topdown=False)):
             with contextlib.suppress(OSError):
                 Path(folder).rmdir()
         if time.monotonic() > end:
@@ -52,10 +62,11 @@ def _alive(pid: str) -> bool:
 
 def _kill(name: str) -> None:
     """End the processes of a container, which its control group knows."""
-    for group in Path("/sys/fs/cgroup").glob(f"**/{name}/**/cgroup.procs"):
-        for pid in group.read_text().split():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
+    for folder in (folder for top in groups(name) for folder, _, _ in os.walk(top)):
+        with contextlib.suppress(OSError):
+            for pid in Path(folder, "cgroup.procs").read_text().split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
     remove_groups(name)
 
 

@@ -176,8 +176,8 @@ class Server(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, sock: socket.socket, answers: Mapping[str, Answer]) -> None:
-        super().__init__(("", 0), _handler(answers), bind_and_activate=False)
+    def __init__(self, sock: socket.socket, handler: type[http.server.BaseHTTPRequestHandler]) -> None:
+        super().__init__(("", 0), handler, bind_and_activate=False)
         self.socket.close()
         self.socket = sock
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
@@ -195,7 +195,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 def serve(sock: socket.socket, answers: Mapping[str, Answer]) -> Server:
     """Answer requests by their method: each answer is made of the caller's address, the path and the headers."""
-    return Server(sock, answers)
+    return Server(sock, _handler(answers))
 
 
 def _handler(answers: Mapping[str, Answer]) -> type[http.server.BaseHTTPRequestHandler]:

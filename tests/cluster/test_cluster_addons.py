@@ -41,3 +41,9 @@ def test_charts_have_names_of_their_own() -> None:
 @pytest.mark.parametrize("sha256", ["", "0" * 63, "A" * 64])
 def test_a_chart_needs_its_digest(sha256: str) -> None:
     assert "addons.charts[0].sha256" in refusal({"charts": [{**CHART, "sha256": sha256}]})
+
+
+def test_kubernetes_dashboard_is_refused_with_what_to_use_instead() -> None:
+    said = refusal({"kubernetesDashboard": {"enabled": True}})
+    assert "addons.kubernetesDashboard: Kubernetes Dashboard has ended" in said
+    assert "use addons.headlamp" in said

@@ -105,7 +105,7 @@ HONOURED: list[tuple[str, str, dict[str, Any]]] = [
     ("KUBE_ENABLE_CLUSTER_MONITORING", "none", {"addons.prometheus.enabled": False}),
     ("KUBE_ENABLE_NODE_LOGGING", "false", {"addons.fluentBit.enabled": False}),
     ("KUBE_ENABLE_CLUSTER_LOGGING", "false", {"addons.fluentBit.enabled": False}),
-    ("KUBE_ENABLE_CLUSTER_UI", "true", {"addons.kubernetesDashboard.enabled": True}),
+    ("KUBE_ENABLE_CLUSTER_UI", "true", {"addons.headlamp.enabled": True}),
     ("KUBE_ENABLE_CLUSTER_AUTOSCALER", "true", {"addons.clusterAutoscaler.enabled": True}),
     ("KUBE_ENABLE_NODE_AUTOSCALER", "true", {"addons.clusterAutoscaler.enabled": True}),
     (

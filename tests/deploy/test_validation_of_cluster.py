@@ -15,6 +15,7 @@ from cfngen.deploy.access.authorities import SecretDeniedError
 from cfngen.deploy.access.kubernetes_objects import Node, Readiness
 from cfngen.deploy.failures import ThrottledError
 from cfngen.deploy.inspection.machines import Group, Instance
+from cfngen.deploy.inspection.pod_routes import InstanceRoute
 from cfngen.deploy.inspection.validation import Kubernetes, Problem, Seen, Validation, judge, validate, wait_until_valid
 from cfngen.deploy.inspection.versions import skew
 from cfngen.deploy.stacks import NoStackError
@@ -85,6 +86,45 @@ def test_an_instance_that_never_joined_is_found(where):
     [problem] = [each for each in found.problems if each.area == "node"]
     assert problem.text == "of node group nodes is in service, and no Node of the cluster"
     assert f"get-console-output --latest --output text --instance-id {node}" in problem.hint
+
+
+def route_problems(found: Validation) -> list[Problem]:
+    return [each for each in found.problems if each.area == "route"]
+
+
+def test_a_route_to_a_living_instance_without_node_is_found(where):
+    state = where.kubernetes.state
+    [node, *_] = where.instances(NODES)
+    item = state.get("nodes", node)
+    state.remove("nodes", node)
+    found = looked(where)
+    state.put("nodes", item)
+    [problem] = route_problems(found)
+    assert problem.subject == where.kubernetes.controllers.route_table
+    pods = item["spec"]["podCIDR"]
+    assert problem.text.startswith(f"its route for {pods} leads to {node}, which is no Node: ")
+    assert f"terminate-instances --instance-ids {node}" in problem.hint
+
+
+def test_a_route_through_an_instance_that_is_no_clusters_is_found(where):
+    # A NAT instance, as old VPCs have them.
+    ec2, table = client("ec2", "us-west-2"), where.kubernetes.controllers.route_table
+    [nat] = ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1)["Instances"]
+    ec2.create_route(RouteTableId=table, DestinationCidrBlock="192.0.2.0/24", InstanceId=nat["InstanceId"])
+    found = looked(where)
+    ec2.delete_route(RouteTableId=table, DestinationCidrBlock="192.0.2.0/24")
+    ec2.terminate_instances(InstanceIds=[nat["InstanceId"]])
+    [problem] = found.problems
+    assert (problem.area, problem.subject) == ("route", table)
+    assert nat["InstanceId"] in problem.text
+    assert f"delete-route --route-table-id {table} --destination-cidr-block 192.0.2.0/24" in problem.hint
+
+
+def test_a_route_to_an_instance_that_is_leaving_is_no_problem(where):
+    leaving = Instance("i-1", "us-west-2a", "Terminating:Wait")
+    group = Group("node", "a", "asg", instances=(leaving,))
+    seen = Seen(STACK, (group,), WORKING, (InstanceRoute("rtb-1", "10.244.1.0/24", "i-1"),))
+    assert judge(seen, where.cluster, where.clock.now()).valid
 
 
 def test_a_node_of_an_instance_that_is_gone_is_found(where):

@@ -59,7 +59,13 @@ def test_snapshots_expire_as_the_cluster_file_says(templates: Any) -> None:
 
 def test_masters_add_and_read_under_the_clusters_name_and_delete_nothing(templates: Any) -> None:
     found = statements(templates, {"name": "one"})
-    assert found["Backups"]["Action"] == ["s3:GetObject", "s3:PutObject"]
+    assert found["Backups"]["Action"] == ["s3:GetObject"]
+    # What an operator asks of the masters lies beside the snapshots, and is not theirs to write.
+    assert found["BackupsNew"]["Action"] == ["s3:PutObject"]
+    written = json.dumps(found["BackupsNew"]["Resource"])
+    assert written.count("/one/etcd/") == 2
+    assert "/one/etcd/hourly/*" in written
+    assert "/one/etcd/daily/*" in written
     assert all("/one/etcd/*" in json.dumps(each) for each in found["Backups"]["Resource"])
     assert found["BackupsList"]["Condition"] == {"StringLike": {"s3:prefix": "one/etcd/*"}}
     assert "s3:Delete" not in json.dumps(found)

@@ -16,6 +16,9 @@ def accepted(finding: Any) -> bool:
     if finding.issue == "RESOURCE_STAR":
         # Reads that neither EC2 nor Elastic Load Balancing scopes to a resource, and writes bound to the cluster's tag.
         return True
+    if finding.issue == "UNKNOWN_ACTION":
+        # Younger than parliament's table; the Service Authorization Reference of 2026 has it.
+        return "elasticloadbalancing:ModifyIpPools" in str(finding.detail)
     if finding.issue == "UNKNOWN_CONDITION_FOR_ACTION":
         # Younger than parliament's table: "Grant permission to tag resources during creation", ELB User Guide.
         return "elasticloadbalancing:AddTags" in str(finding.detail)
@@ -96,6 +99,22 @@ def test_writes_on_everything_are_bound_to_the_clusters_tag(templates: Any) -> N
             ]
             if writes and statement["Resource"] == ["*"]:
                 assert "KubernetesCluster" in json.dumps(statement.get("Condition")), (role, writes)
+
+
+def test_instances_signal_and_read_only_the_stacks_they_are_in(templates: Any) -> None:
+    found = policies(templates, {"name": "prod"})
+    nested = {"MasterRole": "MasterStack", "NodeRole": "NodeGroup*Stack"}
+    for role, title in nested.items():
+        [own] = [each for each in found[role]["Statement"] if "cloudformation:SignalResource" in each["Action"]]
+        stacks = [each["Fn::Sub"].rpartition(":stack/")[2] for each in own["Resource"]]
+        # The root, where the standalone template has everything; of `prod-eu` none.
+        assert stacks == ["${AWS::StackName}/*", f"${{AWS::StackName}}-{title}-*/*"], role
+
+
+def test_session_manager_speaks_for_instances_of_the_account_only(templates: Any) -> None:
+    for role, policy in policies(templates, {"ssh": {"sessionManager": True}}).items():
+        [own] = [each for each in policy["Statement"] if "ssm:UpdateInstanceInformation" in each["Action"]]
+        assert "*" not in own["Resource"], role
 
 
 def test_nodes_read_the_join_secret_and_no_other(templates: Any) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import math
+from importlib import resources
 from typing import Any
 
 import pytest
@@ -19,7 +22,7 @@ OPTIONAL = {
     "certManager": "cert-manager",
     "awsLoadBalancerController": "aws-load-balancer-controller",
     "externalDns": "external-dns",
-    "kubernetesDashboard": "kubernetes-dashboard",
+    "headlamp": "headlamp",
     "fluentBit": "fluent-bit",
     "prometheus": "prometheus",
 }
@@ -120,6 +123,32 @@ def test_what_add_ons_make_bears_the_tag_that_permissions_ask_for() -> None:
     assert balancers["defaultTags"] == {"KubernetesCluster": "prod", "team": "a=b", "cost=centre": "7"}
 
 
+def test_volumes_leave_room_for_the_interfaces_that_bear_pods_addresses() -> None:
+    # The driver sees neither interfaces nor the root volume where it asks Kubernetes only.
+    types = json.loads(
+        gzip.decompress(resources.files("moto").joinpath("ec2/resources/instance_types.json.gz").read_bytes())
+    )
+    networks = [each["NetworkInfo"] for each in types.values() if each["NetworkInfo"]["Ipv4AddressesPerInterface"] > 1]
+    assert len(networks) > 500
+    pods = 110 + 2  # and two that the plug-in keeps ready
+    needed = max(
+        min(card["MaximumNetworkInterfaces"], math.ceil(pods / (network["Ipv4AddressesPerInterface"] - 1)))
+        for network in networks
+        for card in network["NetworkCards"][:1]
+    )
+    node = values("aws-ebs-csi-driver", network={"plugin": "amazon-vpc"})["node"]
+    assert node["reservedVolumeAttachments"] == needed - 1 + 1
+    assert "reservedVolumeAttachments" not in values("aws-ebs-csi-driver")["node"]
+
+
+def test_a_limit_of_the_users_own_stands_alone() -> None:
+    # The chart refuses both.
+    own = {"awsEbsCsiDriver": {"values": {"node": {"volumeAttachLimit": 20}}}}
+    node = values("aws-ebs-csi-driver", own, network={"plugin": "amazon-vpc"})["node"]
+    assert node["volumeAttachLimit"] == 20
+    assert "reservedVolumeAttachments" not in node
+
+
 def pod_of(name: str) -> dict[str, Any]:
     """What a chart and its patches say of the pods that call AWS."""
     release = releases(ALL)[name]
@@ -172,6 +201,13 @@ def test_prometheus_keeps_its_data_on_a_volume_if_there_can_be_one() -> None:
     assert "storageSpec" in values("prometheus", ALL)["prometheus"]["prometheusSpec"]
     without = {**ALL, "awsEbsCsiDriver": {"enabled": False}}
     assert "storageSpec" not in values("prometheus", without)["prometheus"]["prometheusSpec"]
+
+
+def test_headlamp_has_no_rights_of_its_own() -> None:
+    # Its chart binds its account to cluster-admin unless told otherwise.
+    found = values("headlamp", ALL)
+    assert found["clusterRoleBinding"] == {"create": False}
+    assert found["config"]["unsafeUseServiceAccountToken"] is False
 
 
 def test_metrics_server_verifies_kubelets_whose_certificates_the_cluster_signs() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_userdata_addons import ALL as EVERYTHING
@@ -13,6 +16,33 @@ from cfngen.cluster.load import parse
 from cfngen.releases import master_tools, minors
 from cfngen.releases.charts import PinnedChart, UnknownChartError, chart, charts
 from cfngen.userdata.addons import releases
+
+
+def data(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(resources.files("cfngen.releases").joinpath(name).read_text("utf-8"))
+    return found
+
+
+def pinned_files() -> dict[str, dict[str, Any]]:
+    """What pins digests: the components, and each release of a chart."""
+    found = {
+        f"{name} {each['version']}": each for name, every in data("charts.json")["charts"].items() for each in every
+    }
+    return {**data("catalogue.json")["components"], **found}
+
+
+@pytest.mark.parametrize("name", pinned_files())
+def test_every_digest_says_where_it_was_found_or_that_it_was_not(name: str) -> None:
+    entry, known = pinned_files()[name], data("sources.json")["sources"]
+    assert set(entry["sources"]) <= set(known)
+    assert bool(entry["sources"]) is not bool(entry.get("unconfirmed"))
+
+
+def test_sources_of_digests_are_places_of_a_known_kind_and_used() -> None:
+    known = data("sources.json")["sources"]
+    assert {each["kind"] for each in known.values()} <= {"publisher", "archive", "independent"}
+    assert all(" at " in each["where"] or "public repositories" in each["where"] for each in known.values())
+    assert {source for each in pinned_files().values() for source in each["sources"]} == set(known)
 
 
 @pytest.mark.parametrize("pinned", charts(), ids=lambda each: f"{each.name}-{each.kubernetes[0]}")

@@ -20,6 +20,7 @@ from kubernetes_fields import faults
 from cfngen.boot.machine import fill
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
+from cfngen.releases import exact_version, minors
 from cfngen.userdata import roles
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
@@ -86,7 +87,7 @@ def test_every_field_exists_and_is_of_its_kind(case: str) -> None:
 
 @pytest.mark.parametrize("case", NAMES)
 def test_older_kubelets_know_the_fields_too(case: str) -> None:
-    version = cluster(case).kubernetes_version
+    version = exact_version(cluster(case).kubernetes_version)
     younger = {
         field
         for minor, fields in kubelet_v1beta1.SINCE.items()
@@ -114,14 +115,34 @@ def test_a_wrong_field_is_found(change: dict[str, Any], fault: str) -> None:
     assert faults(document, kubeadm_v1beta4.TYPES) == [fault]
 
 
-def binary(name: str) -> str | None:
-    folder = os.environ.get("KUBERNETES_BINARIES")
-    return shutil.which(name, path=folder) if folder else None
+def kubeadm_of(version: str) -> str | None:
+    """The kubeadm of a version, or of its minor: another minor's refuses what it no longer or not yet knows."""
+    top = os.environ.get("KUBERNETES_BINARIES")
+    patches = minors()[version.rpartition(".")[0]]
+    folders = [f"{top}/v{each}" for each in (version, *reversed(patches))] if top else []
+    return next(filter(None, (shutil.which("kubeadm", path=folder) for folder in folders)), None)
 
 
-@pytest.mark.skipif(not binary("kubeadm"), reason="KUBERNETES_BINARIES names no folder with a kubeadm")
+def test_kubeadm_is_chosen_by_the_clusters_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_BINARIES", raising=False)
+    assert kubeadm_of("1.36.3") is None
+    for version in ("v1.34.10", "v1.35.6", "v1.35.7"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "kubeadm").touch(0o755)
+    monkeypatch.setenv("KUBERNETES_BINARIES", str(tmp_path))
+    chosen = {
+        each: Path(kubeadm_of(each) or "/none/x").parent.name for each in ("1.34.9", "1.35.6", "1.35.7", "1.36.3")
+    }
+    assert chosen == {"1.34.9": "v1.34.10", "1.35.6": "v1.35.6", "1.35.7": "v1.35.7", "1.36.3": "none"}
+
+
+@pytest.mark.skipif(not os.environ.get("KUBERNETES_BINARIES"), reason="KUBERNETES_BINARIES names no folder")
 @pytest.mark.parametrize("case", NAMES)
 def test_kubeadm_accepts_the_documents(case: str, tmp_path: Path) -> None:
+    version = cluster(case).kubernetes_version
+    kubeadm = kubeadm_of(version)
+    if not kubeadm:
+        pytest.skip(f"KUBERNETES_BINARIES holds no kubeadm of Kubernetes {version}")
     for role in roles(cluster(case)):
         config = fill(json.loads(role.files["role.json"]), FACTS)
         given = [each for each in documents(config) if each["apiVersion"] in kubeadm_v1beta4.VERSIONS]
@@ -135,7 +156,7 @@ def test_kubeadm_accepts_the_documents(case: str, tmp_path: Path) -> None:
                 continue
             file = tmp_path / f"{role.role}-{number}.yaml"
             file.write_text("\n---\n".join(map(json.dumps, group)))
-            command = [str(binary("kubeadm")), "config", "validate", "--config", str(file)]
+            command = [kubeadm, "config", "validate", "--config", str(file)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
             assert "unknown field" not in done.stderr, done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cfngen.cluster.addon_ports import LISTENERS
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
 
@@ -22,7 +23,7 @@ RELEASES = frozenset(
         "external-dns",
         "flannel",
         "fluent-bit",
-        "kubernetes-dashboard",
+        "headlamp",
         "metrics-server",
         "prometheus",
     }
@@ -59,4 +60,15 @@ def _names(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(path, f"{chart.name} is the name of a release of cfngen's own; take another name")
 
 
-PROBLEMS = (_zones, _outputs, _names)
+def _api_port(cluster: Cluster) -> Iterator[Problem]:
+    port = cluster.api.port
+    for field, listeners in LISTENERS.items():
+        if getattr(cluster.addons, field).enabled and port in {
+            each.port for each in listeners if each.network == "host"
+        }:
+            key = type(cluster.addons).model_fields[field].alias or field
+            message = f"{port} is taken by addons.{key}, whose pods have the masters' network; use 443 or 6443"
+            yield Problem(("api", "port"), message, (("addons", key, "enabled"),))
+
+
+PROBLEMS = (_zones, _outputs, _names, _api_port)

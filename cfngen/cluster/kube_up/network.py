@@ -73,8 +73,8 @@ VARIABLES: tuple[Variable, ...] = (
     refused("KUBE_LOGGING_DESTINATION", "set Fluent Bit's outputs in addons.fluentBit.values"),
     honoured(
         "KUBE_ENABLE_CLUSTER_UI",
-        "addons.kubernetesDashboard.enabled",
-        switches_on("addons.kubernetesDashboard.enabled", "true"),
+        "addons.headlamp.enabled",
+        switches_on("addons.headlamp.enabled", "true"),
     ),
     *(
         honoured(name, f"{_AUTOSCALER}.enabled", switches_on(f"{_AUTOSCALER}.enabled", "true"))

@@ -94,7 +94,9 @@ class Addons(Model):
     cert_manager: OptionalAddon = Field(
         default_factory=OptionalAddon, description="Certificates, e.g. Let's Encrypt's."
     )
-    kubernetes_dashboard: OptionalAddon = Field(default_factory=OptionalAddon, description="Kubernetes dashboard.")
+    headlamp: OptionalAddon = Field(
+        default_factory=OptionalAddon, description="Headlamp, a page that shows and changes what is in the cluster."
+    )
     fluent_bit: OptionalAddon = Field(
         default_factory=OptionalAddon, description="Logs of pods to where its values say; what kube-up's logging meant."
     )

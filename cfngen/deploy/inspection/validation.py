@@ -20,6 +20,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.clock import Clock
 from cfngen.deploy.failures import ThrottledError, UnreachableError, aws_errors
 from cfngen.deploy.inspection.machines import Group, Instance, groups
+from cfngen.deploy.inspection.pod_routes import InstanceRoute, instance_routes
 from cfngen.deploy.inspection.versions import skew, wanted_version
 from cfngen.deploy.messages import Message, Report
 from cfngen.deploy.stacks import StackView, tree
@@ -34,7 +35,7 @@ class Problem:
     """Something that is wrong with a cluster.
 
     Attributes:
-        area: `stack`, `api`, `version`, `group`, `instance`, `node` or `pod`.
+        area: `stack`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`.
         subject: which object, e.g. `i-0123456789abcdef0`.
         text: what is wrong with it.
         detail: what it says about that itself, which may change from look to look.
@@ -133,11 +134,13 @@ class Seen:
         stack: the root stack.
         groups: the Auto Scaling groups.
         kubernetes: what the API says, or why it could not be asked.
+        routes: routes to instances in the table of the pods' routes.
     """
 
     stack: StackView
     groups: tuple[Group, ...]
     kubernetes: Kubernetes | Problem
+    routes: tuple[InstanceRoute, ...] = ()
 
 
 def validate(
@@ -196,7 +199,9 @@ def look(account: Account, stack_name: str, cluster: Cluster, override: Override
     with aws_errors():
         members = [each.view for each in tree(account, stack.id)]
         found = groups(account, cluster, members)
-        return Seen(stack, found, _kubernetes(account, stack, override))
+        routes = instance_routes(account, cluster, stack, members)
+        # Nodes last: one that joins meanwhile is no stranger to the routes then.
+        return Seen(stack, found, _kubernetes(account, stack, override), routes)
 
 
 def judge(seen: Seen, cluster: Cluster, now: datetime) -> Validation:
@@ -215,6 +220,7 @@ def judge(seen: Seen, cluster: Cluster, now: datetime) -> Validation:
         *(_of_api(api, cluster) if isinstance(api, Kubernetes) else (api,)),
         *(problem for group in seen.groups for problem in _of_group(group, nodes if answers else None)),
         *(_of_others(api, seen.groups) if isinstance(api, Kubernetes) else ()),
+        *(_of_routes(seen, nodes) if answers else ()),
     )
     members = tuple(
         Member(
@@ -346,3 +352,28 @@ def _of_others(api: Kubernetes, present: tuple[Group, ...]) -> Iterator[Problem]
             if node.master and node.ready and f"{name}-{node.name}" not in names:
                 hint = f"on it: ls /etc/kubernetes/manifests; journalctl -u kubelet | grep {name}"
                 yield Problem("pod", f"{name}-{node.name}", f"the master {node.name} runs no {name}", hint=hint)
+
+
+def _of_routes(seen: Seen, nodes: dict[str, Node]) -> Iterator[Problem]:
+    """Yield the routes that keep the cloud controller manager from writing any other."""
+    members = {each.id: each for group in seen.groups for each in group.instances}
+    for route in seen.routes:
+        member = members.get(route.instance)
+        if route.instance in nodes or (member and member.leaving):
+            continue
+        remove = f"aws ec2 delete-route --route-table-id {route.table} --destination-cidr-block {route.destination}"
+        if member:
+            # A master that is being replaced is in this state until its Node is there.
+            hint = (
+                f"it passes once the Node is there; if somebody has deleted it, on {route.instance}: sudo systemctl "
+                f"restart kubelet; or replace the instance: aws ec2 terminate-instances --instance-ids {route.instance}"
+            )
+        else:
+            hint = f"it is no instance of the cluster: let that range lead elsewhere (a NAT gateway, say), or {remove}"
+        yield Problem(
+            "route",
+            route.table,
+            f"its route for {route.destination} leads to {route.instance}, which is no Node: while it does, no Node "
+            "gets a route to its pods",
+            hint=hint,
+        )

@@ -22,7 +22,7 @@ CATALOGUE = (
     (traffic.cert_manager, "cert_manager"),
     (traffic.aws_load_balancer_controller, "aws_load_balancer_controller"),
     (traffic.external_dns, "external_dns"),
-    (observation.kubernetes_dashboard, "kubernetes_dashboard"),
+    (observation.headlamp, "headlamp"),
     (observation.fluent_bit, "fluent_bit"),
     (observation.prometheus, "prometheus"),
 )

@@ -1,4 +1,4 @@
-"""Seeing what the cluster does: metrics, logs, dashboard."""
+"""Seeing what the cluster does: metrics, logs, a page."""
 
 from __future__ import annotations
 
@@ -16,10 +16,17 @@ def metrics_server(cluster: Cluster) -> Release:
     return of_chart(known(cluster, "metrics-server"), "metrics-server", "kube-system", values)
 
 
-def kubernetes_dashboard(cluster: Cluster) -> Release:
-    """Return the dashboard; nobody outside reaches it, and it makes no account."""
-    name = "kubernetes-dashboard"
-    return of_chart(known(cluster, name), name, name, {})
+def headlamp(cluster: Cluster) -> Release:
+    """Return Headlamp; nobody outside reaches it, and who logs in may do what their own token may.
+
+    Its chart would bind the pod's own account to cluster-admin.
+    """
+    values = {
+        "fullnameOverride": "headlamp",
+        "clusterRoleBinding": {"create": False},
+        "config": {"unsafeUseServiceAccountToken": False},
+    }
+    return of_chart(known(cluster, "headlamp"), "headlamp", "headlamp", values)
 
 
 def fluent_bit(cluster: Cluster) -> Release:

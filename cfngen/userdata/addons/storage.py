@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import network_plugin
 from cfngen.userdata.addons.release import Release, host_network, known, of_chart, on_masters, replicas
 
 # The name of kube-up's default class.
 STORAGE_CLASS = "default"
 SPACE = "kube-system"
+# The root volume, and the interfaces that bear pods' addresses: on most types each takes the place of a volume. 110
+# pods, which is what a node takes unless `maxPods` says more, need four interfaces of any instance type at most.
+RESERVED_PLACES = 1 + 3
 
 
 def aws_ebs_csi_driver(cluster: Cluster) -> Release:
     """Return the EBS CSI driver, with an encrypted gp3 class as the default.
 
     The chart has no value for the controller's network, so a patch gives it. The driver on the nodes needs no AWS call:
-    it takes zone and instance type from the Node's labels.
+    it takes zone and instance type from the Node's labels. Those do not say how many interfaces an instance has, so it
+    counts one (docs/install.md of the driver, "Kubernetes Metadata").
     """
     tags = {**cluster.tags, "KubernetesCluster": cluster.name}
     values = {
@@ -27,7 +34,7 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
             "extraVolumeTags": {key: value for key, value in tags.items() if "=" not in key},
             **on_masters(),
         },
-        "node": {"metadataSources": "kubernetes", "enableWindows": False},
+        "node": {"metadataSources": "kubernetes", "enableWindows": False, **_places(cluster)},
         "storageClasses": [
             {
                 "name": STORAGE_CLASS,
@@ -47,3 +54,13 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
         values,
         patches=(host_network(SPACE, "ebs-csi-controller"),),
     )
+
+
+def _places(cluster: Cluster) -> dict[str, Any]:
+    """Return how many places for volumes a node keeps free where pods have addresses of further interfaces.
+
+    The driver takes this number or the user's own limit, never both.
+    """
+    node = cluster.addons.aws_ebs_csi_driver.values.get("node")
+    limited = isinstance(node, dict) and node.get("volumeAttachLimit") is not None
+    return {"reservedVolumeAttachments": RESERVED_PLACES} if network_plugin(cluster).interfaces and not limited else {}

@@ -44,13 +44,22 @@ def upgrade(client, space, words, options):
         about = yaml.safe_load(archive.extractfile(entry))
     client.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
     metadata = {"name": name, "namespace": space, "labels": {"app.kubernetes.io/managed-by": "Helm"}}
-    client.put({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"replicas": 1}})
+    client.put(deployment(metadata))
     labels = {"owner": "helm", "name": name, "status": "deployed", "version": "1", "modifiedAt": str(int(time.time()))}
     note = {"name": f"sh.helm.release.v1.{name}.v1", "namespace": space, "labels": labels}
     data = {"chart": f"{about['name']}-{about['version']}"}
     client.put(
         {"apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1", "metadata": note, "stringData": data}
     )
+
+
+def deployment(metadata):
+    """What a release makes: an API server takes no Deployment without selector and template."""
+    labels = {"app.kubernetes.io/name": metadata["name"]}
+    pod = {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10.1"}]}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
 def uninstall(client, space, words, options):

@@ -1,0 +1,133 @@
+"""Every condition of every policy rests on a key that the action has, so that no statement allows nothing.
+
+IAM takes a condition on a key that the request does not carry, and then never grants it. What carries which key is
+written in the Service Authorization Reference; parliament brings it along.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import pytest
+from test_addon_ports import ALL as ADDONS
+from test_policies import CONFIGURATIONS, resolved
+
+from cfngen.deploy.policies import permissions
+
+CLUSTERS: list[dict[str, Any]] = [
+    *CONFIGURATIONS,
+    {"addons": ADDONS},
+    {"network": {"plugin": "amazon-vpc"}, "addons": ADDONS},
+    {"network": {"plugin": "cilium"}},
+    {"etcd": {"backups": {"bucket": "my-backups"}}},
+    {"certificateAuthority": {"secret": "arn:aws:secretsmanager:us-west-2:123456789012:secret:my-ca-AbCdEf"}},
+]
+# These global keys are there only where the action's row of the reference names them; the others are in every request.
+OF_TAGS = ("aws:requesttag/", "aws:resourcetag/", "aws:tagkeys")
+# Younger than parliament's table: "Grant permission to tag resources during creation", Elastic Load Balancing User
+# Guide.
+YOUNGER = {("elasticloadbalancing:AddTags", "elasticloadbalancing:createaction")}
+
+
+# Younger than parliament's table too, with the keys of the other (reference of 2026).
+LIKE = {"elasticloadbalancing:ModifyIpPools": "elasticloadbalancing:ModifyCapacityReservation"}
+# The tags of a key are in every request on it, though the reference says so with the resource only: "ABAC for AWS KMS",
+# AWS KMS Developer Guide.
+BY_RESOURCE = {"kms": {"aws:resourcetag/"}}
+
+
+@cache
+def reference() -> dict[str, Any]:
+    """The services of the reference by their prefix, with their actions by name."""
+    text = resources.files("parliament").joinpath("iam_definition.json").read_text("utf-8")
+    found: dict[str, Any] = {}
+    for service in json.loads(text):
+        entry = found.setdefault(service["prefix"], {"actions": {}, "resources": {}})
+        entry["actions"].update({each["privilege"].lower(): each for each in service["privileges"]})
+        entry["resources"].update({each["resource"]: each["arn"] for each in service["resources"]})
+    return found
+
+
+def statements(value: Any) -> Iterator[dict[str, Any]]:
+    """The statements of all policies within something."""
+    if isinstance(value, list):
+        for item in value:
+            yield from statements(item)
+    elif isinstance(value, dict):
+        if "Effect" in value:
+            yield value
+        else:
+            for item in value.values():
+                yield from statements(item)
+
+
+def listed(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [str(each) for each in value]
+
+
+def overlaps(resource: str, form: str) -> bool:
+    """Whether what a statement's resource says can be an ARN of a resource type: they agree part by part."""
+    pairs = zip(resource.split(":", 5), form.split(":", 5), strict=False)
+    return all(_begins_alike(re.split(r"[*]|\$\{", ours)[0], re.split(r"\$\{", theirs)[0]) for ours, theirs in pairs)
+
+
+def _begins_alike(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
+def keys(action: str, resource: str) -> set[str]:
+    """The keys that requests for an action on a resource carry, in lower case; a tag's name is left out."""
+    prefix, _, name = LIKE.get(action, action).partition(":")
+    service = reference()[prefix]
+    found = set(BY_RESOURCE.get(prefix, ()))
+    for row in service["actions"][name.lower()]["resource_types"]:
+        kind = row["resource_type"].rstrip("*")
+        form = service["resources"].get(kind, "")
+        if not kind or resource == "*" or not form or overlaps(resource, form):
+            found |= {re.sub(r"\$\{.*", "", key).lower() for key in row["condition_keys"]}
+    return found
+
+
+def unsupported(statement: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """The conditions of a statement that an action of it knows nothing of."""
+    for block in statement.get("Condition", {}).values():
+        for key in (each.lower() for each in block):
+            if key.startswith("aws:") and not key.startswith(OF_TAGS):
+                continue
+            for action in listed(statement["Action"]):
+                if "*" in action or (action, key) in YOUNGER:
+                    continue
+                for resource in listed(statement.get("Resource", "*")):
+                    if not any(
+                        key == each or (each[-1] in "/:" and key.startswith(each)) for each in keys(action, resource)
+                    ):
+                        yield str(statement.get("Sid", "")), action, resource, key
+
+
+@pytest.mark.parametrize("configuration", CLUSTERS)
+def test_conditions_of_instances_rest_on_what_requests_carry(templates: Any, configuration: dict[str, Any]) -> None:
+    body = resolved(templates(configuration)["standalone"])
+    found = list(statements(body["Resources"]))
+    assert any("Condition" in each for each in found)
+    assert [each for statement in found for each in unsupported(statement)] == []
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        permissions.operator_policy,
+        permissions.execution_policy,
+        permissions.roles_and_secrets_policy,
+        permissions.several_masters_policy,
+        permissions.etcd_policy,
+    ],
+)
+def test_conditions_of_operators_rest_on_what_requests_carry(policy: Any) -> None:
+    found = list(statements(policy("123456789012", "us-west-2", "prod")))
+    assert found
+    assert [each for statement in found for each in unsupported(statement)] == []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import re
+import sys
 from pathlib import Path
 
 import click
@@ -56,6 +58,17 @@ def imports(module: Path) -> set[str]:
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
     names = {each.split(".")[1] for each in found if each.startswith("cfngen.")}
     return {each for each in names if (ROOT / "cfngen" / each).is_dir() or (ROOT / "cfngen" / f"{each}.py").exists()}
+
+
+def packages(module: Path) -> set[str]:
+    """The top-level packages that a module imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module or "")
+    return {each.partition(".")[0] for each in found}
 
 
 def options(command: click.Command) -> set[str]:
@@ -128,6 +141,19 @@ def test_a_part_imports_only_the_parts_below_it(module):
         assert imports(module) == set()
     else:
         assert imports(module) - {part(module)} <= MAY_IMPORT[part(module)]
+
+
+def test_an_installation_brings_exactly_the_packages_that_are_imported():
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg")
+    required = settings["options"]["install_requires"]
+    declared = {re.split(r"[ <>=!]", line)[0] for line in required.splitlines() if line}
+    distributions = {"botocore": "boto3", "cfnlint": "cfn-lint", "yaml": "PyYAML"}
+    distributions |= dict.fromkeys(("annotated_types", "pydantic_core"), "pydantic")
+    # `boot` runs on instances, with what they have; what `sandbox` needs is an extra.
+    modules = [each for each in MODULES if part(each) not in ("boot", "sandbox")]
+    imported = set().union(*map(packages, modules)) - set(sys.stdlib_module_names) - {"cfngen"}
+    assert {distributions.get(each, each) for each in imported} == declared
 
 
 @pytest.mark.parametrize("file", sorted(ROOT.glob("examples/*.yaml")), ids=name)

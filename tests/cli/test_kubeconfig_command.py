@@ -14,8 +14,9 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 from deployed_cluster import Command, Place, Shell, commanding
 
+from cfngen.deploy.access.api_connection import Endpoint
 from cfngen.deploy.access.certificates import KeyPair
-from cfngen.deploy.access.kubernetes import Endpoint, Kubernetes
+from cfngen.deploy.access.kubernetes import Kubernetes
 from cfngen.sandbox.cloudformation import client
 
 

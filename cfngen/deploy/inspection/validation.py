@@ -12,9 +12,9 @@ from typing import ClassVar
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import cluster_access
+from cfngen.deploy.access.api_connection import KubernetesError
 from cfngen.deploy.access.authorities import EmptySecretError
 from cfngen.deploy.access.cluster_access import NoEndpointError, Override
-from cfngen.deploy.access.kubernetes import KubernetesError
 from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
 from cfngen.deploy.account import Account
 from cfngen.deploy.clock import Clock

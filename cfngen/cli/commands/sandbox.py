@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.terminal import examples, warning
+from cfngen.cli.usage import Commands
 from cfngen.errors import CfngenError
 from cfngen.words import counted
 
@@ -25,6 +26,7 @@ class NoSandboxError(CfngenError):
 
 @click.group(
     "sandbox",
+    cls=Commands,
     short_help="The account on this machine that --sandbox works in.",
     epilog=examples(
         "cfngen deploy --sandbox --yes",

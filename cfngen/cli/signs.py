@@ -41,8 +41,8 @@ def knows_signs(environ: Mapping[str, str]) -> bool:
     """Return whether the environment's locale has more than ASCII.
 
     Of the three variables the first that is set and not empty counts, and without any the locale is C: POSIX, section
-    8.2, "Internationalization Variables". Where the locale is C, Python puts itself into UTF-8 mode, and sets LC_CTYPE for
-    its children (PEP 538 and 540): that is not the user's word.
+    8.2, "Internationalization Variables". Where the locale is C, Python takes up its UTF-8 mode, and sets
+    LC_CTYPE for its children (PEP 538 and 540): that is not the user's word.
     """
     names = ["LC_ALL", "LC_CTYPE", "LANG"]
     if sys.flags.utf8_mode and environ.get("LC_CTYPE") in _COERCED:

@@ -249,7 +249,7 @@ ASCII = "".join(STAND_INS.values()) + " Zürich"
     ("locale", "text"),
     [
         ({"LC_ALL": "C"}, ASCII),
-        ({"LC_ALL": "", "LC_CTYPE": "POSIX", "LANG": "C.UTF-8"}, ASCII),
+        ({"LC_ALL": "", "LANG": "POSIX"}, ASCII),
         ({"LC_ALL": "", "LANG": ""}, ASCII),
         ({"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}, ASCII),
         ({"LC_ALL": "", "LANG": "en_US.UTF-8", "PYTHONIOENCODING": "utf-8"}, SIGNS),

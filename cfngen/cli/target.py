@@ -17,8 +17,9 @@ import click
 from cfngen.cli.again import again
 from cfngen.cli.failures import Settings
 from cfngen.cli.json_output import emit
+from cfngen.cli.render.wrapping import wrapped
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import warning
+from cfngen.cli.terminal import room, warning
 from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class Target:
             if not sys.stdin or not sys.stdin.isatty():
                 raise NobodyToAskError(question)
             for consequence in question.consequences:
-                click.echo(f"  - {consequence}", err=True)
+                click.echo("\n".join(wrapped(consequence, room(), "    ", first="  - ")), err=True)
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)
             if not question.name:
                 return click.confirm(text, default=False, err=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
 from cfngen.cli.render.durations import duration
+from cfngen.cli.render.wrapping import wrapped as _wrapped
 from cfngen.deploy.removal.accounting import Counted
 from cfngen.deploy.removal.deletion import Deleted
 from cfngen.deploy.removal.leftover import Leftover, Removed
@@ -22,7 +21,6 @@ SHOWN = 5  # ids of one kind; more are counted
 _NARROWEST = 40
 _WIDEST = 120  # text in longer lines is hard to read
 _LEGIBLE = 30  # columns that text needs beside others; with fewer it goes below them
-_COMMAND = re.compile(r"`[^`]+`")
 _AUTHORITIES = (
     "Snapshots of etcd and of masters' volumes hold what Kubernetes knows. A master starts on them only with this "
     "cluster's certificate authorities, whose secret goes with the stack. If you may want the data again, copy them "
@@ -170,20 +168,6 @@ def _table(rows: Iterable[Sequence[str]], columns: int) -> list[str]:
             lines += [*_wrapped("  ".join(filter(None, heads)), columns, "    ", first="  ")]
             lines += _wrapped(text, columns, "      ") if text else []
     return lines
-
-
-def _wrapped(text: str, columns: int, indent: str = "", *, first: str | None = None) -> list[str]:
-    """Return a text in lines of whole words; what stands between backticks can still be copied from one line."""
-    kept = _COMMAND.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
-    lines = textwrap.wrap(
-        kept,
-        columns,
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] or [indent.rstrip()]
 
 
 def _columns(width: int | None) -> int:

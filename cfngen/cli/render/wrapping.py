@@ -1,0 +1,30 @@
+"""Long texts in lines of whole words; commands and addresses in them can still be copied from one line."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+# What stands between backticks is a command to type.
+_COMMAND = re.compile(r"`[^`]*`")
+
+
+def wrapped(text: str, columns: int, indent: str = "", *, first: str | None = None) -> list[str]:
+    """Return a text in lines, one at least; a word that is longer than a line stands alone in one.
+
+    Args:
+        text: the text, without styles.
+        columns: how wide lines may be.
+        indent: what every line begins with.
+        first: what the first line begins with, if something else.
+    """
+    kept = _COMMAND.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    lines = textwrap.wrap(
+        kept,
+        columns,
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] or [indent.rstrip()]

@@ -40,6 +40,7 @@ class Deployment:
         on_failure: what CloudFormation does when something fails.
         express: whether to use express mode.
         cache: whether lint uses the verdicts of earlier runs.
+        full: whether the plan shows long values whole.
     """
 
     parameters: Mapping[str, str]
@@ -53,6 +54,7 @@ class Deployment:
     on_failure: OnFailure
     express: bool
     cache: bool
+    full: bool
 
     def wanted(self, target: Target, *, protect: bool = True) -> Wanted:
         """Generate and lint the templates, and return what is to be deployed.
@@ -144,6 +146,11 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         is_flag=True,
         help="CloudFormation's express mode: done when configured, not when stable; refuses replacements.",
     )
+    @click.option(
+        "--full",
+        is_flag=True,
+        help="Show in the plan long values whole, such as statements of policies and user data, and boot programs.",
+    )
     @click.option("--no-cache", is_flag=True, help="Lint anew, without the results of earlier runs.")
     @wraps(command)
     def deploying(
@@ -159,6 +166,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         notification_arns: tuple[str, ...],
         on_failure: OnFailure,
         express: bool,
+        full: bool,
         no_cache: bool,
         **options: Any,
     ) -> Any:
@@ -174,6 +182,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
             on_failure,
             express,
             not no_cache,
+            full,
         )
         return command(*args, target=target, deployment=deployment, **options)
 

@@ -68,7 +68,7 @@ def command(
     from cfngen.deploy.operation import deploy
 
     account = target.connect()
-    with screen(target, account) as shown:
+    with screen(target, account, full=deployment.full) as shown:
         finished = deploy(account, wanted, shown.waiting(target.consent(yes=yes, allow_danger=allow_danger)))
         shown.report(finished)
         if not finished.succeeded:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import json
 import re
 import sys
 from pathlib import Path
@@ -15,7 +16,8 @@ import yaml
 import cfngen
 from cfngen.cli.application import application
 from cfngen.cli.failures import EXIT_CODES
-from cfngen.cluster.load import load
+from cfngen.cluster.load import load, parse
+from cfngen.userdata import roles
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
@@ -159,3 +161,29 @@ def test_an_installation_brings_exactly_the_packages_that_are_imported():
 @pytest.mark.parametrize("file", sorted(ROOT.glob("examples/*.yaml")), ids=name)
 def test_the_examples_are_cluster_files_without_warnings(file):
     assert load(file, environ={}).warnings == ()
+
+
+def steps(file: dict[str, object]) -> dict[str, list[str]]:
+    """The titles of what the instances of a cluster do at boot, by role and in order."""
+    found = {each.role: json.loads(each.files["config.json"])["steps"] for each in roles(parse(file))}
+    return {role: ["identity", *titles, "signal"] for role, titles in found.items()}
+
+
+def test_the_page_about_troubles_knows_every_step_and_its_number():
+    text = (ROOT / "docs" / "operations.md").read_text()
+    commands = {"preBootCommands": ["true"], "postBootCommands": ["true"]}
+    clusters = [
+        steps({}),
+        steps({"network": {"plugin": "amazon-vpc"}}),
+        steps({"controlPlane": commands, "nodeGroups": [{"name": "nodes", **commands}]}),
+    ]
+    done = {title for cluster in clusters for titles in cluster.values() for title in titles}
+    rows = re.search(r"### What a step's failure usually means\n\n.*\n\|---\|---\|\n((?:\|.*\n)+)", text)
+    assert rows
+    cells = re.findall(r"^\| ([^|]*) \|", rows[1], re.MULTILINE)
+    told = [re.sub(r" \(.*\)", "", each.strip()) for cell in cells for each in cell.split(",")]
+    assert sorted(told) == sorted(done)
+    master = clusters[0]["master"]
+    examples = re.findall(r"cfngen: \[(\d+)/(\d+)\] ([a-z -]+?)(?=:| FAILED)", text)
+    assert examples
+    assert examples == [(str(master.index(title) + 1), str(len(master)), title) for _, _, title in examples]

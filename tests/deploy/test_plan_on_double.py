@@ -291,8 +291,7 @@ class TestMaster:
         assert {each.note for each in properties} == {"what changes: the kubelet's configuration"}
         assert all(each.before and each.after and each.before not in text_of(plan) for each in properties)
         whole = click.unstyle("\n".join(lines(plan, width=100, full=True)))
-        assert "+config.json#kubeletPatch: " in whole
-        assert '"maxPods": 50' in whole
+        assert "+role.json#kubeletPatch: " in whole
         assert len(properties) == 3
         assert max(len(line) for line in text_of(plan).splitlines()) <= 100
 

@@ -27,8 +27,9 @@ help:  ## Show this list
 templates: runtime  ## Generate and lint the templates into output/ (CLUSTER=file, OUTPUT=directory)
 	@$(run) cfngen templates $(cluster) --output-dir '$(OUTPUT)'
 
+# Exit codes 4 and 5 of `cfngen plan` are answers: there are changes. To make they would be errors.
 plan: runtime  ## Show what a deployment would change (CLUSTER=file, ARGS=options)
-	@$(run) cfngen plan $(cluster) $(ARGS)
+	@$(run) cfngen plan $(cluster) $(ARGS) || { code=$$?; [ $$code -eq 4 ] || [ $$code -eq 5 ] || exit $$code; }
 
 deploy: runtime  ## Deploy the cluster (CLUSTER=file, ARGS=options)
 	@$(run) cfngen deploy $(cluster) $(ARGS)

@@ -102,3 +102,17 @@ def test_a_python_that_does_not_exist_is_named(checkout):
     code, said, _ = checkout.venv("runtime", PYTHON="python9")
     assert code == 1
     assert "there is no 'python9' on this machine" in said
+
+
+@pytest.mark.parametrize(("code", "ends"), [(0, 0), (4, 0), (5, 0), (1, 2), (64, 2)])
+def test_a_plan_with_changes_is_no_error_of_make(tmp_path, code, ends):
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci" / "venv").write_text("")
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text(f"#!/bin/sh\necho planned\nexit {code}\n")
+    python.chmod(0o755)
+    done = subprocess.run(["make", "plan"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (ends, "planned\n")
+    assert ("Error" in done.stderr) is bool(ends)

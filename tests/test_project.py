@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import configparser
+import json
 import re
+import sys
 from pathlib import Path
 
 import click
@@ -13,7 +16,8 @@ import yaml
 import cfngen
 from cfngen.cli.application import application
 from cfngen.cli.failures import EXIT_CODES
-from cfngen.cluster.load import load
+from cfngen.cluster.load import load, parse
+from cfngen.userdata import roles
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
@@ -57,6 +61,17 @@ def imports(module: Path) -> set[str]:
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
     names = {each.split(".")[1] for each in found if each.startswith("cfngen.")}
     return {each for each in names if (ROOT / "cfngen" / each).is_dir() or (ROOT / "cfngen" / f"{each}.py").exists()}
+
+
+def packages(module: Path) -> set[str]:
+    """The top-level packages that a module imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module or "")
+    return {each.partition(".")[0] for each in found}
 
 
 def options(command: click.Command) -> set[str]:
@@ -131,6 +146,45 @@ def test_a_part_imports_only_the_parts_below_it(module):
         assert imports(module) - {part(module)} <= MAY_IMPORT[part(module)]
 
 
+def test_an_installation_brings_exactly_the_packages_that_are_imported():
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg")
+    required = settings["options"]["install_requires"]
+    declared = {re.split(r"[ <>=!]", line)[0] for line in required.splitlines() if line}
+    distributions = {"botocore": "boto3", "cfnlint": "cfn-lint", "yaml": "PyYAML"}
+    distributions |= dict.fromkeys(("annotated_types", "pydantic_core"), "pydantic")
+    # `boot` runs on instances, with what they have; what `sandbox` needs is an extra.
+    modules = [each for each in MODULES if part(each) not in ("boot", "sandbox")]
+    imported = set().union(*map(packages, modules)) - set(sys.stdlib_module_names) - {"cfngen"}
+    assert {distributions.get(each, each) for each in imported} == declared
+
+
 @pytest.mark.parametrize("file", sorted(ROOT.glob("examples/*.yaml")), ids=name)
 def test_the_examples_are_cluster_files_without_warnings(file):
     assert load(file, environ={}).warnings == ()
+
+
+def steps(file: dict[str, object]) -> dict[str, list[str]]:
+    """The titles of what the instances of a cluster do at boot, by role and in order."""
+    found = {each.role: json.loads(each.files["config.json"])["steps"] for each in roles(parse(file))}
+    return {role: ["identity", *titles, "signal"] for role, titles in found.items()}
+
+
+def test_the_page_about_troubles_knows_every_step_and_its_number():
+    text = (ROOT / "docs" / "operations.md").read_text()
+    commands = {"preBootCommands": ["true"], "postBootCommands": ["true"]}
+    clusters = [
+        steps({}),
+        steps({"network": {"plugin": "amazon-vpc"}}),
+        steps({"controlPlane": commands, "nodeGroups": [{"name": "nodes", **commands}]}),
+    ]
+    done = {title for cluster in clusters for titles in cluster.values() for title in titles}
+    rows = re.search(r"### What a step's failure usually means\n\n.*\n\|---\|---\|\n((?:\|.*\n)+)", text)
+    assert rows
+    cells = re.findall(r"^\| ([^|]*) \|", rows[1], re.MULTILINE)
+    told = [re.sub(r" \(.*\)", "", each.strip()) for cell in cells for each in cell.split(",")]
+    assert sorted(told) == sorted(done)
+    master = clusters[0]["master"]
+    examples = re.findall(r"cfngen: \[(\d+)/(\d+)\] ([a-z -]+?)(?=:| FAILED)", text)
+    assert examples
+    assert examples == [(str(master.index(title) + 1), str(len(master)), title) for _, _, title in examples]

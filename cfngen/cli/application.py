@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib import import_module
 from os import environ
 from typing import Any, NoReturn
@@ -14,6 +13,8 @@ import click
 
 from cfngen import __version__
 from cfngen.cli.failures import EXIT_CODES, READER_GONE, USAGE, Settings, exit_code
+from cfngen.cli.signs import suited
+from cfngen.cli.usage import Commands
 
 COMMANDS = (
     "init",
@@ -55,7 +56,7 @@ def _quiet_without_reader() -> Iterator[None]:
         raise click.exceptions.Exit(READER_GONE) from None
 
 
-class Application(click.Group):
+class Application(Commands):
     """A group that imports a command's module when the command is asked for, and ends the process in one place."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -68,17 +69,6 @@ class Application(click.Group):
             return None
         command: click.Command = import_module(f"cfngen.cli.commands.{cmd_name}").command
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does it, but an unknown command names the nearest known one."""
-        name = args[0]
-        if not name.startswith("-") and name not in COMMANDS:
-            near = get_close_matches(name, COMMANDS, n=1)
-            advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}."
-            ctx.fail(f"no such command {name!r}; {advice}")
-        return super().resolve_command(ctx, args)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -94,9 +84,12 @@ class Application(click.Group):
 
     def main(self, *arguments: Any, **options: Any) -> NoReturn:
         """Run a command line, as click's own `main` takes it, and leave with its exit code."""
-        settings = Settings(color=False if environ.get("NO_COLOR") else None)
+        colourless = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
+        settings = Settings(color=False if colourless else None)
         options.update(standalone_mode=False, obj=settings)
-        sys.exit(exit_code(lambda: super(Application, self).main(*arguments, **options), settings))
+        with suited(environ):
+            code = exit_code(lambda: super(Application, self).main(*arguments, **options), settings)
+        sys.exit(code)
 
 
 @click.command(
@@ -107,7 +100,11 @@ class Application(click.Group):
 )
 @click.version_option(__version__, "--version", "-V", prog_name="cfngen", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the Python traceback of a failure.")
-@click.option("--color/--no-color", default=None, help="Use colours. Default: on a terminal, unless NO_COLOR is set.")
+@click.option(
+    "--color/--no-color",
+    default=None,
+    help="Use colours. Default: on a terminal, unless it is dumb or NO_COLOR is set.",
+)
 @click.pass_context
 def application(context: click.Context, debug: bool, color: bool | None) -> None:
     """Self-managed Kubernetes on EC2 as CloudFormation templates that you can read.

@@ -41,6 +41,7 @@ class Deployment:
         express: whether to use express mode.
         ignore_quotas: whether to go on although the account's quotas do not suffice.
         cache: whether lint uses the verdicts of earlier runs.
+        full: whether the plan shows long values whole.
     """
 
     parameters: Mapping[str, str]
@@ -55,6 +56,7 @@ class Deployment:
     express: bool
     ignore_quotas: bool
     cache: bool
+    full: bool
 
     def wanted(self, target: Target, *, protect: bool = True) -> Wanted:
         """Generate and lint the templates, and return what is to be deployed.
@@ -150,6 +152,11 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--ignore-quotas", is_flag=True, help="Go on although the account's quotas do not suffice; AWS will decide."
     )
+    @click.option(
+        "--full",
+        is_flag=True,
+        help="Show in the plan long values whole, such as statements of policies and user data, and boot programs.",
+    )
     @click.option("--no-cache", is_flag=True, help="Lint anew, without the results of earlier runs.")
     @wraps(command)
     def deploying(
@@ -166,6 +173,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         on_failure: OnFailure,
         express: bool,
         ignore_quotas: bool,
+        full: bool,
         no_cache: bool,
         **options: Any,
     ) -> Any:
@@ -182,6 +190,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
             express,
             ignore_quotas,
             not no_cache,
+            full,
         )
         return command(*args, target=target, deployment=deployment, **options)
 

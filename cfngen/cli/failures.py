@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol
 import click
 
 from cfngen.cli.json_output import emit
+from cfngen.cli.usage import described
 from cfngen.errors import CfngenError
 
 DONE = 0
@@ -164,7 +165,8 @@ def _outcome(run: Callable[[], Any], settings: Settings) -> int:
         if isinstance(failure, click.UsageError) and failure.ctx:
             click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
         code = USAGE if isinstance(failure, click.UsageError) else failure.exit_code
-        return _failed([failure.format_message()], "", code, settings)
+        message, hint = described(failure)
+        return _failed([message], settings.again(hint), code, settings)
     except CfngenError as failure:
         # An error that stands for several problems lists them, as that of a cluster file does.
         problems = getattr(failure, "problems", ()) or (failure,)

@@ -15,12 +15,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import click
+from cfngen.cli.signs import verbatim
 
 
 def emit(thing: Any) -> None:
     """Print a dataclass as one line of JSON on standard output."""
-    click.echo(json.dumps(plain(thing), ensure_ascii=False))
+    verbatim(json.dumps(plain(thing), ensure_ascii=False))
 
 
 def plain(thing: Any) -> Any:

@@ -39,6 +39,7 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
     "cfngen status": (*_WORK, "inspection.cluster_status.ClusterStatus"),
     "cfngen validate cluster": ("inspection.validation.ValidationChange", "inspection.validation.Validation"),
     "cfngen kubeconfig": ("access.kubeconfig.KubeconfigChange",),
+    "cfngen kubeconfig --print": ("access.kubeconfig.KubeconfigDocument",),
     "cfngen etcd list": ("etcd.snapshots.Snapshots",),
     "cfngen etcd backup": (*_WORK, "etcd.backup.BackupTaken"),
     "cfngen etcd restore": (
@@ -150,6 +151,8 @@ def _section(name: str, definition: Mapping[str, Any]) -> str:
 def _described(each: Mapping[str, Any]) -> str:
     if "const" in each:
         return f"`{each['const']}`"
+    if not each.keys() - {"description"}:
+        return "anything"
     if "$ref" in each:
         name = each["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"

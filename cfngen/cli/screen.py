@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def screen(target: Target, account: Account) -> Iterator[Screen]:
+def screen(target: Target, account: Account, *, full: bool = False) -> Iterator[Screen]:
     """Show messages until the body ends; then give the terminal back as it was."""
-    shown = Screen(target, account)
+    shown = Screen(target, account, full=full)
     before = signal.signal(signal.SIGTERM, _terminated)
     try:
         yield shown
@@ -51,9 +51,11 @@ class Screen:
     Args:
         target: says whether a program reads.
         account: has the time, for what is under way.
+        full: whether plans show long values whole.
     """
 
-    def __init__(self, target: Target, account: Account) -> None:
+    def __init__(self, target: Target, account: Account, *, full: bool = False) -> None:
+        self._full = full
         self._target = target
         self._account = account
         self._live: LiveScreen | None = None
@@ -94,7 +96,7 @@ class Screen:
 
         lines: list[str]
         if isinstance(message, Plan):
-            lines = plan.lines(message)
+            lines = plan.lines(message, full=self._full)
         elif isinstance(message, Diagnosis):
             lines = diagnosis.lines(message)
         elif isinstance(message, Finished):

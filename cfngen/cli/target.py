@@ -17,6 +17,7 @@ import click
 from cfngen.cli.again import again
 from cfngen.cli.failures import Settings
 from cfngen.cli.json_output import emit
+from cfngen.cli.render.wrapping import columns, wrapped
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import warning
 from cfngen.errors import CfngenError
@@ -154,8 +155,6 @@ class Target:
                 return True
             if not sys.stdin or not sys.stdin.isatty():
                 raise NobodyToAskError(question)
-            from cfngen.cli.render.paragraphs import columns, wrapped
-
             for consequence in question.consequences:
                 click.echo("\n".join(wrapped(consequence, columns(), "    ", first="  - ")), err=True)
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)

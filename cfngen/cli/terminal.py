@@ -75,31 +75,31 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     """
     if not rows:
         return []
-    room = _room() if width is None else width
+    width = room() if width is None else width
     shown = len(header)
-    while shown > 1 and max(map(len, columns([each[:shown] for each in (header, *rows)]))) > room:
+    while shown > 1 and max(map(len, columns([each[:shown] for each in (header, *rows)]))) > width:
         shown -= 1
     head, *lines = columns([each[:shown] for each in (header, *rows)])
-    below = [_below(header[shown:], row[shown:], room) for row in rows]
+    below = [_below(header[shown:], row[shown:], width) for row in rows]
     return [
         click.style(head, dim=True),
         *(each for line, more in zip(lines, below, strict=True) for each in (line, *more)),
     ]
 
 
-def _below(names: Sequence[str], cells: Sequence[str], room: int) -> list[str]:
+def _below(names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
     """What of a row found no room in it; cells are not torn apart."""
     lines: list[str] = []
     for text in (f"{name.lower()}: {cell}" for name, cell in zip(names, cells, strict=True) if cell):
-        if lines and len(lines[-1]) + 2 + len(text) <= room:
+        if lines and len(lines[-1]) + 2 + len(text) <= width:
             lines[-1] += f"  {text}"
         else:
             lines.append(f"      {text}")
     return lines
 
 
-def _room() -> int:
-    """Columns of the screen that standard output is; a file and a pipe have no end."""
+def room() -> int:
+    """Return how wide the screen is that standard output is; a file and a pipe have no end."""
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
     return shutil.get_terminal_size().columns if known else sys.maxsize
 

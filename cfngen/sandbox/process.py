@@ -167,7 +167,8 @@ def _check_packages() -> None:
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise SandboxMissingError(
             f"the sandbox needs packages that are not installed: {', '.join(missing)}",
-            hint="in a checkout of cfngen: make sandbox, or pip install '.[sandbox]'",
+            hint="in a checkout of cfngen: make sandbox, or pip install '.[sandbox]'; as a tool of its own: "
+            "pipx install --force '.[sandbox]', or uv tool install --force '.[sandbox]'",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 
@@ -56,6 +57,21 @@ def difference(before: str, after: str) -> str:
         elif not path.startswith("boot/") and "#" not in path:
             found.append(_FILES.get(path.removeprefix("files"), path.removeprefix("files")))
     return f"what changes: {', '.join(dict.fromkeys(found))}"
+
+
+def parts(text: str) -> list[str]:
+    """Return what user data brings about as lines to be compared: every part under its name.
+
+    Args:
+        text: what `pack` made, filled in by CloudFormation; in base64 or as text. An empty list if it is not whole.
+    """
+    lines: list[str] = []
+    for path, part in sorted((_unpacked(text) or {}).items()):
+        if "#" in path:
+            with contextlib.suppress(ValueError):
+                part = json.dumps(json.loads(part), indent=2, sort_keys=True)
+        lines += [f"{path}: {line}" for line in part.splitlines()]
+    return lines
 
 
 def _unpacked(text: str) -> dict[str, str] | None:

@@ -25,7 +25,7 @@ START = (
     "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     "runpy.run_module('cfngen', run_name='__main__', alter_sys=True)"
 )
-KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "COVERAGE_PROCESS_START")
+KEPT = ("PATH", "TMPDIR", "COVERAGE_PROCESS_START")
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +40,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Pa
     for name in set(os.environ) - set(KEPT):
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")  # with every sign, whatever the machine's own locale is
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 import cfngen as package
 from cfngen.cli.application import COMMANDS, application
 from cfngen.cli.failures import EXIT_CODES
+from cfngen.cli.signs import STAND_INS
 from cfngen.cli.template_file import TemplateFileError
+from cfngen.cli.usage import ELSEWHERE
 from cfngen.cluster.load import load
 from cfngen.errors import CfngenError
 from cfngen.templates import generate
@@ -63,24 +66,71 @@ def test_version(cfngen):
     assert cfngen("--version").out == f"cfngen {package.__version__}\n"
 
 
-def test_an_unknown_command_names_the_nearest_one(cfngen):
-    ran = cfngen("template")
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("template", "no such command 'template'; did you mean 'templates'?"),
+        ("xyzzy", "no such command 'xyzzy'; there are init, templates,"),
+        ("etcd restor", "no such command 'restor'; did you mean 'restore'?"),
+        ("sandbox xyzzy", "no such command 'xyzzy'; there are "),
+        ("templates --chekc", "no such option '--chekc'; did you mean '--check'?"),
+        ("--colour", "no such option '--colour'; did you mean '--color' or '--no-color'?"),
+        ("plan --xyzzy", "no such option '--xyzzy'\n"),
+        ("etcd restore a b", "cfngen etcd restore takes no argument 'b'\n"),
+        ("templates -o", "option '-o' requires an argument."),
+        ("templates -o mine/", "'mine/' is not one of json, yaml; --output-dir (-d) chooses the directory."),
+    ],
+)
+def test_a_command_line_with_a_mistake_names_what_is_near(line, message, cfngen, tree):
+    ran = cfngen(*line.split(" "))
+    assert (ran.code, ran.out) == (64, "")
+    assert f" {message}" in ran.err.partition("error:")[2]
+    assert tree() == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("deploy --region eu-west-1", "the region is the cluster file's `region`; `--set region=REGION` is stronger"),
+        ("templates --name mine", "the name is the cluster file's `name`; `--set name=NAME` is stronger"),
+        ("deploy --dry-run", "`cfngen plan` shows what a deployment would change"),
+        ("etcd restore --debug", "it stands before the command: `cfngen --debug etcd restore …`"),
+    ],
+)
+def test_an_option_that_belongs_elsewhere_is_told_where(line, hint, cfngen):
+    ran = cfngen(*line.split(" "))
     assert ran.code == 64
-    assert "no such command 'template'; did you mean 'templates'?" in ran.err
+    assert f"Try 'cfngen {line.partition(' --')[0]} --help'." in ran.err
+    assert f"\nhint: {hint}" in ran.err
 
 
-def test_an_unknown_command_unlike_any_lists_them_all(cfngen):
-    ran = cfngen("xyzzy")
-    assert ran.code == 64
-    assert "no such command 'xyzzy'; there are init, templates," in ran.err
+def options_of(name):
+    return {option for each in application.get_command(None, name).params for option in each.opts}
 
 
-def test_an_unknown_option_is_a_usage_error_and_not_a_traceback(cfngen):
-    ran = cfngen("templates", "--chekc")
-    assert ran.code == 64
-    assert ran.out == ""
-    assert "--chekc" in ran.err
-    assert "Try 'cfngen templates --help'" in ran.err
+def test_every_option_that_advice_names_is_one():
+    known = set().union(*map(options_of, COMMANDS))
+    assert {needed for needed, _ in ELSEWHERE.values()} <= known
+    advised = {each for _, text in ELSEWHERE.values() for each in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", text)}
+    assert advised
+    assert advised <= known
+
+
+def test_the_short_option_o_means_the_form_of_the_output_in_every_command():
+    commands = [application.get_command(None, name) for name in COMMANDS]
+    commands += [each for group in commands if isinstance(group, click.Group) for each in group.commands.values()]
+    meanings = {
+        (tuple(parameter.opts[:2]), isinstance(parameter.type, click.Choice))
+        for command in commands
+        for parameter in command.params
+        if "-o" in parameter.opts
+    }
+    assert meanings == {(("--output", "-o"), True)}
+
+
+def test_templates_are_written_in_the_form_that_o_names(cfngen, tree):
+    assert cfngen("templates", "--defaults", "-o", "yaml", "-d", "mine", "--only", "vpc").code == 0
+    assert set(tree()) == {"mine/vpc.yaml"}
 
 
 def test_importing_the_command_line_imports_nothing_heavy():
@@ -181,6 +231,50 @@ def test_no_color_in_the_environment_is_weaker_than_the_flag_and_stronger_than_a
     assert "\x1b" not in cfngen("schema", NO_COLOR="1").err
     assert "\x1b" not in cfngen("--no-color", "schema").err
     assert "\x1b" in cfngen("--color", "schema", NO_COLOR="1").err
+
+
+def test_a_dumb_terminal_gets_no_colours_unless_asked_for(cfngen, failing, monkeypatch):
+    failing(CfngenError("no"))
+    monkeypatch.setattr("click._compat.isatty", lambda stream: True)
+    assert "\x1b" in cfngen("schema", TERM="xterm").err
+    assert "\x1b" not in cfngen("schema", TERM="dumb").err
+    assert "\x1b" in cfngen("--color", "schema", TERM="dumb").err
+
+
+SIGNS = "".join(STAND_INS) + " Zürich"
+ASCII = "".join(STAND_INS.values()) + " Zürich"
+
+
+@pytest.mark.parametrize(
+    ("locale", "text"),
+    [
+        ({"LC_ALL": "C"}, ASCII),
+        ({"LC_ALL": "", "LANG": "POSIX"}, ASCII),
+        ({"LC_ALL": "", "LANG": ""}, ASCII),
+        ({"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}, ASCII),
+        ({"LC_ALL": "", "LANG": "en_US.UTF-8", "PYTHONIOENCODING": "utf-8"}, SIGNS),
+        ({"LC_ALL": "C.UTF-8", "LANG": "C"}, SIGNS),
+    ],
+)
+def test_signs_beyond_ascii_are_shown_only_where_the_locale_has_them(process, locale, text):
+    ran = process("lint", f"{SIGNS}.json", **locale)
+    assert ran.communicate()[1].startswith(f"error: {text}.json: ")
+
+
+def test_an_encoding_of_eight_bits_gets_stand_ins_and_no_fault(directory):
+    environ = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "PYTHONIOENCODING": "latin-1"}
+    command = [sys.executable, "-m", "cfngen", "lint", "✗ … Zürich.json"]
+    done = subprocess.run(command, env=environ, capture_output=True)
+    assert (done.returncode, done.stderr.partition(b": ")[2].partition(b": ")[0]) == (1, b"x ... Z\xfcrich.json")
+
+
+def test_data_is_the_same_in_every_locale(process):
+    outputs = {
+        process("plan", "--parameter", "✓ … ✗", "-o", "json", LC_ALL=locale).communicate()[0]
+        for locale in ("C", "C.UTF-8")
+    }
+    assert len(outputs) == 1
+    assert "✓ … ✗" in outputs.pop()
 
 
 @pytest.mark.parametrize(("shell", "mark"), [("bash", "complete -o"), ("zsh", "#compdef cfngen"), ("fish", "complete")])

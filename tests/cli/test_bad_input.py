@@ -108,7 +108,7 @@ def test_an_output_directory_that_may_not_be_read(cfngen, directory, monkeypatch
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("templates", "-o", ""), "--output-dir is empty; name a directory, or . for this one"),
+        (("templates", "-d", ""), "--output-dir is empty; name a directory, or . for this one"),
         (("config", "-f", ""), "--cluster is empty; name a file, or - for standard input"),
         (("lint", ""), "a file's name is empty"),
         (("init", ""), "a file's name is empty"),

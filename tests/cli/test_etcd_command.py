@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime, timezone
 
 import pytest
 from deployed_cluster import Command, Place
 
 from cfngen.cli.render import etcd as render
 from cfngen.cli.render.status import screen
+from cfngen.deploy.etcd.restore import RestorePlan
 from cfngen.deploy.etcd.snapshots import Snapshot, Snapshots
 from cfngen.deploy.inspection.cluster_inquiry import read_status
 
@@ -136,3 +138,15 @@ def test_a_long_list_is_cut_unless_all_is_asked_for(where: Place) -> None:
     assert render.listing(Snapshots("one", "b", "one/etcd/", ())) == [
         "There is no snapshot under s3://b/one/etcd/ yet."
     ]
+
+
+def test_what_a_restore_means_wraps() -> None:
+    noon = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+    snapshot = Snapshot("kubernetes/etcd/2026-11-21T120000Z.db", "hourly", noon, 9, 60.0)
+    texts = ("what was written to Kubernetes since then is lost, and so is what was made of it meanwhile",) * 2
+    plan = RestorePlan("k8s", "us-west-2", "123456789012", "bucket", snapshot, (), False, texts)
+    shown = render.plan(plan, width=60)
+    assert max(map(len, shown)) <= 60
+    beginnings = [line[:4] for line in shown[shown.index("") + 1 : -1]]
+    assert beginnings == ["  - ", "    ", "  - ", "    "]
+    assert render.plan(plan, width=200)[-2] == f"  - {texts[0]}"

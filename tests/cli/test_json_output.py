@@ -39,7 +39,17 @@ def test_types_are_told_apart_by_their_type() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("status",), ("validate", "cluster"), ("events",), ("events", "--failures"), ("delete", "--dry-run")],
+    [
+        ("status",),
+        ("validate", "cluster"),
+        ("events",),
+        ("events", "--failures"),
+        ("kubeconfig", "--file", "mine"),
+        ("kubeconfig", "--print"),
+        ("kubeconfig", "--remove"),
+        ("etcd", "list"),
+        ("delete", "--dry-run"),
+    ],
     ids=" ".join,
 )
 def test_commands_print_what_the_schema_says(run: Command, command: tuple[str, ...]) -> None:
@@ -50,8 +60,9 @@ def test_commands_print_what_the_schema_says(run: Command, command: tuple[str, .
 
 
 def classes_of(command: tuple[str, ...]) -> list[type]:
-    asked = " ".join(("cfngen", *command)).removesuffix(" --dry-run")
-    return [json_reference.of(name) for name in json_reference.PRINTED[asked]]
+    line = " ".join(("cfngen", *command))
+    entry = max((each for each in json_reference.PRINTED if f"{line} ".startswith(f"{each} ")), key=len)
+    return [json_reference.of(name) for name in json_reference.PRINTED[entry]]
 
 
 def test_keys_are_in_camel_case() -> None:

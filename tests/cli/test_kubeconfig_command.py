@@ -13,9 +13,11 @@ import yaml
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 from deployed_cluster import Command, Place, Shell, commanding
+from json_lines import lines
 
+from cfngen.deploy.access.api_connection import Endpoint
 from cfngen.deploy.access.certificates import KeyPair
-from cfngen.deploy.access.kubernetes import Endpoint, Kubernetes
+from cfngen.deploy.access.kubernetes import Kubernetes
 from cfngen.sandbox.cloudformation import client
 
 
@@ -92,7 +94,12 @@ def test_print_changes_no_file(run: Command, tmp_path: Path) -> None:
     content = yaml.safe_load(ran.out)
     assert (content["kind"], content["current-context"]) == ("Config", "prod")
     assert not (tmp_path / ".kube").exists()
-    assert json.loads(run("kubeconfig", "--print", "-o", "json").out)["current-context"] == "kubernetes"
+    [printed] = lines(run("kubeconfig", "--print", "--user", "bob", "-o", "json").out)
+    assert (printed["type"], printed["user"], printed["groups"]) == ("kubeconfigDocument", "bob", [])
+    assert printed["kubeconfig"]["current-context"] == "kubernetes"
+    issued = certificate(printed["kubeconfig"])
+    assert names(issued, NameOID.COMMON_NAME) == ["bob"]
+    assert printed["expires"].startswith(f"{issued.not_valid_after_utc:%Y-%m-%dT%H:%M:%S}")
 
 
 def test_other_contexts_stay_and_removal_takes_ours_only(run: Command, tmp_path: Path) -> None:

@@ -119,3 +119,18 @@ def test_a_cancelled_operation_and_one_that_did_not_fail():
     assert plain(Diagnosis("k8s", "arn", "CREATE_COMPLETE", "create")) == [
         "No failure is known of creating k8s (CREATE_COMPLETE)",
     ]
+
+
+def test_every_text_wraps_but_commands_stay_on_their_line():
+    long = replace(
+        DIAGNOSIS,
+        stack="a-stack-with-a-name-that-is-as-long-as-names-of-stacks-may-be",
+        cause=replace(CAUSE, occupants=("eni-0123456789abcdef0 of the load balancer web, which Kubernetes has made",)),
+        next_steps=(NextStep("cfngen deploy --stack-name k8s", "tries again what could not be finished " * 3),),
+    )
+    for width in (40, 61, 100):
+        shown = plain(long, width)
+        assert "  cfngen deploy --stack-name k8s" in {line[:32] for line in shown}
+        # A word that is longer than the screen stands alone in its line; commands of the AWS CLI are left whole.
+        wide = [line for line in shown if len(line) >= width and "aws ec2" not in line]
+        assert [line for line in wide if len(line.split()) > 1 and line.split()[0] not in "✗|"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import click
@@ -286,3 +287,38 @@ def test_what_is_only_tried_again_is_named() -> None:
     text = " ".join(click.unstyle(each) for each in lines(plan, width=100))
     assert "tried again: MasterStack/MasterAVolume." in text
     assert "No changes" not in text
+
+
+HANDLE = "AWS::CloudFormation::WaitConditionHandle"
+
+
+def test_boot_programs_are_one_line_unless_all_is_asked_for():
+    programs = [Change(f"Program{name}", "", HANDLE, action) for name, action in (("1", "add"), ("2", "remove"))]
+    plan = update(stack(INTERFACE, *programs), stack(Change("Program3", "", HANDLE, "add"), name="NodeGroupGpuStack"))
+    shown = text(plan)
+    assert [line for line in shown if "Program" in line or "Gpu" in line] == []
+    assert "Boot programs, as metadata of the stacks: +2, -1; --full shows them." in shown
+    full = [click.unstyle(line) for line in lines(plan, width=100, full=True)]
+    assert sum(HANDLE in line for line in full) == 3
+    assert not any("Boot programs" in line for line in full)
+
+
+def test_long_values_can_be_shown_whole():
+    before = json.dumps({"Sid": "Read", "Action": [f"ec2:Describe{each}" for each in "ABCDEFGH"]})
+    after = before.replace("DescribeC", "RunInstances")
+    change = Change(
+        "P", "p", "T", "update", properties=(PropertyChange("/Properties/PolicyDocument[Read]", before, after),)
+    )
+    plan = update(stack(change))
+    assert any("…" in line for line in text(plan))
+    full = [click.unstyle(line) for line in lines(plan, width=100, full=True)]
+    assert '         -    "ec2:DescribeC",' in full
+    assert '         +    "ec2:RunInstances",' in full
+    assert not any("…" in line for line in full)
+
+
+def test_of_what_is_said_only_the_part_that_hurts_is_repeated_at_the_end():
+    both = Meaning("it rolls; it grows", Danger.DISRUPTIVE, hurts="it rolls")
+    change = Change("G", "g", "T", "update", meaning=both, danger=Danger.DISRUPTIVE)
+    shown = text(update(stack(change)))
+    assert shown[-1] == "  ! it rolls"

@@ -37,8 +37,18 @@ def test_the_cluster_is_what_there_is_to_validate(run: Command) -> None:
 def test_problems_are_listed_with_hints(run: Command, ill: str) -> None:
     ran = run("validate", "cluster")
     assert ran.code == 2
-    assert f"✗ {ill} of node group nodes is not Ready\n  KubeletNotReady: no network plugin\n  hint: " in ran.out
+    assert (
+        f"✗ The Node {ill} of node group nodes is not Ready.\n  KubeletNotReady: no network plugin\n  hint: " in ran.out
+    )
     assert ran.out.endswith("The cluster is not valid: 1 problem.\n")
+
+
+def test_texts_wrap_on_a_narrow_screen(run: Command, where: Place, ill: str) -> None:
+    where.kubernetes.state.set_ready(ill, False, "KubeletNotReady", "no network plugin: " + "its file is missing " * 9)
+    narrow = run("validate", "cluster", COLUMNS="60").out.splitlines()
+    wide = run("validate", "cluster").out.splitlines()
+    assert max(map(len, narrow)) <= 60
+    assert max(map(len, wide)) > 60
 
 
 def test_a_program_gets_the_same(run: Command, ill: str) -> None:
@@ -58,8 +68,8 @@ def test_waiting_shows_changes_only(run: Command, ill: str, where: Place) -> Non
     ran = run("validate", "cluster", "--wait", "10m")
     assert ran.code == 0
     assert [line[10:] for line in ran.err.splitlines()] == [
-        f"✗ {ill} of node group nodes is not Ready",
-        "1 problem; waiting for 10 min more at most",
+        f"✗ The Node {ill} of node group nodes is not Ready",
+        "1 problem now; cfngen waits for 10 min more at most.",
     ]
     assert "The cluster is valid." in ran.out
 

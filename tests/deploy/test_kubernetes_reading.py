@@ -12,7 +12,16 @@ from datetime import timedelta
 import pytest
 from deployed import Place, allow_everything_but, place
 
-from cfngen.deploy.access import cluster_access, kubernetes
+from cfngen.deploy.access import api_connection, cluster_access, kubernetes
+from cfngen.deploy.access.api_connection import (
+    ApiUnreachableError,
+    CertificateRefusedError,
+    Endpoint,
+    ForbiddenError,
+    KubernetesError,
+    WrongServerError,
+    proxy_of,
+)
 from cfngen.deploy.access.authorities import (
     EmptySecretError,
     MalformedSecretError,
@@ -23,15 +32,7 @@ from cfngen.deploy.access.authorities import (
 )
 from cfngen.deploy.access.certificates import Identity, KeyPair, issue
 from cfngen.deploy.access.cluster_access import NoEndpointError
-from cfngen.deploy.access.kubernetes import (
-    ApiUnreachableError,
-    CertificateRefusedError,
-    Endpoint,
-    ForbiddenError,
-    Kubernetes,
-    KubernetesError,
-    WrongServerError,
-)
+from cfngen.deploy.access.kubernetes import Kubernetes
 from cfngen.deploy.access.kubernetes_objects import readiness
 from cfngen.deploy.stacks import NoStackError
 from cfngen.sandbox import certificates, kubernetes_api
@@ -150,6 +151,39 @@ def test_a_server_that_never_answers_like_kubernetes_is_told_apart(where, endpoi
         api.nodes()
 
 
+@pytest.mark.parametrize(
+    ("no_proxy", "host", "proxy"),
+    [
+        ("", "203.0.113.10", "http://proxy.example.com:3128"),
+        ("example.net,10.0.0.0/8", "203.0.113.10", "http://proxy.example.com:3128"),
+        ("203.0.113.10", "203.0.113.10", ""),
+        ("example.net, 172.20.0.0/16", "172.20.0.9", ""),
+        (".elb.amazonaws.com", "api-1.elb.amazonaws.com", ""),
+        ("*", "203.0.113.10", ""),
+    ],
+)
+def test_the_proxy_of_the_environment_is_used_where_it_is_meant_to_be(no_proxy, host, proxy, monkeypatch):
+    for name in ("https_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "proxy.example.com:3128")
+    monkeypatch.setenv("NO_PROXY", no_proxy)
+    assert proxy_of(Endpoint(f"https://{host}")) == proxy
+
+
+def test_an_api_on_this_machine_is_reached_past_any_proxy(where, endpoint, monkeypatch):
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
+    with reading(where, endpoint) as api:
+        assert api.nodes()
+
+
+def test_a_proxy_that_does_not_answer_is_named_and_not_the_api(where, endpoint, monkeypatch):
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "")
+    with reading(where, Endpoint(endpoint.server)) as api, pytest.raises(ApiUnreachableError, match="proxy") as refused:
+        api.nodes()
+    assert "NO_PROXY" in refused.value.hint
+
+
 def test_a_refusal_of_the_server_is_quoted(where, endpoint, monkeypatch):
     monkeypatch.setattr(kubernetes_api.Connection, "_respond", lambda *_: (429, {"message": "too many requests"}))
     with reading(where, endpoint) as api, pytest.raises(KubernetesError, match="answers 429: too many requests"):
@@ -158,9 +192,11 @@ def test_a_refusal_of_the_server_is_quoted(where, endpoint, monkeypatch):
 
 def test_the_private_key_never_lies_readable_on_the_disk(where, endpoint, monkeypatch, tmp_path):
     written = []
-    original = kubernetes.Path.write_bytes
+    original = api_connection.Path.write_bytes
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(kubernetes.Path, "write_bytes", lambda self, data: written.append(data) or original(self, data))
+    monkeypatch.setattr(
+        api_connection.Path, "write_bytes", lambda self, data: written.append(data) or original(self, data)
+    )
     with reading(where, endpoint) as api:
         assert list(tmp_path.iterdir()) == []
         assert api.nodes()

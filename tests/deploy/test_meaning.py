@@ -29,6 +29,7 @@ def meaning(
     policy: str = "",
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
+    instances: int | None = None,
 ) -> Meaning | None:
     properties = tuple(
         PropertyChange(path if path[0] == "/" else f"/Properties/{path}", old, new, known=new is not None)
@@ -38,7 +39,7 @@ def meaning(
     entry = Entry(
         "Modify", logical_id, "id", type_, before={"Properties": before or {}}, after={"Properties": after or {}}
     )
-    return Meanings(default_cluster()).of_resource(change, entry)
+    return Meanings(default_cluster()).of_resource(change, entry, instances=instances)
 
 
 @pytest.mark.parametrize(
@@ -234,3 +235,27 @@ def test_types_that_hold_something_are_dangerous_even_where_nothing_else_is_know
 ):
     change = Change("Thing", "id", type_, action, replacement)
     assert Meanings(default_cluster()).danger(change) is danger
+
+
+def test_a_group_without_instances_replaces_none():
+    paths = [("LaunchTemplate/Version", "1", None), ("MinSize", "0", "0"), ("MaxSize", "3", "8")]
+    found = meaning("NodeGroupNodesAutoScalingGroup", ASG, *paths, instances=0)
+    assert found.danger is NONE
+    assert found.text == (
+        "node group `nodes` has no instance now; those that it launches from now on are of the new kind; "
+        "it grows from 0-3 to 0-8"
+    )
+    # Where they cannot be counted, the worse is told.
+    assert meaning("NodeGroupNodesAutoScalingGroup", ASG, *paths).danger is DISRUPTIVE
+
+
+def test_of_a_group_that_rolls_and_grows_only_the_rolling_hurts():
+    rolls, grows = ("LaunchTemplate/Version", "1", None), [("MinSize", "3", "3"), ("MaxSize", "6", "8")]
+    both = meaning("NodeGroupNodesAutoScalingGroup", ASG, rolls, *grows, instances=3)
+    assert (both.danger, both.hurts) == (
+        DISRUPTIVE,
+        "node group `nodes`: its instances are replaced one at a time; pods are not drained first",
+    )
+    assert both.text == f"{both.hurts}; it grows from 3-6 to 3-8"
+    alone = meaning("NodeGroupNodesAutoScalingGroup", ASG, *grows, instances=3)
+    assert (alone.danger, alone.hurts) == (NONE, "")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from cfngen.cluster.load import parse
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.values.parameter_file import ParameterFile
-from cfngen.deploy.values.parameters import MissingParameterError, ParameterError, chosen
+from cfngen.deploy.values.parameters import ANSWERED, MissingParameterError, ParameterError, chosen
+from cfngen.templates import generate
 
 ROOT = {
     "Parameters": {
@@ -171,6 +173,28 @@ def test_unknown_parameters_are_refused_with_the_nearest(name, advice):
     assert refused.value.problems == (f"--parameter {name}: there is no such parameter; {advice}",)
     with pytest.raises(ParameterError, match=rf"^p\.yaml: {name}: there is no such"):
         chosen(ROOT, flags={"ApiAllowedCidr": CIDR}, file=ParameterFile("p.yaml", {name: "1"}))
+
+
+@pytest.mark.parametrize("source", ["flags", "file", "keep"])
+def test_a_parameter_that_the_cluster_file_answers_for_good_says_so(source):
+    answered = {"Parameters": {"MaxSize": ROOT["Parameters"]["MaxSize"]}}
+    how = {
+        "flags": {"flags": {"ApiAllowedCidr": CIDR}},
+        "file": {"file": ParameterFile("p.yaml", {"ApiAllowedCidr": CIDR})},
+        "keep": {"keep": ["ApiAllowedCidr"]},
+    }[source]
+    with pytest.raises(ParameterError) as refused:
+        chosen(answered, **how)
+    [problem] = refused.value.problems
+    assert "ApiAllowedCidr: the cluster file's `api.allowedCidrs` answers it for good" in problem
+
+
+def test_the_parameters_that_a_cluster_file_answers_are_those_of_templates_that_leave_it_open():
+    for name, key in ANSWERED.items():
+        section, field = key.split(".")
+        left_open, answered = (generate(parse(file)) for file in ({}, {section: {field: [CIDR]}}))
+        assert any(name in each.body.get("Parameters", {}) for each in left_open)
+        assert not any(name in each.body.get("Parameters", {}) for each in answered)
 
 
 def test_everything_wrong_is_said_at_once():

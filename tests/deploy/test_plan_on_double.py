@@ -289,7 +289,9 @@ class TestMaster:
         plan = operator.plan({**TWO, **kubelet}, compare=difference)
         properties = [each for change in plan.changes for each in change.properties if each.path.endswith("/UserData")]
         assert {each.note for each in properties} == {"what changes: the kubelet's configuration"}
-        assert {(each.before, each.after) for each in properties} == {(None, None)}
+        assert all(each.before and each.after and each.before not in text_of(plan) for each in properties)
+        whole = click.unstyle("\n".join(lines(plan, width=100, full=True)))
+        assert "+role.json#kubeletPatch: " in whole
         assert len(properties) == 3
         assert max(len(line) for line in text_of(plan).splitlines()) <= 100
 

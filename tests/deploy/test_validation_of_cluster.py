@@ -83,8 +83,8 @@ def test_an_instance_that_never_joined_is_found(where):
     state.remove("nodes", node)
     found = looked(where)
     state.put("nodes", item)
-    [problem] = [each for each in found.problems if each.area == "node"]
-    assert problem.text == "of node group nodes is in service, and no Node of the cluster"
+    [problem] = [each for each in found.problems if each.area == "instance"]
+    assert problem.text == "of node group nodes is in service, but has no Node in the cluster"
     assert f"get-console-output --latest --output text --instance-id {node}" in problem.hint
 
 
@@ -137,7 +137,7 @@ def test_a_node_of_an_instance_that_is_gone_is_found(where):
     state.set_ready("i-gone", False, "NodeStatusUnknown")
     found = looked(where)
     state.remove("nodes", "i-gone")
-    assert said(found) == [("node", "i-gone", "is not Ready and no instance of a group")]
+    assert said(found) == [("node", "i-gone", "is not Ready, and is no instance of a group")]
 
 
 def test_a_system_pod_in_trouble_is_found(where):
@@ -179,7 +179,7 @@ def test_a_master_without_a_part_of_its_control_plane_is_found(where):
     where.kubernetes.state.remove("pods", name, "kube-system")
     found = looked(where)
     where.kubernetes.state.add_pod(name, master)
-    assert said(found) == [("pod", name, f"the master {master} runs no kube-controller-manager")]
+    assert said(found) == [("pod", name, f"does not run on the master {master}")]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_an_instance_that_auto_scaling_gave_up_is_found(where):
     found = looked(where)
     scaling.set_instance_health(InstanceId=node, HealthStatus="Healthy")
     assert said(found) == [
-        ("group", "node group nodes", "3 of 4 instances are in service"),
+        ("group", "node group nodes", "has 3 of 4 instances in service"),
         ("instance", node, "of node group nodes is InService, unhealthy"),
     ]
     assert [each.instance for each in found.members if not each.in_service] == [node]
@@ -229,7 +229,9 @@ def test_an_api_server_that_nobody_reaches_is_a_problem(where):
     found = validate(where.account, where.name, where.cluster, override=lambda url: NOWHERE)
     [problem] = found.problems
     assert problem.area == "api"
-    assert "does not answer" in problem.text
+    assert problem.sentence.startswith(
+        "the API server cannot be asked: the Kubernetes API at https://127.0.0.1:1 does not"
+    )
     assert "ApiAllowedCidr" in problem.hint
     assert {each.ready for each in found.members} == {None}
 
@@ -264,10 +266,10 @@ def test_a_kubelet_of_another_version_is_found(where):
         texts[version] = [each.text for each in looked(where).problems]
     info["kubeletVersion"] = "v1.36.3"
     assert texts == {
-        "v1.35.9": ["its kubelet is 1.35.9, the cluster file says 1.36.3"],
-        "v1.37.0": ["its kubelet is 1.37.0, newer than the API server (1.36.3)"],
-        "v1.32.0": ["its kubelet is 1.32.0, more than 3 minor versions older than the API server (1.36.3)"],
-        "v1.36.1": ["its kubelet is 1.36.1, the cluster file says 1.36.3"],
+        "v1.35.9": ["has a kubelet of version 1.35.9, the cluster file says 1.36.3"],
+        "v1.37.0": ["has a kubelet of version 1.37.0, newer than the API server (1.36.3)"],
+        "v1.32.0": ["has a kubelet of version 1.32.0, more than 3 minor versions older than the API server (1.36.3)"],
+        "v1.36.1": ["has a kubelet of version 1.36.1, the cluster file says 1.36.3"],
     }
 
 
@@ -317,7 +319,7 @@ def test_groups_that_are_gone_or_leaving(where):
         STACK, (Group("node", "a", "asg-a", missing=True), Group("node", "b", "asg-b", instances=(leaving,))), WORKING
     )
     found = judge(seen, where.cluster, where.clock.now())
-    assert said(found) == [("group", "node group a", "its Auto Scaling group asg-a does not exist")]
+    assert said(found) == [("group", "node group a", "has no Auto Scaling group: asg-a does not exist")]
     assert found.members == ()
 
 
@@ -380,3 +382,18 @@ def test_problems_that_come_and_go_are_told_as_they_do(where):
 def test_throttling_to_the_end_is_no_verdict(where):
     with pytest.raises(ThrottledError):
         wait_until_valid(Answers(ThrottledError("slow down")), where.clock, timedelta(minutes=1), lambda message: None)
+
+
+@pytest.mark.parametrize(
+    ("problem", "sentence"),
+    [
+        (Problem("stack", "k8s", "is ROLLBACK_COMPLETE"), "the stack k8s is ROLLBACK_COMPLETE"),
+        (Problem("api", "API server", "is not ready: etcd"), "the API server is not ready: etcd"),
+        (Problem("version", "i-1", "has a kubelet of version 1.30.0"), "the Node i-1 has a kubelet of version 1.30.0"),
+        (Problem("group", "node group a", "has 1 of 2 in service"), "node group a has 1 of 2 in service"),
+        (Problem("instance", "i-1", "of master a is Pending"), "the instance i-1 of master a is Pending"),
+        (Problem("pod", "etcd-i-1", "is Pending and not ready"), "the pod etcd-i-1 is Pending and not ready"),
+    ],
+)  # fmt: skip
+def test_a_problem_is_a_sentence(problem, sentence):
+    assert problem.sentence == sentence

@@ -207,7 +207,8 @@ def test_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(process, "find_spec", lambda name: None if name == "flask" else object())
     with pytest.raises(process.SandboxMissingError, match="flask") as caught:
         process.start(environ(tmp_path))
-    assert "pip install '.[sandbox]'" in caught.value.hint
+    for tool in ("pip install", "pipx install --force", "uv tool install --force"):
+        assert f"{tool} '.[sandbox]'" in caught.value.hint
 
 
 @pytest.mark.parametrize(

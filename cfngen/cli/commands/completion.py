@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from cfngen.cli.signs import verbatim
 from cfngen.cli.terminal import examples
 
 SHELLS = ("bash", "zsh", "fish")
@@ -27,4 +28,4 @@ def command(context: click.Context, shell: str) -> None:
     generator = get_completion_class(shell)
     if generator is None:
         raise click.UsageError(f"this version of click knows no completion for {shell}")
-    click.echo(generator(context.find_root().command, {}, "cfngen", "_CFNGEN_COMPLETE").source())
+    verbatim(generator(context.find_root().command, {}, "cfngen", "_CFNGEN_COMPLETE").source())

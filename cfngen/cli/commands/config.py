@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cfngen.cli.signs import verbatim
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import columns, examples
 from cfngen.cluster.paths import dotted, leaves
@@ -48,13 +49,13 @@ def command(source: Source, style: str) -> None:
     if style == "json":
         origins = {key: {"kind": origin.kind, "where": origin.where} for key, origin in loaded.origins.items()}
         answer = {"cluster": data, "origins": origins, "warnings": loaded.warnings}
-        click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+        verbatim(json.dumps(answer, indent=2, ensure_ascii=False))
         return
-    click.echo(f"# {source.description}")
     origin = {key: _described(origin) for key, origin in loaded.origins.items()}
     if style == "yaml":
-        click.echo("\n".join(_yaml(data, origin, ())))
+        verbatim("\n".join([f"# {source.description}", *_yaml(data, origin, ())]))
     else:
+        click.echo(f"# {source.description}")
         rows = [(dotted(path), _inline(value), origin[dotted(path)]) for path, value in leaves(data)]
         click.echo("\n".join(columns(rows, indent="")))
 

@@ -68,7 +68,7 @@ def command(
     from cfngen.deploy.operation import deploy
 
     account = target.connect()
-    with screen(target, account) as shown:
+    with screen(target, account, full=deployment.full) as shown:
         finished = deploy(account, wanted, shown.waiting(target.consent(yes=yes, allow_danger=allow_danger)))
         shown.report(finished)
         if not finished.succeeded:
@@ -95,7 +95,7 @@ def _works(target: Target, account: Account, shown: Screen) -> bool:
         shown.report(Notice(f"whether the cluster works is not known: {error}", again))
         return True
     if _unseen(found):
-        reasons = "; ".join(f"{each.subject} {each.text}" for each in found.problems)
+        reasons = "; ".join(each.sentence for each in found.problems)
         shown.report(Notice(f"whether the cluster works is not known: {reasons}", again))
         if target.json:
             # A person would take its verdict for a failure; a program finds one result of each deployment.

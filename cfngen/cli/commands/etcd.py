@@ -11,10 +11,12 @@ from cfngen.cli.json_output import emit
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples, progress
+from cfngen.cli.usage import Commands
 
 
 @click.group(
     "etcd",
+    cls=Commands,
     short_help="Snapshots of the cluster's database, and the way back to one.",
     epilog=examples(
         "cfngen etcd list",

@@ -12,6 +12,7 @@ import click
 from cfngen.cli.duration import Duration
 from cfngen.cli.json_output import emit
 from cfngen.cli.paths import PathArgument
+from cfngen.cli.signs import verbatim
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
 
@@ -33,6 +34,7 @@ USUAL = "12h"
         "cfngen kubeconfig",
         "cfngen kubeconfig --duration 1h --context prod --no-switch",
         "cfngen kubeconfig --user alice --group developers --print > alice.kubeconfig",
+        "cfngen kubeconfig --print --output json | jq .kubeconfig",
         "cfngen kubeconfig --remove",
     ),
 )
@@ -94,7 +96,7 @@ def command(
         return
     from cfngen.deploy.access.certificates import ADMINISTRATORS, Identity
     from cfngen.deploy.access.cluster_access import user_name
-    from cfngen.deploy.access.kubeconfig import document, dumped
+    from cfngen.deploy.access.kubeconfig import KubeconfigDocument, document, dumped
 
     account = target.connect()
     identity = Identity(user or user_name(account.caller), groups or (() if user else (ADMINISTRATORS,)))
@@ -103,11 +105,9 @@ def command(
     if printed:
         content = document(access)
         if target.json:
-            import json
-
-            click.echo(json.dumps(content))
+            emit(KubeconfigDocument(content, identity.user, identity.groups, now + duration))
         else:
-            click.echo(dumped(content), nl=False)
+            verbatim(dumped(content).removesuffix("\n"))
         return
     _write(target, path, access, identity, now + duration, switch=not no_switch)
 

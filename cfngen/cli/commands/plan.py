@@ -19,6 +19,7 @@ from cfngen.cli.terminal import examples
         "cfngen plan -f prod.yaml --profile prod",
         "cfngen plan --parameter ApiAllowedCidr=203.0.113.7/32",
         "cfngen plan --output json | jq 'select(.type == \"plan\").stacks'",
+        "cfngen plan --full           with long values whole",
         "cfngen plan --sandbox        without an AWS account",
     ),
 )
@@ -37,7 +38,7 @@ def command(context: click.Context, target: Target, deployment: Deployment) -> N
     from cfngen.deploy.operation import plan
 
     account = target.connect()
-    with screen(target, account) as shown:
+    with screen(target, account, full=deployment.full) as shown:
         found = plan(account, wanted, shown.waiting(target.consent(yes=False)))
         shown.report(found)
     if found.is_empty:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.terminal import examples, warning
+from cfngen.cli.usage import Commands
 from cfngen.errors import CfngenError
 from cfngen.words import counted
 
@@ -25,6 +26,7 @@ class NoSandboxError(CfngenError):
 
 @click.group(
     "sandbox",
+    cls=Commands,
     short_help="The account on this machine that --sandbox works in.",
     epilog=examples(
         "cfngen deploy --sandbox --yes",
@@ -36,8 +38,8 @@ def command() -> None:
     """An AWS account on this machine, to try cfngen without one: stacks are created, instances boot, nothing costs.
 
     `--sandbox` starts it by itself. It listens on the loopback address only, forgets everything when it is stopped, and
-    stops by itself after an hour without work. It needs more packages: `make sandbox`, or `pip install
-    '.[sandbox]'` in a checkout.
+    stops by itself after an hour without work. It needs more packages: in a checkout `make sandbox`, or `pip install
+    '.[sandbox]'`; `pipx install '.[sandbox]'` and `uv tool install '.[sandbox]'` bring them, too.
     """
 
 

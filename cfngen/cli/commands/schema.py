@@ -6,6 +6,7 @@ import json
 
 import click
 
+from cfngen.cli.signs import verbatim
 from cfngen.cli.terminal import examples
 
 
@@ -22,4 +23,4 @@ def command() -> None:
     """Print the JSON Schema of the cluster file, for editors and for checks in your own pipeline."""
     from cfngen.cluster.schema import json_schema
 
-    click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    verbatim(json.dumps(json_schema(), indent=2, ensure_ascii=False))

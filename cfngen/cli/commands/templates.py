@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -23,7 +23,22 @@ if TYPE_CHECKING:
 
     from cfngen.output import Difference, WriteReport
 
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice  # generic since click 8.2
+
 STANDALONE = "standalone"
+
+
+class TemplateForm(_Choice):
+    """A form of templates; a directory in its place, which `-o` means elsewhere in the world, is told so."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """As click does it, but the message names the option that takes a directory."""
+        if value not in self.choices:
+            forms = ", ".join(self.choices)
+            self.fail(f"{value!r} is not one of {forms}; --output-dir (-d) chooses the directory.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class TooLargeForOneTemplateError(CfngenError):
@@ -42,16 +57,16 @@ class TooLargeForOneTemplateError(CfngenError):
     short_help="Generate the templates, lint them, write them.",
     epilog=examples(
         "cfngen templates",
-        "cfngen templates -f prod.yaml --output-dir prod/",
+        "cfngen templates -f prod.yaml -d prod/",
         "cfngen templates --set kubernetesVersion=1.35 --set 'nodeGroups[0].maxSize=6'",
-        "cfngen templates --only standalone --format yaml",
+        "cfngen templates --only standalone --output yaml",
         "cfngen templates --check        in a pipeline: is output/ what cluster.yaml gives?",
     ),
 )
 @source_options
 @click.option(
     "--output-dir",
-    "-o",
+    "-d",
     "directory",
     type=PathArgument("name a directory, or . for this one", directories=True),
     default=Path("output"),
@@ -67,9 +82,11 @@ class TooLargeForOneTemplateError(CfngenError):
     help="Write only this stack's template. Repeatable.",
 )
 @click.option(
+    "--output",
+    "-o",
     "--format",
     "style",
-    type=click.Choice(("json", "yaml")),
+    type=TemplateForm(("json", "yaml")),
     default="json",
     show_default=True,
     help="Form of the templates.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli import suggestions
+from cfngen.cli.signs import verbatim
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import columns, examples
 
@@ -62,7 +63,7 @@ def _show(userdata: UserData, name: str | None) -> None:
             click.secho(f"==> {path} <==", bold=True)
             click.echo(text.rstrip("\n") + "\n")
     elif name in userdata.files:
-        click.echo(userdata.files[name], nl=not userdata.files[name].endswith("\n"))
+        verbatim(userdata.files[name].removesuffix("\n"))
     else:
         there = ", ".join(userdata.files)
         raise click.UsageError(f"no file {name!r} in the UserData of {userdata.role}; there are {there}.")

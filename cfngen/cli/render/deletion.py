@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import click
 
 from cfngen.cli.render.durations import duration
-from cfngen.cli.render.paragraphs import columns as columns_of
-from cfngen.cli.render.paragraphs import wrapped
+from cfngen.cli.render.wrapping import columns as columns_of
+from cfngen.cli.render.wrapping import wrapped
 from cfngen.deploy.removal.accounting import Counted
 from cfngen.deploy.removal.deletion import Deleted
 from cfngen.deploy.removal.leftover import Leftover, Removed

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import textwrap
 from collections.abc import Iterator, Sequence
 
 import click
 
 from cfngen.cli.render.resource_names import place, resource_name
 from cfngen.cli.render.verbs import VERBS
+from cfngen.cli.render.wrapping import wrapped
 from cfngen.deploy.watching.console_output import InstanceWords
-from cfngen.deploy.watching.diagnosis import Cause, Diagnosis
+from cfngen.deploy.watching.diagnosis import Cause, Diagnosis, NextStep
 
 _NARROWEST = 40
+_LEGIBLE = 24  # columns, below which a text stands under its command
 _WIDEST = 120  # text in longer lines is hard to read
 
 
@@ -32,14 +33,15 @@ def _told(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
     doing = f"{VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
     head = doing[0].upper() + doing[1:]
     if diagnosis.cause is not None:
-        yield click.style(f"{head} failed", bold=True) + f" ({diagnosis.status})"
+        yield from _headed(f"{head} failed", f" ({diagnosis.status})", columns)
         yield ""
         yield from _cause(diagnosis.cause, columns)
     elif diagnosis.cancelled:
         how = "was ended by deleting the stack" if diagnosis.action == "create" else "was cancelled"
-        yield click.style(f"{head} {how}", bold=True) + f" ({diagnosis.status}); nothing failed by itself"
+        yield from _headed(f"{head} {how}", f" ({diagnosis.status}); nothing failed by itself", columns)
     else:
-        yield f"No failure is known of {doing} ({diagnosis.status or 'there is no such stack'})"
+        status = diagnosis.status or "there is no such stack"
+        yield from wrapped(f"No failure is known of {doing} ({status})", columns, "  ", first="")
     if diagnosis.others:
         yield ""
         yield click.style("Failed as well, by themselves:", bold=True)
@@ -55,22 +57,40 @@ def _told(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
         yield click.style("Next:", bold=True)
         longest = max(len(step.command) for step in diagnosis.next_steps)
         for step in diagnosis.next_steps:
-            command = click.style(step.command.ljust(longest), fg="cyan")
-            yield f"  {command}  {step.purpose}"
+            yield from _step(step, longest, columns)
+
+
+def _headed(head: str, rest: str, columns: int) -> Iterator[str]:
+    """Yield a headline, of which the first part is bold."""
+    first, *more = wrapped(head + rest, columns, "  ", first="")
+    yield first.replace(head, click.style(head, bold=True), 1)
+    yield from more
+
+
+def _step(step: NextStep, longest: int, columns: int) -> Iterator[str]:
+    """Yield a command, which stays on one line, and what it is for beside it, or below where there is no room."""
+    hanging = 2 + longest + 2
+    if columns - hanging >= _LEGIBLE:
+        first, *more = wrapped(step.purpose, columns, " " * hanging)
+        yield f"  {click.style(step.command.ljust(longest), fg='cyan')}  {first.lstrip()}".rstrip()
+        yield from more
+    else:
+        yield f"  {click.style(step.command, fg='cyan')}"
+        yield from wrapped(step.purpose, columns, "      ")
 
 
 def _cause(cause: Cause, columns: int) -> Iterator[str]:
-    yield _headline(cause)
-    yield from _wrapped(cause.event.reason or "CloudFormation gives no reason", "      ", columns)
+    yield from _headline(cause, columns)
+    yield from wrapped(cause.event.reason or "CloudFormation gives no reason", columns, "      ")
     for launch in cause.launches:
         if launch not in cause.event.reason:
-            yield from _wrapped(f"Auto Scaling: {launch}", "      ", columns)
+            yield from wrapped(f"Auto Scaling: {launch}", columns, "      ")
     if cause.explanation:
         yield from _labelled("means:", cause.explanation, columns)
     yield from _instances(cause.instances, columns)
     if cause.occupants:
         yield "    still in use by:"
-        yield from (f"      {each}" for each in cause.occupants)
+        yield from (line for each in cause.occupants for line in wrapped(each, columns, "        ", first="      "))
     for note in cause.notes:
         yield from _labelled("unknown:", note, columns)
     if cause.hint:
@@ -78,20 +98,23 @@ def _cause(cause: Cause, columns: int) -> Iterator[str]:
 
 
 def _other(cause: Cause, columns: int) -> Iterator[str]:
-    yield _headline(cause)
-    yield from _wrapped(cause.event.reason or "CloudFormation gives no reason", "      ", columns)
+    yield from _headline(cause, columns)
+    yield from wrapped(cause.event.reason or "CloudFormation gives no reason", columns, "      ")
     if cause.hint:
         yield from _labelled("do:", cause.hint, columns)
 
 
-def _headline(cause: Cause) -> str:
+def _headline(cause: Cause, columns: int) -> Iterator[str]:
     event = cause.event
     if event.of_stack:
         what, kind = f"stack {place(event.path, '').rstrip('/') or event.stack}", "the stack itself"
     else:
         what, kind = place(event.path, event.logical_id), resource_name(event.logical_id)
     when = event.time.strftime("%H:%M:%SZ")
-    return f"  {click.style('✗', fg='red')} {click.style(what, bold=True)} ({kind}) {event.status} at {when}"
+    first, *more = wrapped(f"✗ {what} ({kind}) {event.status} at {when}", columns, "      ", first="  ")
+    # Of a long id the rest may stand in the next line; what is cut off keeps its meaning without the style.
+    yield first.replace("✗", click.style("✗", fg="red"), 1).replace(f" {what} ", f" {click.style(what, bold=True)} ", 1)
+    yield from more
 
 
 def _instances(instances: Sequence[InstanceWords], columns: int) -> Iterator[str]:
@@ -103,13 +126,13 @@ def _instances(instances: Sequence[InstanceWords], columns: int) -> Iterator[str
         yield f"    {each.id}{_state(each.state)} said last:"
         for line in each.words:
             failed = " FAILED after " in line
-            for part in _wrapped(line, "      | ", columns):
+            for part in wrapped(line, columns, "      | "):
                 yield click.style(part, fg="red") if failed else part
         if each.note:
-            yield from _wrapped(each.note, "      ", columns)
+            yield from wrapped(each.note, columns, "      ")
     for (state, note), alike in silent.items():
-        yield from _wrapped(f"{', '.join(each.id for each in alike)}{_state(state)}:", "    ", columns)
-        yield from _wrapped(note, "      ", columns)
+        yield from wrapped(f"{', '.join(each.id for each in alike)}{_state(state)}:", columns, "    ")
+        yield from wrapped(note, columns, "      ")
         if alike[0].fetch:
             yield f"      {click.style(alike[0].fetch, fg='cyan')}"
 
@@ -120,13 +143,6 @@ def _state(state: str) -> str:
 
 def _labelled(label: str, text: str, columns: int) -> Iterator[str]:
     first = f"    {label} "
-    lines = _wrapped(text, " " * len(first), columns)
+    lines = wrapped(text, columns, " " * len(first))
     yield "    " + click.style(label, bold=True) + " " + lines[0].lstrip()
     yield from lines[1:]
-
-
-def _wrapped(text: str, indent: str, columns: int) -> list[str]:
-    """Return a text in lines that can still be copied: commands and addresses are not torn apart."""
-    return textwrap.wrap(
-        text, columns, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    ) or [indent.rstrip()]

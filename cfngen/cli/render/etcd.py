@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from cfngen.cli.render.durations import duration
-from cfngen.cli.terminal import table
+from cfngen.cli.render.wrapping import wrapped
+from cfngen.cli.terminal import room, table
 from cfngen.deploy.etcd.backup import BackupTaken
 from cfngen.deploy.etcd.restore import Restored, RestorePlan
 from cfngen.deploy.etcd.snapshots import Snapshots
@@ -44,16 +45,22 @@ def taken(message: BackupTaken) -> list[str]:
     return [click.style(text, fg="green")]
 
 
-def plan(message: RestorePlan) -> list[str]:
-    """Return what a restore will do."""
+def plan(message: RestorePlan, width: int | None = None) -> list[str]:
+    """Return what a restore will do.
+
+    Args:
+        message: what it will do.
+        width: columns of the screen; None asks for it.
+    """
     each = message.snapshot
+    columns = room() if width is None else width
     verb = "goes on being set back" if message.pending else "will be set back"
     return [
         click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}",
-        f"  {verb} to s3://{message.bucket}/{each.key}",
-        f"  taken on {each.time:%Y-%m-%d %H:%M:%S} UTC, {age(each.age)} ago; {size(each.size)}",
+        *wrapped(f"{verb} to s3://{message.bucket}/{each.key}", columns, "  "),
+        *wrapped(f"taken on {each.time:%Y-%m-%d %H:%M:%S} UTC, {age(each.age)} ago; {size(each.size)}", columns, "  "),
         "",
-        *(f"  - {text}" for text in message.consequences),
+        *(line for text in message.consequences for line in wrapped(text, columns, "    ", first="  - ")),
         "",
     ]
 

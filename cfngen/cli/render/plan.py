@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +22,7 @@ Piece = tuple[str, Style]
 """Text, and the arguments of `click.style` for it."""
 
 NARROWEST, WIDEST = 40, 120
+HANDLE = "AWS::CloudFormation::WaitConditionHandle"
 PLAIN: Style = {}
 BOLD: Style = {"bold": True}
 FAINT: Style = {"dim": True}
@@ -41,18 +44,19 @@ _ON_FAILURE = {
 }
 
 
-def lines(plan: Plan, *, width: int | None = None) -> list[str]:
+def lines(plan: Plan, *, width: int | None = None, full: bool = False) -> list[str]:
     """Return a plan as styled lines.
 
     Args:
         plan: the plan.
         width: columns; those of the terminal if None.
+        full: show long values whole, and what makes nothing.
     """
     columns = width or shutil.get_terminal_size((100, 24)).columns
-    return list(_lines(plan, max(NARROWEST, min(columns, WIDEST))))
+    return list(_lines(plan, max(NARROWEST, min(columns, WIDEST)), full=full))
 
 
-def _lines(plan: Plan, width: int) -> Iterator[str]:
+def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
     if plan.is_empty:
         yield from flow([(f"No changes: the stack {plan.stack} is as it is wanted.", {"fg": "green"})], width)
         return
@@ -66,10 +70,14 @@ def _lines(plan: Plan, width: int) -> Iterator[str]:
         for meaning in plan.foreseen:
             yield from flow([("=>", FAINT), (meaning.text, _DANGERS[meaning.danger.value])], width, 2, 5)
         for stack in plan.stacks:
-            yield ""
-            yield from _stack(plan, stack, width)
+            shown = stack.changes if full else tuple(each for each in stack.changes if not _is_program(each))
+            if shown or stack.action != "update":
+                yield ""
+                yield from _stack(plan, stack, shown, width, full=full)
         yield from _added(plan, width)
         yield ""
+        if not full:
+            yield from _programs([each for each in plan.changes if _is_program(each)], width)
         yield from flow([(_summary(plan), BOLD)], width)
     if plan.express:
         yield from flow([("Express mode: it ends before resources are stable.", PLAIN)], width)
@@ -93,7 +101,20 @@ def _summary(plan: Plan) -> str:
     return f"Plan: {', '.join(said)}."
 
 
-def _stack(plan: Plan, stack: StackPlan, width: int) -> Iterator[str]:
+def _is_program(change: Change) -> bool:
+    """Return whether a change is of a boot program that a stack holds as metadata: it makes nothing in AWS."""
+    return change.type == HANDLE and change.action in ("add", "remove") and change.danger.value == "none"
+
+
+def _programs(changes: Sequence[Change], width: int) -> Iterator[str]:
+    """One line for all boot programs: each is named by its digest, so that a new one comes and the old one goes."""
+    counts = [(sum(each.action == action for each in changes), _SYMBOLS[action]) for action in ("add", "remove")]
+    said = ", ".join(f"{symbol}{number}" for number, symbol in counts if number)
+    if said:
+        yield from flow([(f"Boot programs, as metadata of the stacks: {said}; --full shows them.", FAINT)], width)
+
+
+def _stack(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, *, full: bool) -> Iterator[str]:
     name = "/".join(stack.path) or plan.stack
     pieces: list[Piece] = [(name, BOLD)]
     if stack.action != "update":
@@ -103,11 +124,11 @@ def _stack(plan: Plan, stack: StackPlan, width: int) -> Iterator[str]:
     yield from flow(pieces, width, hanging=4)
     if stack.meaning:
         yield from flow([("=>", FAINT), (stack.meaning.text, _DANGERS[stack.meaning.danger.value])], width, 2, 5)
-    for change in stack.changes:
-        yield from _change(change, width)
+    for change in changes:
+        yield from _change(change, width, full=full)
 
 
-def _change(change: Change, width: int) -> Iterator[str]:
+def _change(change: Change, width: int, *, full: bool) -> Iterator[str]:
     kind = _kind(change)
     style = _STYLES[kind]
     head: list[Piece] = [(_SYMBOLS[kind].ljust(2), style), (change.logical_id, style), (change.type, FAINT)]
@@ -116,7 +137,7 @@ def _change(change: Change, width: int) -> Iterator[str]:
     head.append((_happens(change), style))
     yield from flow(head, width, 2, 7)
     for each in change.properties:
-        yield from _property(each, width)
+        yield from _property(each, width, full=full)
     if change.meaning:
         yield from flow([("=>", FAINT), (change.meaning.text, _DANGERS[change.meaning.danger.value])], width, 5, 8)
 
@@ -144,7 +165,7 @@ def _happens(change: Change) -> str:
     return words
 
 
-def _property(change: PropertyChange, width: int) -> Iterator[str]:
+def _property(change: PropertyChange, width: int, *, full: bool) -> Iterator[str]:
     place, bracket, key = re.sub(r"^/(Properties/)?", "", change.path).partition("[")
     path = place.replace("/", ".") + bracket + key
     remarks = [
@@ -153,6 +174,11 @@ def _property(change: PropertyChange, width: int) -> Iterator[str]:
         *([change.cause] if change.cause and not change.note else []),
     ]
     pieces: list[Piece] = [(f"{path}:", PLAIN)]
+    if full and (whole := _whole(change, width)):
+        tail: list[Piece] = [(f"({', '.join(remarks)})", FAINT)] if remarks else []
+        yield from flow([*pieces, *([(change.note, PLAIN)] if change.note else []), *tail], width, 5, 9)
+        yield from whole
+        return
     if change.note:
         pieces.append((change.note, PLAIN))
     elif change.sensitive:
@@ -170,6 +196,34 @@ def _property(change: PropertyChange, width: int) -> Iterator[str]:
     if remarks:
         pieces.append((f"({', '.join(remarks)})", FAINT))
     yield from flow(pieces, width, 5, 9)
+
+
+def _whole(change: PropertyChange, width: int) -> list[str]:
+    """Return what differs between two long values, line by line; nothing where they are short or not told."""
+    before, after = change.before, change.after
+    if before is None and after is None:
+        return []
+    if change.path.endswith("/UserData"):
+        from cfngen.userdata.difference import parts
+
+        old, new = parts(before or ""), parts(after or "")
+    elif max(len(before or ""), len(after or "")) <= (width - len(change.path) - 20) // 2:
+        return []
+    else:
+        old, new = _laid_out(before), _laid_out(after)
+    differing = difflib.unified_diff(old, new, lineterm="", n=2)
+    marks: dict[str, Style] = {"+": {"fg": "green"}, "-": {"fg": "red"}}
+    # The first two lines are the names of files; lines are left to the terminal, so that they can be copied.
+    return [" " * 9 + click.style(line, **marks.get(line[:1], FAINT)) for line in list(differing)[2:]]
+
+
+def _laid_out(value: str | None) -> list[str]:
+    """Return a value in lines; JSON as a person reads it."""
+    try:
+        parsed = json.loads(value or "")
+    except ValueError:
+        return (value or "").splitlines()
+    return json.dumps(parsed, indent=2, sort_keys=True, ensure_ascii=False).splitlines()
 
 
 def shortened(before: str | None, after: str | None, limit: int) -> tuple[str | None, str | None]:
@@ -270,8 +324,8 @@ def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
 
 def _warnings(plan: Plan, width: int) -> Iterator[str]:
     short = [each for each in plan.quotas if each.enough is False]
-    disruptive = [each.text for each in plan.consequences if each.danger.value == "disruptive"]
-    dangerous = [each.text for each in plan.consequences if each.danger.value == "dangerous"]
+    disruptive = [each.hurts or each.text for each in plan.consequences if each.danger.value == "disruptive"]
+    dangerous = [each.hurts or each.text for each in plan.consequences if each.danger.value == "dangerous"]
     dangerous += [
         f"{each.logical_id} ({each.type}) {_happens(each)}"
         for each in plan.changes

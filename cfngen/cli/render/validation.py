@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import click
 
 from cfngen.cli.render.durations import duration
-from cfngen.cli.terminal import table
+from cfngen.cli.render.wrapping import wrapped
+from cfngen.cli.terminal import room, table
 from cfngen.deploy.inspection.validation import Member, Problem, Validation, ValidationChange
 from cfngen.words import counted
 
@@ -21,7 +22,7 @@ def result(found: Validation) -> list[str]:
         rows = [(each.instance, each.role, each.group, each.zone, each.version, _node(each)) for each in found.members]
         lines += ["", *table(header, rows)]
     if found.problems:
-        lines += ["", *(line for problem in found.problems for line in _problem(problem))]
+        lines += ["", *(line for problem in found.problems for line in _problem(problem, room()))]
     verdict = (
         click.style("The cluster is valid.", fg="green", bold=True)
         if found.valid
@@ -34,18 +35,24 @@ def change(found: ValidationChange) -> list[str]:
     """Return what is new since the look before."""
     time = f"{found.time:%H:%M:%SZ}"
     return [
-        *(f"{time} {click.style('✓', fg='green')} {each.subject} no longer: {each.text}" for each in found.resolved),
-        *(f"{time} {click.style('✗', fg='red')} {each.subject} {each.text}" for each in found.appeared),
-        f"{time} {counted(found.open, 'problem')}; waiting for {duration(found.remaining)} more at most",
+        *(f"{time} {click.style('✓', fg='green')} resolved: {each.sentence}" for each in found.resolved),
+        *(f"{time} {click.style('✗', fg='red')} {_capital(each.sentence)}" for each in found.appeared),
+        f"{time} {counted(found.open, 'problem')} now; cfngen waits for {duration(found.remaining)} more at most.",
     ]
 
 
-def _problem(problem: Problem) -> Iterator[str]:
-    yield f"{click.style('✗', fg='red', bold=True)} {problem.subject} {problem.text}"
+def _problem(problem: Problem, width: int) -> Iterator[str]:
+    first, *more = wrapped(f"{_capital(problem.sentence)}.", width, "  ")
+    yield from (f"{click.style('✗', fg='red', bold=True)} {first.lstrip()}", *more)
     if problem.detail:
-        yield f"  {problem.detail}"
+        yield from wrapped(problem.detail, width, "  ")
     if problem.hint:
-        yield f"  {click.style('hint:', bold=True)} {problem.hint}"
+        first, *more = wrapped(f"hint: {problem.hint}", width, "    ", first="  ")
+        yield from (first.replace("hint:", click.style("hint:", bold=True), 1), *more)
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _node(member: Member) -> str:

@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
+from cfngen.deploy.access.api_connection import Endpoint
 from cfngen.deploy.access.authorities import Authority, read_authority
 from cfngen.deploy.access.certificates import LONGEST_NAME, Identity, issue
-from cfngen.deploy.access.kubernetes import Endpoint, Kubernetes
+from cfngen.deploy.access.kubernetes import Kubernetes
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import aws_errors
 from cfngen.deploy.stacks import NESTED, StackView, existing, find, resources

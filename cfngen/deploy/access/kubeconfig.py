@@ -97,6 +97,24 @@ class KubeconfigChange(Message):
     current: bool = False
 
 
+@dataclass(frozen=True)
+class KubeconfigDocument(Message):
+    """A kubeconfig of its own, which no file holds.
+
+    Attributes:
+        kubeconfig: the document itself: as JSON in a file, it is one that kubectl takes. It holds a private key.
+        user: name by which the API server knows the user.
+        groups: groups of the user.
+        expires: when the certificate ends.
+    """
+
+    kind: ClassVar[str] = "kubeconfigDocument"
+    kubeconfig: Mapping[str, Any]
+    user: str
+    groups: tuple[str, ...]
+    expires: datetime
+
+
 def document(access: Access, *, switch: bool = True) -> dict[str, Any]:
     """Return a kubeconfig that holds nothing else."""
     head = {"apiVersion": "v1", "kind": "Config", "current-context": access.name if switch else ""}

@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import ClassVar
 
 from cfngen.deploy.access import cluster_access
+from cfngen.deploy.access.api_connection import ApiUnreachableError
 from cfngen.deploy.access.authorities import Authority
 from cfngen.deploy.access.cluster_access import Override
-from cfngen.deploy.access.kubernetes import ApiUnreachableError
 from cfngen.deploy.account import Account
 from cfngen.deploy.inspection.machines import Group
 from cfngen.deploy.messages import Message, Notice, Report

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from cfngen.cluster.model import Cluster
 from cfngen.deploy import protection
 from cfngen.deploy.access import cluster_access
+from cfngen.deploy.access.api_connection import CONNECT, Endpoint
 from cfngen.deploy.access.authorities import read_join_information
 from cfngen.deploy.access.certificates import served
 from cfngen.deploy.access.cluster_access import Override
-from cfngen.deploy.access.kubernetes import CONNECT, Endpoint
 from cfngen.deploy.access.kubernetes_objects import Node
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import aws_errors

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import cluster_access
+from cfngen.deploy.access.api_connection import KubernetesError
 from cfngen.deploy.access.authorities import EmptySecretError
 from cfngen.deploy.access.cluster_access import NoEndpointError, Override
-from cfngen.deploy.access.kubernetes import KubernetesError
 from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
 from cfngen.deploy.account import Account
 from cfngen.deploy.clock import Clock
@@ -27,6 +27,15 @@ from cfngen.deploy.stacks import StackView, tree
 from cfngen.deploy.status import Standing
 
 INTERVAL = 10.0  # seconds between two looks
+API_SERVER = "API server"
+_NOUNS = {
+    "stack": "the stack",
+    "instance": "the instance",
+    "node": "the Node",
+    "version": "the Node",
+    "route": "the route table",
+    "pod": "the pod",
+}
 STATIC_PODS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 
@@ -37,7 +46,7 @@ class Problem:
     Attributes:
         area: `stack`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`.
         subject: which object, e.g. `i-0123456789abcdef0`.
-        text: what is wrong with it.
+        text: what is wrong with it; `sentence` is the two of them in words.
         detail: what it says about that itself, which may change from look to look.
         hint: what to do or to look at.
     """
@@ -47,6 +56,12 @@ class Problem:
     text: str
     detail: str = field(default="", compare=False)
     hint: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, as a sentence without its full stop."""
+        noun = "the" if self.subject == API_SERVER else _NOUNS.get(self.area, "")
+        return f"{noun} {self.subject} {self.text}".strip()
 
 
 @dataclass(frozen=True)
@@ -249,7 +264,7 @@ def _kubernetes(account: Account, stack: StackView, override: Override) -> Kuber
         with cluster_access.connection(where, found, account.caller, account.clock.now()) as api:
             return Kubernetes(api.version(), api.readiness(), api.nodes(), api.system_pods())
     except (EmptySecretError, NoEndpointError, KubernetesError) as error:
-        return Problem("api", stack.outputs.get(cluster_access.ENDPOINT, "API server"), str(error), hint=error.hint)
+        return Problem("api", API_SERVER, f"cannot be asked: {error}", hint=error.hint)
 
 
 def _of_stack(stack: StackView) -> Iterator[Problem]:
@@ -272,23 +287,26 @@ def _of_api(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
     if not api.readiness.ready:
         failing = f": {', '.join(api.readiness.failing)}" if api.readiness.failing else ""
         hint = "on the master: journalctl -u kubelet; ls /var/log/pods"
-        yield Problem("api", "API server", f"is not ready{failing}", hint=hint)
+        yield Problem("api", API_SERVER, f"is not ready{failing}", hint=hint)
     wanted = wanted_version(cluster)
     if api.version != wanted:
         yield Problem(
             "version",
-            "API server",
+            API_SERVER,
             f"runs Kubernetes {api.version}, the cluster file says {wanted}",
             hint="`cfngen deploy` brings the masters to the version of the cluster file; or correct the file.",
         )
     for node in api.nodes:
         if reason := skew(node.version, api.version):
             hint = "replace the instance: `cfngen deploy` does where its launch template has changed."
-            yield Problem("version", node.name, f"its kubelet is {reason}", hint=hint)
+            yield Problem("version", node.name, f"has a kubelet of version {reason}", hint=hint)
         elif node.version != wanted and api.version == wanted:
             hint = "`cfngen deploy` replaces instances of an older version; or terminate it."
             yield Problem(
-                "version", node.name, f"its kubelet is {node.version}, the cluster file says {wanted}", hint=hint
+                "version",
+                node.name,
+                f"has a kubelet of version {node.version}, the cluster file says {wanted}",
+                hint=hint,
             )
 
 
@@ -296,13 +314,13 @@ def _of_group(group: Group, nodes: dict[str, Node] | None) -> Iterator[Problem]:
     """Yield what is wrong with a group, its instances and their Nodes; the latter only where they are known."""
     if group.missing:
         hint = "`cfngen status` shows what there is."
-        yield Problem("group", group.title, f"its Auto Scaling group {group.id} does not exist", hint=hint)
+        yield Problem("group", group.title, f"has no Auto Scaling group: {group.id} does not exist", hint=hint)
         return
     if group.in_service < group.desired:
         yield Problem(
             "group",
             group.title,
-            f"{group.in_service} of {group.desired} instances are in service",
+            f"has {group.in_service} of {group.desired} instances in service",
             hint=f"the group's activity says why: aws autoscaling describe-scaling-activities "
             f"--auto-scaling-group-name {group.id}",
         )
@@ -320,7 +338,8 @@ def _of_group(group: Group, nodes: dict[str, Node] | None) -> Iterator[Problem]:
 def _of_node(group: Group, instance: Instance, node: Node | None) -> Iterator[Problem]:
     if node is None:
         hint = f"its boot log: aws ec2 get-console-output --latest --output text --instance-id {instance.id}"
-        yield Problem("node", instance.id, f"of {group.title} is in service, and no Node of the cluster", hint=hint)
+        text = f"of {group.title} is in service, but has no Node in the cluster"
+        yield Problem("instance", instance.id, text, hint=hint)
     elif not node.ready:
         hint = "on it: journalctl -u kubelet -u containerd"
         yield Problem("node", node.name, f"of {group.title} is not Ready", node.reason, hint)
@@ -338,7 +357,7 @@ def _of_others(api: Kubernetes, present: tuple[Group, ...]) -> Iterator[Problem]
     for node in api.nodes:
         if (node.instance_id or node.name) not in instances and not node.ready:
             hint = f"the cloud controller manager removes it soon; by hand: kubectl delete node {node.name}"
-            yield Problem("node", node.name, "is not Ready and no instance of a group", node.reason, hint)
+            yield Problem("node", node.name, "is not Ready, and is no instance of a group", node.reason, hint)
     # Of pods on a Node that is not Ready nothing is known; and its own problem says enough.
     silent = {each.name for each in api.nodes if not each.ready}
     for pod in api.pods:
@@ -351,7 +370,7 @@ def _of_others(api: Kubernetes, present: tuple[Group, ...]) -> Iterator[Problem]
         for name in STATIC_PODS:
             if node.master and node.ready and f"{name}-{node.name}" not in names:
                 hint = f"on it: ls /etc/kubernetes/manifests; journalctl -u kubelet | grep {name}"
-                yield Problem("pod", f"{name}-{node.name}", f"the master {node.name} runs no {name}", hint=hint)
+                yield Problem("pod", f"{name}-{node.name}", f"does not run on the master {node.name}", hint=hint)
 
 
 def _of_routes(seen: Seen, nodes: dict[str, Node]) -> Iterator[Problem]:
@@ -373,7 +392,7 @@ def _of_routes(seen: Seen, nodes: dict[str, Node]) -> Iterator[Problem]:
         yield Problem(
             "route",
             route.table,
-            f"its route for {route.destination} leads to {route.instance}, which is no Node: while it does, no Node "
+            f"has a route for {route.destination} to {route.instance}, which is no Node: while it does, no Node "
             "gets a route to its pods",
             hint=hint,
         )

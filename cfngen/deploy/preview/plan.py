@@ -47,8 +47,8 @@ class PropertyChange:
     """A change of one value in a resource's definition.
 
     Attributes:
-        path: where it is, e.g. `/Properties/LaunchTemplateData/InstanceType`, `/Properties/Tags[team]`, or
-            `/UpdatePolicy`.
+        path: where it is, e.g. `/Properties/LaunchTemplateData/InstanceType`, `/Properties/Tags[team]`,
+            `/Properties/PolicyDocument[Backups]` of the statement with that Sid, or `/UpdatePolicy`.
         before: the value before, as text or JSON; null if it was not there, is not known or not shown.
         after: the value after, likewise.
         known: whether the value after is known already.
@@ -56,7 +56,8 @@ class PropertyChange:
         sensitive: whether the values are secret, so that neither is shown.
         replaces: whether this change makes a new resource.
         cause: what makes it change: `parameter X`, `resource X`, `attribute X.Y`, or empty for the template itself.
-        note: what changes, in words, where the values themselves tell a person nothing; else empty.
+        note: what changes, in words, where the values themselves tell a person nothing; else empty. Of user data, the
+            values are told all the same.
     """
 
     path: str
@@ -78,11 +79,13 @@ class Meaning:
         text: one or two sentences.
         danger: how much it may hurt.
         fails: whether AWS refuses it, so that the whole deployment would fail.
+        hurts: the part of the text that says what may hurt, where the rest of it hurts nobody; else empty.
     """
 
     text: str
     danger: Danger = Danger.NONE
     fails: bool = False
+    hurts: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
@@ -13,6 +12,7 @@ from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.preview.certainty import Certainty, Judged
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, Description, Detail, Entry
 from cfngen.deploy.preview.creation import creation
+from cfngen.deploy.preview.keyed_lists import keyed_list
 from cfngen.deploy.preview.meaning import Meanings
 from cfngen.deploy.preview.plan import (
     Change,
@@ -25,14 +25,14 @@ from cfngen.deploy.preview.plan import (
     StackPlan,
 )
 from cfngen.deploy.publishing.publish import with_addresses
-from cfngen.deploy.stacks import NESTED, resources, stack_name, template
+from cfngen.deploy.stacks import GROUP, NESTED, resources, stack_name, template
 
 CompareUserData = Callable[[str, str], str]
 """Says in words what differs between two user data, given in base64."""
 
 _ACTIONS = {"Add": "add", "Modify": "update", "Remove": "remove", "Import": "import", "Dynamic": "update"}
 _POLICIES = {"Delete": "delete", "Retain": "retain", "Snapshot": "snapshot"}
-_TAGS = re.compile(r"/.*?/Tags(?=/|$)")
+USER_DATA = "/UserData"
 _MASKED = re.compile(r"\*{4,}")
 _CAUSES = {"ParameterReference": "parameter", "ResourceReference": "resource", "ResourceAttribute": "attribute"}
 
@@ -182,24 +182,31 @@ class _Assembly:
         )
         if not in_update:
             return change
-        meaning = self._meanings.of_resource(change, entry)
+        rolls = change.type == GROUP and change.action == "update"
+        instances = self._instances(entry.physical_id) if rolls else None
+        meaning = self._meanings.of_resource(change, entry, instances=instances)
         danger = meaning.danger if meaning else self._meanings.danger(change)
         return replace(change, meaning=meaning, danger=danger)
 
+    def _instances(self, name: str) -> int | None:
+        """Return how many instances an Auto Scaling group has; None where that cannot be read."""
+        try:
+            with aws_errors():
+                scaling = self._account.client("autoscaling")
+                answer = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+        except AwsError:
+            return None
+        groups = answer["AutoScalingGroups"]
+        return len(groups[0]["Instances"]) if groups else None
+
     def _properties(self, entry: Entry, judged: tuple[Judged, ...]) -> Iterator[PropertyChange]:
-        tags: dict[str, Judged] = {}
+        lists: dict[str, tuple[Judged, Mapping[str, str], Mapping[str, str]]] = {}
         for each in judged:
-            match = _TAGS.match(each.detail.place)
-            lists = (
-                match and _tags_at(entry.before, match[0]) is not None and _tags_at(entry.after, match[0]) is not None
-            )
-            if match and lists:
-                tags.setdefault(match[0], each)
-            else:
+            if (keyed := keyed_list(entry, each.detail.place)) is None:
                 yield self._property(each)
-        for place, each in tags.items():
-            # By their places in the list, most of them change when one is added; a person thinks of them by their keys.
-            before, after = _tags_at(entry.before, place) or {}, _tags_at(entry.after, place) or {}
+            else:
+                lists.setdefault(keyed.place, (each, keyed.before, keyed.after))
+        for place, (each, before, after) in lists.items():
             for key in sorted(before.keys() | after.keys()):
                 if before.get(key) != after.get(key):
                     known = UNKNOWN not in (after.get(key) or "")
@@ -218,7 +225,7 @@ class _Assembly:
         secret = secret or (detail.source == "ParameterReference" and detail.cause in self._secret)
         kind = _CAUSES.get(detail.source, "")
         note = self._note(detail)
-        shown = not secret and not note
+        shown = not secret and (not note or detail.place.endswith(USER_DATA))
         return PropertyChange(
             path=detail.place,
             before=detail.before if shown else None,
@@ -233,7 +240,7 @@ class _Assembly:
 
     def _note(self, detail: Detail) -> str:
         """Return in words what changes where the values themselves say nothing to a person."""
-        if detail.place.endswith("/UserData"):
+        if detail.place.endswith(USER_DATA):
             words = ""
             if self._compare_user_data and detail.before and detail.after and not detail.unknown:
                 words = self._compare_user_data(detail.before, detail.after)
@@ -241,23 +248,6 @@ class _Assembly:
         if detail.cause.endswith(".LatestVersionNumber"):
             return "the new version of its launch template"
         return ""
-
-
-def _tags_at(definition: Mapping[str, Any], place: str) -> dict[str, str] | None:
-    """Return the tags at a place of a definition by their keys; None if the definition is not told, or has others."""
-    found: Any = definition
-    if not definition:
-        return None
-    for part in place.split("/")[1:]:
-        if isinstance(found, list):
-            found = found[int(part)] if part.isdecimal() and int(part) < len(found) else []
-        elif isinstance(found, Mapping):
-            found = found.get(part, [])
-        else:
-            return None
-    if not isinstance(found, list) or not all(isinstance(each, Mapping) and "Key" in each for each in found):
-        return None
-    return {str(each["Key"]): str(each.get("Value", "")) for each in found}
 
 
 def _counts(changes: list[Change]) -> Counts:

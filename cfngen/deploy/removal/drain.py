@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cfngen.deploy.access.kubernetes import CONNECT, READ, Kubernetes, KubernetesError
+from cfngen.deploy.access.kubernetes import Kubernetes
 from cfngen.deploy.clock import Clock
 from cfngen.deploy.messages import Report, Step
 
 PATIENCE = 300.0  # seconds for the cloud controller manager, which takes about one for each load balancer
 PAUSE = 5.0
-GONE = 404
 
 Drain = Callable[[Report], tuple[str, ...]]
 """Deletes the Services that have load balancers; returns those that are still there after all patience.
@@ -43,7 +42,7 @@ def drain(kubernetes: Kubernetes, clock: Clock, report: Report, *, patience: flo
         services = kubernetes.load_balancers()
         for each in services:
             if not each.leaving:
-                _delete(kubernetes, each.namespace, each.name)
+                kubernetes.delete_service(each.namespace, each.name)
         if not services:
             return ()
         if not announced:
@@ -53,21 +52,3 @@ def drain(kubernetes: Kubernetes, clock: Clock, report: Report, *, patience: flo
         if clock.now().timestamp() >= until:
             return tuple(f"{each.namespace}/{each.name}" for each in services)
         clock.sleep(PAUSE)
-
-
-def _delete(kubernetes: Kubernetes, namespace: str, name: str) -> None:
-    from kubernetes.client import ApiException
-    from urllib3.exceptions import HTTPError
-
-    try:
-        kubernetes.api.call_api(
-            f"/api/v1/namespaces/{namespace}/services/{name}",
-            "DELETE",
-            header_params={"Accept": "application/json"},
-            response_types_map={200: "object", 202: "object"},
-            _return_http_data_only=True,
-            _request_timeout=(CONNECT, READ),
-        )
-    except (ApiException, HTTPError) as error:
-        if getattr(error, "status", 0) != GONE:
-            raise KubernetesError(f"the Service {namespace}/{name} was not deleted: {error}") from error

@@ -22,6 +22,8 @@ from cfngen.errors import CfngenError
 MASK = "****"
 API_CIDR = "ApiAllowedCidr"
 """The parameter that says from where the Kubernetes API can be reached."""
+ANSWERED = {API_CIDR: "api.allowedCidrs"}
+"""Parameters that a template has only where the cluster file leaves a key out, each with that key."""
 
 
 class ParameterError(CfngenError):
@@ -154,6 +156,10 @@ def _asked(name: str, definition: Mapping[str, Any]) -> str:
 def _unknown(definitions: Mapping[str, Any], names: Iterable[str], source: str) -> list[str]:
     problems = []
     for name in sorted(set(names) - definitions.keys()):
+        if name in ANSWERED:
+            answer = f"the cluster file's `{ANSWERED[name]}` answers it for good"
+            problems.append(f"{source}{name}: {answer}; leave it out, or change the file")
+            continue
         if name in LOCATION:
             advice = "cfngen uploads the templates itself; leave it out (--bucket chooses the bucket)"
         elif near := difflib.get_close_matches(name, definitions, n=1) or _spelled(name, definitions):

@@ -51,14 +51,15 @@ class Meanings:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def of_resource(self, change: Change, entry: Entry) -> Meaning | None:
+    def of_resource(self, change: Change, entry: Entry, *, instances: int | None = None) -> Meaning | None:
         """Return what a change of a resource means; None where there is nothing to add to the change itself.
 
         Args:
             change: the change, as yet without a meaning.
             entry: what CloudFormation says of it.
+            instances: how many instances an Auto Scaling group has now, where that is known.
         """
-        subject = Subject(self._cluster, change, entry)
+        subject = Subject(self._cluster, change, entry, instances)
         if change.action == "update" and not subject.goes and not subject.touches():
             return _aside(subject)
         rule = _RULES.get(change.type)

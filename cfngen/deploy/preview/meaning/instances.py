@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cfngen.deploy.preview.meaning.subject import Subject, number
@@ -29,33 +29,45 @@ def _group(subject: Subject) -> Meaning | None:
         )
     if subject.change.action == "add":
         return Meaning(f"new {whose}: it joins those that are there") if subject.master else None
-    texts = []
-    danger = Danger.NONE
-    if subject.touches(*_ROLLING):
+    texts: list[tuple[str, Danger]] = []
+    if subject.touches(*_ROLLING) and subject.instances == 0:
+        texts.append(
+            (f"{whose} has no instance now; those that it launches from now on are of the new kind", Danger.NONE)
+        )
+    elif subject.touches(*_ROLLING):
         verb = "is" if subject.certain(*_ROLLING) else "might be"
-        danger = Danger.DISRUPTIVE
         # Only the group of a single master has a creation policy: it loses it when others come.
         alone = any(each.path.startswith("/CreationPolicy") for each in subject.change.properties)
         if subject.master and (alone or subject.cluster.control_plane.count == 1):
-            texts.append(
+            text = (
                 f"{whose} {verb} replaced; it is the only one, so the API is away for the minutes of its boot. "
                 "Pods keep running meanwhile"
             )
         elif subject.master:
-            texts.append(f"{whose} {verb} replaced, one master at a time; the API stays up")
+            text = f"{whose} {verb} replaced, one master at a time; the API stays up"
         else:
             verb = "are" if verb == "is" else verb
-            texts.append(f"{whose}: its instances {verb} replaced one at a time; pods are {_drained(subject)} first")
+            text = f"{whose}: its instances {verb} replaced one at a time; pods are {_drained(subject)} first"
+        texts.append((text, Danger.DISRUPTIVE))
     if subject.touches("VPCZoneIdentifier"):
-        texts.append(f"{whose} may launch instances in other subnets, and so in other zones")
+        texts.append((f"{whose} may launch instances in other subnets, and so in other zones", Danger.NONE))
     if subject.touches(_HOOKS):
         verb = "are drained" if subject.after(_HOOKS) else "are no longer drained"
-        texts.append(f"from now on pods of {whose} {verb} before an instance is terminated")
+        texts.append((f"from now on pods of {whose} {verb} before an instance is terminated", Danger.NONE))
     if subject.touches("MinSize", "MaxSize", "DesiredCapacity"):
         text, shrinks = _resized(subject, whose, alone=not texts)
-        texts.append(text)
-        danger = Danger.DISRUPTIVE if shrinks else danger
-    return Meaning("; ".join(texts), danger) if texts else None
+        texts.append((text, Danger.DISRUPTIVE if shrinks else Danger.NONE))
+    return _joined(texts)
+
+
+def _joined(texts: Sequence[tuple[str, Danger]]) -> Meaning | None:
+    """Return one meaning of several, of which those that hurt nobody are not told where it is said what hurts."""
+    if not texts:
+        return None
+    danger = max((each for _, each in texts), key=lambda each: each.rank)
+    hurting = [text for text, each in texts if each is not Danger.NONE]
+    hurts = "; ".join(hurting) if 0 < len(hurting) < len(texts) else ""
+    return Meaning("; ".join(text for text, _ in texts), danger, hurts=hurts)
 
 
 def _drained(subject: Subject) -> str:

@@ -25,11 +25,13 @@ class Subject:
         change: the change.
         whose: the slot or node group it belongs to, e.g. "master a"; empty if to neither.
         master: whether it belongs to a master.
+        instances: how many instances an Auto Scaling group has now; None where that is not known.
     """
 
-    def __init__(self, cluster: Cluster, change: Change, entry: Entry) -> None:
+    def __init__(self, cluster: Cluster, change: Change, entry: Entry, instances: int | None = None) -> None:
         self.cluster = cluster
         self.change = change
+        self.instances = instances
         self._before = entry.before.get("Properties", {})
         self._after = entry.after.get("Properties", {})
         self.whose, self.master = owner(cluster, change.logical_id)

@@ -1,4 +1,4 @@
-"""Texts in lines of whole words, as wide as the terminal and as people can read."""
+"""Long texts in lines of whole words; commands and addresses in them can still be copied from one line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import textwrap
 
 NARROWEST = 40
 WIDEST = 120  # text in longer lines is hard to read
-_COMMAND = re.compile(r"`[^`]+`")
+# What stands between backticks is a command to type.
+_COMMAND = re.compile(r"`[^`]*`")
 
 
 def columns(width: int | None = None) -> int:
@@ -21,13 +22,13 @@ def columns(width: int | None = None) -> int:
 
 
 def wrapped(text: str, width: int, indent: str = "", *, first: str | None = None) -> list[str]:
-    """Return a text in lines of whole words; what stands between backticks can still be copied from one line.
+    """Return a text in lines, one at least; a word that is longer than a line stands alone in one.
 
     Args:
-        text: one paragraph.
-        width: columns of a line.
-        indent: what lines begin with.
-        first: what the first line begins with; like the others if None.
+        text: the text, without styles.
+        width: how wide lines may be.
+        indent: what every line begins with.
+        first: what the first line begins with, if something else.
     """
     kept = _COMMAND.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     lines = textwrap.wrap(

@@ -1,0 +1,99 @@
+"""Signs beyond ASCII, and what stands for them in a locale that has none: the one place that decides it.
+
+Texts are written with the signs everywhere. Where the locale is C or POSIX, or names no encoding that has them, the
+streams themselves put ASCII in their place; whatever else is beyond ASCII, such as a name in a cluster file, stays as
+it is. Data for programs passes through `verbatim` and stays as it is altogether.
+"""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from io import TextIOWrapper
+from typing import Any
+
+import click
+
+STAND_INS = {
+    "\N{NO-BREAK SPACE}": " ",
+    "\N{HORIZONTAL ELLIPSIS}": "...",
+    "\N{EN DASH}": "-",
+    "\N{BULLET}": "*",
+    "\N{MIDDLE DOT}": ".",
+    "\N{BLACK CIRCLE}": "*",
+    "\N{CHECK MARK}": "+",
+    "\N{BALLOT X}": "x",
+    "\N{PLUS-MINUS SIGN}": "+-",
+}
+CODEC = "cfngen_ascii_signs"
+_COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
+_TABLE = str.maketrans(STAND_INS)
+
+
+def verbatim(text: str) -> None:
+    """Print data on standard output, with a newline; no locale changes a character of it."""
+    click.echo(text.encode())
+
+
+def knows_signs(environ: Mapping[str, str]) -> bool:
+    """Return whether the environment's locale has more than ASCII.
+
+    Of the three variables the first that is set and not empty counts, and without any the locale is C: POSIX, section
+    8.2, "Internationalization Variables". Where the locale is C, Python takes up its UTF-8 mode, and sets
+    LC_CTYPE for its children (PEP 538 and 540): that is not the user's word.
+    """
+    names = ["LC_ALL", "LC_CTYPE", "LANG"]
+    if sys.flags.utf8_mode and environ.get("LC_CTYPE") in _COERCED:
+        names.remove("LC_CTYPE")
+    locale = next(filter(None, map(environ.get, names)), "C")
+    return locale not in ("C", "POSIX")
+
+
+@contextmanager
+def suited(environ: Mapping[str, str]) -> Iterator[None]:
+    """Let standard output and standard error write what the locale can show, while the body runs."""
+    with ExitStack() as before:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                encoding, errors = stream.encoding, stream.errors
+                name = codecs.lookup(encoding).name
+                if name not in ("utf-8", "ascii"):
+                    stream.reconfigure(errors=CODEC)
+                elif name == "ascii" or not knows_signs(environ):
+                    stream.reconfigure(encoding=CODEC, errors=errors)
+                else:
+                    continue
+                before.callback(stream.reconfigure, encoding=encoding, errors=errors)
+        yield
+
+
+class _Encoder(codecs.IncrementalEncoder):
+    """UTF-8, but for the signs."""
+
+    def encode(self, text: str, final: bool = False) -> bytes:
+        return _encode(text, self.errors)[0]
+
+
+def _encode(text: str, errors: str = "strict") -> tuple[bytes, int]:
+    return text.translate(_TABLE).encode("utf-8", errors), len(text)
+
+
+def _codec(name: str) -> codecs.CodecInfo | None:
+    if name != CODEC:
+        return None
+    utf8 = codecs.lookup("utf-8")
+    return codecs.CodecInfo(_encode, utf8.decode, incrementalencoder=_Encoder, name=CODEC)
+
+
+def _stand_in(error: UnicodeError) -> tuple[str, int]:
+    """Return what stands for characters that an encoding lacks: an error handler of `codecs`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking: Any = error.object[error.start : error.end]
+    return "".join(STAND_INS.get(each, "?") for each in lacking), error.end
+
+
+codecs.register(_codec)
+codecs.register_error(CODEC, _stand_in)

@@ -1,0 +1,84 @@
+"""What is said to a command line that cfngen does not know: in one style, with the nearest name that it does know.
+
+click words its own messages, differently from version to version; here only the facts of them are used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import click
+
+_FILE = "the cluster file's"
+ELSEWHERE = {
+    "--region": ("--set", f"the region is {_FILE} `region`; `--set region=REGION` is stronger than the file."),
+    "--name": ("--set", f"the name is {_FILE} `name`; `--set name=NAME` is stronger than the file."),
+    "--kubernetes-version": (
+        "--set",
+        f"the version is {_FILE} `kubernetesVersion`; `--set kubernetesVersion=VERSION` is stronger than the file.",
+    ),
+    "--dry-run": ("--parameter", "`cfngen plan` shows what a deployment would change, and changes nothing."),
+    "--config": ("--cluster", "--cluster FILE, or -f FILE, names the cluster file."),
+    "--file": ("--cluster", "--cluster FILE, or -f FILE, names the cluster file."),
+}
+"""Options of other tools, each with the option that a command must have for the advice to fit it."""
+_EXTRA = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
+
+
+class Commands(click.Group):
+    """A group of commands that answers an unknown one with the nearest it has."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, but an unknown command names the nearest known one."""
+        name, names = args[0], self.list_commands(ctx)
+        if not name.startswith("-") and name not in names:
+            there = f"there are {', '.join(names)}."
+            ctx.fail(f"no such command {name!r}; {_nearest(name, names) or there}")
+        return super().resolve_command(ctx, args)
+
+
+def described(failure: click.ClickException) -> tuple[str, str]:
+    """Return what is wrong with a command line, and what to do about it where there is more to say than in the help."""
+    context = failure.ctx if isinstance(failure, click.UsageError) else None
+    if isinstance(failure, click.NoSuchOption) and context is not None:
+        return _no_such_option(failure.option_name, context)
+    message = failure.format_message()
+    if (extra := _EXTRA.fullmatch(message)) and context is not None:
+        return f"{context.command_path} takes no argument {extra['words']!r}", ""
+    return message[:1].lower() + message[1:], ""
+
+
+def _no_such_option(name: str, context: click.Context) -> tuple[str, str]:
+    known = _options(context.command)
+    message = f"no such option {name!r}"
+    needed, advice = ELSEWHERE.get(name, ("", ""))
+    if advice and needed in known:
+        return message, advice
+    outer = context.find_root()
+    if name in _options(outer.command) and outer is not context:
+        inner = context.command_path.removeprefix(f"{outer.command_path} ")
+        return message, f"it stands before the command: `{outer.command_path} {name} {inner} …`"
+    nearest = _nearest(name, known)
+    return (f"{message}; {nearest}", "") if nearest else (message, "")
+
+
+def _options(command: click.Command) -> list[str]:
+    return [
+        name
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.hidden
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    ]
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    """Return the question whether one of the nearest names is meant; nothing if none is near."""
+    near = [repr(each) for each in get_close_matches(name, names, n=3)]
+    if not near:
+        return ""
+    *first, last = near
+    return f"did you mean {', '.join(first)} or {last}?" if first else f"did you mean {last}?"

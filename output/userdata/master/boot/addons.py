@@ -11,8 +11,8 @@ import json
 from typing import Any
 
 from . import helm, lease, system
-from .kubectl import kubectl
-from .machine import BootError, Machine, Pending, documents
+from .kubectl import documents, kubectl
+from .machine import LOG, BootError, Machine, Pending
 from .sequence import remaining
 
 NAME = "cfngen-addons"
@@ -49,9 +49,11 @@ def essentials(machine: Machine, config: dict[str, Any]) -> str:
     machine.wait("kubectl apply", apply, "is the API server healthy?", seconds, BootError)
     if charts:
         names = " and ".join(release["name"] for release in charts)
-        machine.wait(names, install, f"kubectl -n {SPACE} get configmap {NAME} -o yaml", seconds, (BootError, Pending))
+        machine.wait(
+            names, install, f"`kubectl -n {SPACE} get configmap {NAME} -o yaml`", seconds, (BootError, Pending)
+        )
     what = " and ".join(["the cloud controller manager", *(release["name"] for release in charts)])
-    hint = "kubectl get pods --all-namespaces; kubectl -n kube-system logs daemonset/cloud-controller-manager"
+    hint = "`kubectl get pods --all-namespaces`; `kubectl -n kube-system logs daemonset/cloud-controller-manager`"
     machine.wait(what, at_work, hint, seconds, (BootError, Pending))
     machine.run("systemctl", "enable", "--now", f"{NAME}.timer")
     # At once, too, but not as a part of the boot: they may wait for nodes, which wait for this master.
@@ -71,7 +73,7 @@ def apply(machine: Machine, config: dict[str, Any]) -> str:
             machine.sleep(pause)
             outcome, fault = _attempt(machine, config)
     if isinstance(fault, BootError):
-        raise BootError(str(fault), fault.hint + "; the next try is within the hour") from fault
+        raise BootError(str(fault), f"{fault.hint or f'see {LOG}'}; the next try is within the hour") from fault
     return outcome
 
 
@@ -197,7 +199,7 @@ class _Plan:
             else:
                 self._write(name, None)
         if failed:
-            raise BootError("; ".join(failed), f"kubectl -n {SPACE} get configmap {NAME} -o yaml")
+            raise BootError("; ".join(failed), f"`kubectl -n {SPACE} get configmap {NAME} -o yaml`")
         return f"applied {len(due)}, removed {len(gone)} of {len(self.releases)} releases"
 
     def _note(self, release: dict[str, Any], key: str) -> str:

@@ -11,7 +11,7 @@ import json
 import time
 from typing import Any, TypeVar
 
-from . import bucket
+from . import bucket, objects
 from .etcd_members import CREDENTIALS, client_url
 from .machine import BootError, Machine
 
@@ -24,7 +24,7 @@ REQUEST = "backup-request.json"
 ETCDCTL = ("etcdctl", f"--endpoints={client_url('127.0.0.1')}", *CREDENTIALS)
 AGAIN = 5  # minutes after which a failed snapshot is tried again, at most
 Kind = TypeVar("Kind")
-HINT = "crictl logs of etcd; df -h /var/lib /mnt/master; `journalctl -u cfngen-backup`"
+HINT = "etcd's log in /var/log/pods; `df -h /var/lib /mnt/master`; `journalctl -u cfngen-backup`"
 
 
 def schedule(machine: Machine, config: dict[str, Any]) -> str:
@@ -56,7 +56,7 @@ def backup(machine: Machine, config: dict[str, Any]) -> str:
     except BootError as error:
         # Whatever snapshot comes next answers a request, too.
         machine.write(STATE, json.dumps({"next": now + min(AGAIN, interval), "asked": asked}))
-        text = f"cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: {error}. What to do: {error.hint}\n"
+        text = f"cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: {error}. What to do: {error.hint or HINT}\n"
         machine.run("sh", "-c", "cat > /dev/console", stdin=text, expect=(0, 1, 2))
         raise
     machine.write(STATE, json.dumps({"next": (now // interval + 1) * interval, "asked": asked}))
@@ -91,7 +91,7 @@ def _take(machine: Machine, config: dict[str, Any], request: str) -> str:
         about = {"revision": str(found.get("revision", "")), "keys": str(found["totalKey"])}
         metadata = {**about, "instance": facts["instanceId"], "request": request}
         key, sha256 = bucket.key(config, f"hourly/{moment}.db"), machine.sha256(FILE)
-        machine.put_object(facts["bucket"], key, FILE, metadata)
+        objects.put(machine, facts["bucket"], key, FILE, metadata)
         _verify(machine, facts["bucket"], key, size, sha256)
     finally:
         machine.remove(FOLDER + "/*")

@@ -48,5 +48,5 @@ def document(machine: Machine, config: dict[str, Any], name: str) -> dict[str, A
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise BootError(f"{where} is no JSON object", f"delete it: aws s3 rm {where}")
+        raise BootError(f"{where} is no JSON object", f"delete it: `aws s3 rm {where}`")
     return found

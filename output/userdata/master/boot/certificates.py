@@ -38,7 +38,9 @@ def renew(machine: Machine, config: dict[str, Any]) -> str:
         machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM)
         renewed = expiry.first(machine)
         if renewed <= expires:
-            raise BootError(f"certificates end at {expires} and kubeadm renewed none", "kubeadm certs check-expiration")
+            raise BootError(
+                f"certificates end at {expires} and kubeadm renewed none", "`kubeadm certs check-expiration`"
+            )
         expires, before = renewed, before or expires
     if before and before != expires:
         _restart(machine, config, expires)

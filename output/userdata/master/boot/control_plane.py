@@ -7,8 +7,8 @@ from typing import Any, Callable, TypeVar
 from . import authorities, decision, encryption, etcd_data, etcd_members, expiry, kubelet, peers, restore, upgrade
 from .authorities import KUBEADM
 from .decision import INIT, JOIN, RESTORE, RESUME, STEADY
-from .kubectl import kubectl, own_server
-from .machine import BootError, Machine, Pending, documents
+from .kubectl import documents, kubectl, own_server
+from .machine import BootError, Machine, Pending
 from .sequence import remaining
 
 # Phases of `kubeadm init`, before and after the API server answers. Without its flag bootstrap-token prints the token
@@ -17,6 +17,18 @@ BEGIN = ("certs all", "kubeconfig all", "etcd local", "control-plane all", "kube
 # A joining etcd has to be announced in between: the kubelet waits for its manifest.
 BEGIN_TO_JOIN = ("certs all", "kubeconfig all", "kubelet-start")
 FINISH = ("mark-control-plane", "bootstrap-token --skip-token-print", "kubelet-finalize all")
+# What to look at when a check of kubeadm's fails, by what stands in its line (kubeadm's preflight/checks.go).
+PREFLIGHT = {
+    "[ERROR CRI]": "`systemctl status containerd`; `journalctl -u containerd`",
+    "[ERROR ImagePull]": "can the instance reach registry.k8s.io, or the mirrors of the cluster file?",
+    "[ERROR Port-": "`ss -ltnp` shows what listens there",
+    "[ERROR DirAvailable-": "what is in that folder (`ls -la`)? An image should hold nothing of Kubernetes there",
+    "[ERROR NumCPU]": "choose a larger controlPlane.instanceType",
+    "[ERROR Mem]": "choose a larger controlPlane.instanceType",
+    "[ERROR FileContent-": "`sysctl -p /etc/sysctl.d/99-cfngen.conf`; is the module br_netfilter loaded (`lsmod`)?",
+    "[ERROR FileExisting-": "add the package of that program to the image, or in preBootCommands",
+    "[ERROR FileAvailable-": "an image should hold nothing of Kubernetes there",
+}
 Answer = TypeVar("Answer")
 DONE = {
     INIT: "initialised a new cluster",
@@ -89,9 +101,8 @@ def start(machine: Machine, config: dict[str, Any]) -> str:
         told = ": " + restore.perform(machine, config)
     if way in (INIT, JOIN):
         # Checks the machine and pulls the images: the one thing here that needs somebody else's server.
-        hint = "can the instance reach registry.k8s.io?"
         seconds = remaining(machine, config)
-        machine.wait("kubeadm's preflight", lambda: _phase(machine, "preflight"), hint, seconds, BootError)
+        machine.wait("kubeadm's preflight", lambda: _preflight(machine), "", seconds, BootError)
     for phase in BEGIN_TO_JOIN if way == JOIN else BEGIN:
         _phase(machine, phase)
     if way == JOIN:
@@ -146,6 +157,19 @@ def await_own(machine: Machine, config: dict[str, Any]) -> None:
     _await(machine, config, "the API server", own_server(config), "--raw", "/readyz")
 
 
+def _preflight(machine: Machine) -> None:
+    """Let kubeadm check the machine.
+
+    Raises:
+        BootError: a check failed; the hint fits the first one that is known.
+    """
+    try:
+        _phase(machine, "preflight")
+    except BootError as error:
+        hints = (hint for mark, hint in PREFLIGHT.items() if mark in str(error))
+        raise BootError(str(error), next(hints, "")) from error
+
+
 def _phase(machine: Machine, phase: str) -> None:
     machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM)
 
@@ -162,5 +186,5 @@ def _await(machine: Machine, config: dict[str, Any], what: str, *query: str) -> 
         if kubectl(machine, "get", *query, expect=(0, 1))[0]:
             raise Pending("not there yet")
 
-    hint = "journalctl -u kubelet; ctr -n k8s.io containers ls; /var/log/pods"
+    hint = "`journalctl -u kubelet`; `ctr -n k8s.io containers ls`; /var/log/pods"
     machine.wait(what, probe, hint, remaining(machine, config))

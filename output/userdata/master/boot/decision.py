@@ -76,8 +76,8 @@ def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> 
         return JOIN
     raise BootError(
         f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
-        "cfngen etcd restore latest (in the folder of the cluster file), or restore the volume from a snapshot of its "
-        "own; or, to begin again with nothing, remove "
+        "`cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from a snapshot of "
+        "its own; or, to begin again with nothing, remove "
         f"{authorities.INITIALISED} from secret {secret} and reboot",
     )
 

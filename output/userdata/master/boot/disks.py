@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import kubelet, packages
+from . import filesystem, kubelet, packages
 from .machine import BootError, Machine, Pending
 
 MOUNT = "/mnt/instance-storage"
@@ -45,12 +45,16 @@ def disks(machine: Machine, config: dict[str, Any]) -> str:
             # The kubelet's certificate went with what was on the disks before: this instance joins anew.
             machine.remove(kubelet.ESTABLISHED)
             _make(machine, found)
+        else:
+            filesystem.check(machine, _device(machine), "terminate this instance: nothing on its own disks outlives it")
         _fstab(machine)
         machine.run("mkdir", "-p", MOUNT)
         machine.run("systemctl", "daemon-reload")
         machine.run("mount", "-o", "noatime", "LABEL=" + LABEL, MOUNT)
         if not machine.mounted(MOUNT):
-            raise BootError(f"the instance's own disks do not stay mounted at {MOUNT}", "journalctl -b | grep -i mount")
+            raise BootError(
+                f"the instance's own disks do not stay mounted at {MOUNT}", "`journalctl -b | grep -i mount`"
+            )
     for name, folder in FOLDERS.items():
         if not machine.mounted(folder):
             _bind(machine, f"{MOUNT}/{name}", folder)
@@ -88,6 +92,10 @@ def _labelled(machine: Machine, found: list[str]) -> bool:
     return machine.run("blkid", "-c", "/dev/null", "-L", LABEL, expect=(0, 2))[0] == 0
 
 
+def _device(machine: Machine) -> str:
+    return machine.run("blkid", "-c", "/dev/null", "-L", LABEL)[1].strip()
+
+
 def _check(machine: Machine, found: list[str]) -> None:
     """See that the disks hold nothing, or what an attempt that was cut off has left.
 
@@ -115,7 +123,7 @@ def _make(machine: Machine, found: list[str]) -> None:
         array = ("--level=0", "--name=cfngen", "--homehost=any", f"--raid-devices={len(found)}")
         machine.run("mdadm", "--create", ARRAY, "--run", *array, *found)
         machine.run("udevadm", "settle")
-        device = machine.wait("the array", lambda: _array(machine), "cat /proc/mdstat")
+        device = machine.wait("the array", lambda: _array(machine), "`cat /proc/mdstat`")
     machine.run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard", "-L", LABEL, device)
     # mount finds it by its label, which udev must have seen.
     machine.run("udevadm", "settle")
@@ -151,4 +159,4 @@ def _bind(machine: Machine, source: str, folder: str) -> None:
         machine.run("mv", source + ".partial", source)
     machine.run("mount", "--bind", source, folder)
     if not machine.mounted(folder):
-        raise BootError(f"{source} does not stay mounted at {folder}", "journalctl -b | grep -i mount")
+        raise BootError(f"{source} does not stay mounted at {folder}", "`journalctl -b | grep -i mount`")

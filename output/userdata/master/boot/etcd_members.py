@@ -15,7 +15,8 @@ from typing import Any
 
 from . import etcd_data
 from .authorities import KUBEADM, PKI
-from .machine import HOME, BootError, Machine, Pending, documents
+from .kubectl import documents
+from .machine import HOME, BootError, Machine, Pending
 from .sequence import remaining
 
 # The certificate with which kubeadm's own probe asks etcd.
@@ -122,7 +123,7 @@ def join(machine: Machine, config: dict[str, Any]) -> str:
 def hint(config: dict[str, Any]) -> str:
     """Return what an operator does when most members are away."""
     return (
-        "start the other masters; if the volumes of most of them are lost: cfngen etcd restore latest (in the folder "
+        "start the other masters; if the volumes of most of them are lost: `cfngen etcd restore latest` (in the folder "
         f"of the cluster file of {config['cluster']})"
     )
 
@@ -154,7 +155,7 @@ def _announce(machine: Machine, config: dict[str, Any]) -> None:
         if not member or not member.get("name"):
             raise Pending("the others have not heard of it yet")
 
-    machine.wait("etcd to start", probe, "ctr -n k8s.io tasks ls; /var/log/pods", 180)
+    machine.wait("etcd to start", probe, "`ctr -n k8s.io tasks ls`; /var/log/pods", 180)
 
 
 def promote(machine: Machine, config: dict[str, Any]) -> str:
@@ -190,7 +191,7 @@ def _await_end(machine: Machine) -> None:
         if machine.run("pgrep", "-x", "etcd", expect=(0, 1))[0] == 0:
             raise Pending("it is still running")
 
-    machine.wait("etcd to stop", probe, "systemctl status kubelet", 90)
+    machine.wait("etcd to stop", probe, "`systemctl status kubelet`", 90)
 
 
 def _manifest(machine: Machine, config: dict[str, Any], found: list[Member]) -> None:

@@ -7,8 +7,9 @@ import json
 import time
 from typing import Any
 
-from .kubectl import ADMIN, kubectl
-from .machine import BootError, Machine, documents
+from . import hosts
+from .kubectl import ADMIN, documents, kubectl
+from .machine import BootError, Machine
 
 # Seconds for one operation of Helm; it waits for hooks only, not for pods: the cluster may have no node yet.
 TIMEOUT = 240
@@ -75,7 +76,7 @@ def _recover(machine: Machine, name: str, namespace: str, interrupted: bool) -> 
         if not interrupted and age < ABANDONED:
             raise BootError(
                 f"another Helm operation ({labels['status']}) on {name} began {age} s ago",
-                f"helm -n {namespace} status {name}",
+                f"`helm -n {namespace} status {name}`",
             )
         if labels["status"] == "uninstalling":
             uninstall(machine, name, namespace)
@@ -88,4 +89,5 @@ def _lay(machine: Machine, owner: str, text: str) -> None:
 
 
 def _helm(machine: Machine, *arguments: str) -> str:
+    hosts.refresh(machine, ADMIN)
     return machine.run("helm", *arguments, "--kubeconfig", ADMIN, timeout=TIMEOUT + 30)[1]

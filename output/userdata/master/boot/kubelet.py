@@ -10,6 +10,8 @@ from .machine import HOME, Machine
 
 ESTABLISHED = HOME + "/established"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
+# Where kubeadm's configuration of the kubelet has it look for static pods.
+MANIFESTS = "/etc/kubernetes/manifests"
 RESOLVED = "/run/systemd/resolve/resolv.conf"
 
 
@@ -27,7 +29,7 @@ def clear(machine: Machine) -> None:
     """Remove what an earlier attempt, or the instance that an image was made of, left behind."""
     machine.run("systemctl", "stop", "kubelet")
     # containerd keeps a CNI configuration that it finds, and with it another node's range of pods.
-    old = ("/etc/kubernetes/*.conf", "/etc/kubernetes/manifests/*", "/var/lib/kubelet/pki/*", "/etc/cni/net.d/*")
+    old = ("/etc/kubernetes/*.conf", f"{MANIFESTS}/*", "/var/lib/kubelet/pki/*", "/etc/cni/net.d/*")
     machine.remove(*old)
 
 

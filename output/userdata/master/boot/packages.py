@@ -10,10 +10,16 @@ from .sequence import remaining
 # DPkg::Lock::Timeout does not cover the lock of `apt-get update`: another update is waited out by trying again.
 APT = ("apt-get", "-y", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=5", "--no-install-recommends")
 
+# Ubuntu's needrestart restarts services whose libraries an update replaced, also those that are at work this minute.
+# Those of Kubernetes it may: pods outlive containerd and the kubelet, and both do better with mended libraries.
+NEEDRESTART = "/etc/needrestart/conf.d/cfngen.conf"
+
 
 def install(machine: Machine, config: dict[str, Any]) -> str:
     """Install what the image lacks: boto3 and the programs of `config["packages"]` (program: apt's, dnf's package)."""
     apt = machine.which("apt-get")
+    if apt:
+        machine.write(NEEDRESTART, "$nrconf{override_rc}{qr(^cfngen-)} = 0;\n")
     missing = [names[0 if apt else 1] for program, names in config["packages"].items() if not machine.which(program)]
     if not machine.has_boto3():
         missing.append("python3-boto3")

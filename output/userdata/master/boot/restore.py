@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import authorities, bucket, etcd_data, etcd_members
+from . import authorities, bucket, etcd_data, etcd_members, objects
 from .etcd_data import FOLDER, VOLUME
 from .machine import BootError, Machine
 
@@ -74,7 +74,7 @@ def perform(machine: Machine, config: dict[str, Any]) -> str:
     request, name = config["restore"], config["facts"]["bucket"]
     identity, snapshot = request["id"], request["snapshot"]
     file, new, old = f"{VOLUME}/snapshot.db", FOLDER + ".new", f"{FOLDER}.before-{identity}"
-    machine.get_object(name, snapshot, file)
+    objects.get(machine, name, snapshot, file)
     digest = machine.sha256(file)
     if request.get("sha256", digest) != digest:
         raise BootError(f"s3://{name}/{snapshot} has SHA-256 {digest}, not {request['sha256']}", hint(config))
@@ -113,4 +113,4 @@ def perform(machine: Machine, config: dict[str, Any]) -> str:
 def hint(config: dict[str, Any]) -> str:
     """Return how to take the request back."""
     key = bucket.key(config, REQUEST)
-    return f"ask for another snapshot (cfngen etcd list), or: aws s3 rm s3://{config['facts']['bucket']}/{key}"
+    return f"ask for another snapshot (`cfngen etcd list`), or: `aws s3 rm s3://{config['facts']['bucket']}/{key}`"

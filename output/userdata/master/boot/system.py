@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.error import HTTPError
@@ -14,6 +15,8 @@ FILES = HOME + "/files"
 SYSCTL = "/etc/sysctl.d/99-cfngen.conf"
 # How often a file is asked for that is another one, or that its server does not have: about ten seconds.
 TRIES = 5
+# What the kubelet talks to in containerd 2, by type and id as `ctr plugins ls` lists them.
+CRI = {("io.containerd.cri.v1", "images"), ("io.containerd.cri.v1", "runtime"), ("io.containerd.grpc.v1", "cri")}
 # Answers of HTTP that ask for patience, though they say that the asker is at fault.
 LATER = (408, 425, 429)
 
@@ -97,5 +100,30 @@ def services(machine: Machine, config: dict[str, Any]) -> str:
     if not kubelet.established(machine, config):
         # An image may have started them already, with a configuration of its own; containers outlive containerd.
         machine.run("systemctl", "restart", *config["services"])
+    hint = "`systemctl status containerd`; `journalctl -u containerd`"
+    machine.wait("containerd", lambda: _runtime(machine), hint, 60)
     machine.run("systemctl", "enable", "kubelet")
     return ", ".join(config["services"]) + " running"
+
+
+def _runtime(machine: Machine) -> None:
+    """Return if containerd serves the kubelet: it runs even where that plug-in could not be loaded.
+
+    Raises:
+        Pending: it does not answer yet.
+        BootError: a plug-in was not loaded; that does not change by itself.
+    """
+    code, text = machine.run("ctr", "plugins", "ls", expect=(0, 1))
+    if code:
+        raise Pending("it does not answer")
+    rows = [line.split() for line in text.splitlines() if line.split()[1:]]
+    states = {(row[0], row[1]): row[-1] for row in rows}
+    for kind, name in sorted(CRI):
+        state = states.get((kind, name), "not there")
+        if state != "ok":
+            _, details = machine.run("ctr", "plugins", "ls", "-d", f"type=={kind},id=={name}", expect=(0, 1))
+            why = re.search(r"Message:\s*(.+)", details)
+            raise BootError(
+                f"containerd runs, but its plug-in {kind}.{name} is {state}: {why[1] if why else 'no reason given'}",
+                "is `containerd.configuration` of the cluster file right? `journalctl -u containerd`",
+            )

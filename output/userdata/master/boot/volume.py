@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import instances
+from . import filesystem, instances
 from .machine import BootError, Machine, Pending
 from .sequence import remaining
 
 MOUNT = "/mnt/master"
 FSTAB = "/etc/fstab"
+REPAIR = (
+    "make a snapshot of {volume}, then run `e2fsck -f {device}` on this instance and reboot it; or restore etcd from a "
+    "snapshot: `cfngen etcd restore latest` (in the folder of the cluster file)"
+)
 # Seconds in which EC2 usually takes a volume off an instance that has ended.
 PATIENCE = 60
 
@@ -21,7 +25,7 @@ def volume(machine: Machine, config: dict[str, Any]) -> str:
     hint = "terminate the instance that holds it, or detach it in the EC2 console"
     seconds = remaining(machine, config)
     attached = machine.wait(f"{name} to be attached", lambda: _attach(machine, config), hint, seconds)
-    device = machine.wait(f"the disk of {name}", lambda: _disk(machine, name, attached), "does lsblk show it?")
+    device = machine.wait(f"the disk of {name}", lambda: _disk(machine, name, attached), "does `lsblk` show it?")
     blank = not _content(machine, device)
     if blank:
         machine.run("mkfs.ext4", "-q", "-m", "0", "-L", "cfngen-master", device)
@@ -32,6 +36,7 @@ def volume(machine: Machine, config: dict[str, Any]) -> str:
         holds = content.get("TYPE") or content.get("PTTYPE")
         raise BootError(f"{name} holds {holds}, not ext4, and is left as it is", "is it the right volume?")
     if not machine.mounted(MOUNT):
+        filesystem.check(machine, device, REPAIR.format(volume=name, device=device))
         _mount(machine, device, content["UUID"])
     machine.run("resize2fs", device)
     return f"{name} is {device}{', formatted' if blank else ''}, mounted at {MOUNT}"
@@ -124,4 +129,4 @@ def _mount(machine: Machine, device: str, uuid: str) -> None:
     # an empty cluster on the root disk.
     machine.run("mount", "-o", "noatime", device, MOUNT)
     if not machine.mounted(MOUNT):
-        raise BootError(f"{device} does not stay mounted at {MOUNT}", "journalctl -b | grep -i mount")
+        raise BootError(f"{device} does not stay mounted at {MOUNT}", "`journalctl -b | grep -i mount`")

@@ -2,7 +2,8 @@
 
 A service asks the metadata service every few seconds whether that is to come. The kubelet's own credentials suffice:
 a node may list and evict its own pods and mark itself unschedulable (Kubernetes' node authorizer and NodeRestriction).
-They do not suffice for `kubectl drain`, which asks for pods that are gone and for DaemonSets.
+They do not suffice for `kubectl drain`, which asks for pods that are gone and for DaemonSets. To list nodes, and see
+whether pods have anywhere to go, is allowed them besides (`cfngen.userdata.node_rights`).
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import urlencode
 
 from . import kubelet
+from .kubectl import command, kubectl
 from .machine import BootError, Machine
 
 HOOK = "cfngen-drain"
@@ -21,8 +24,14 @@ INTERVAL = 5.0
 HEARTBEAT = 30.0
 # EC2 announces the end of a spot instance two minutes before ("Spot Instance interruption notices", EC2 User Guide).
 SPOT = 100.0
-# Seconds for which an API server that does not answer is asked again: with the cluster itself gone there is none.
-PATIENCE = 60.0
+# Seconds for one question; two of them and a pause are less than the hook waits for a sign of life.
+QUESTION = 45
+# Evictions that are asked for at the same time.
+AT_ONCE = 8
+# Of more nodes than these that take pods, one has room or soon has; their list would be long.
+ENOUGH = 20
+# Label and taint of masters, as kubeadm has them.
+MASTER = "node-role.kubernetes.io/control-plane"
 # No new pods, and no new connections from load balancers; a kubelet may set labels below node.kubernetes.io.
 LEAVING = {
     "metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}},
@@ -55,7 +64,8 @@ def watch(machine: Machine, config: dict[str, Any]) -> str:
 def drain(machine: Machine, config: dict[str, Any], seconds: float) -> str:
     """Mark the node as leaving and evict its pods, but those of DaemonSets, until they are gone or time is up.
 
-    Pods' disruption budgets are honoured.
+    Pods' disruption budgets are honoured. An API server that does not answer is asked again until time is up: masters
+    may be replaced meanwhile.
 
     Args:
         machine: the instance.
@@ -64,43 +74,74 @@ def drain(machine: Machine, config: dict[str, Any], seconds: float) -> str:
     """
     if not machine.exists(kubelet.KUBELET_CONF):
         return "it never joined the cluster"
-    begin = beaten = answered = machine.clock()
-    left: list[str] = []
-    while True:
-        try:
-            pods = _pods(machine, config)
-            answered = machine.clock()
-        except BootError as error:
-            if machine.clock() - answered >= PATIENCE:
-                return f"its pods stay, the API server does not answer: {error}"
-        else:
-            left = sorted("/".join(each) for each in pods)
-            if not left:
-                return f"its pods are gone after {machine.clock() - begin:.0f} s"
-            with ThreadPoolExecutor(8) as pool:
-                list(pool.map(lambda pod: _evict(machine, *pod), [pod for pod, going in pods.items() if not going]))
-        if machine.clock() - begin >= seconds:
-            return f"{len(left)} pods are still there after {seconds:.0f} s: {', '.join(left)}"
+    begin = beaten = machine.clock()
+    outcome = ""
+
+    def beat() -> None:
+        nonlocal beaten
         if machine.clock() - beaten >= HEARTBEAT:
             beaten = machine.clock()
             _tell(machine, config, "record_lifecycle_action_heartbeat")
+
+    while True:
+        try:
+            pods = _pods(machine, config)
+            passed, left = machine.clock() - begin, sorted("/".join(pod) for pod in pods)
+            outcome = f"{len(left)} pods are still there after {seconds:.0f} s: {', '.join(left)}"
+            if not left:
+                return f"its pods are gone after {passed:.0f} s"
+            if not _takers(machine, config):
+                return f"{len(left)} pods stay after {passed:.0f} s, no other node takes any: {', '.join(left)}"
+            staying = [pod for pod, ending in pods.items() if not ending]
+            for first in range(0, len(staying), AT_ONCE):
+                with ThreadPoolExecutor(AT_ONCE) as pool:
+                    list(pool.map(lambda pod: _evict(machine, *pod), staying[first : first + AT_ONCE]))
+                beat()
+        except BootError as error:
+            outcome = f"its pods stay, the API server does not answer: {error}"
+        if machine.clock() - begin >= seconds:
+            return outcome
+        beat()
         machine.sleep(INTERVAL)
 
 
 def _pods(machine: Machine, config: dict[str, Any]) -> dict[tuple[str, str], bool]:
     """Return the pods that are to go elsewhere, namespace and name, and whether each is about to end already."""
     name = config["facts"]["instanceId"]
-    _kubectl(machine, "patch", "node", name, "-p", json.dumps(LEAVING))
+    _ask(machine, "patch", "node", name, "-p", json.dumps(LEAVING))
     selector = "--field-selector=spec.nodeName=" + name
     found = {}
-    for pod in json.loads(_kubectl(machine, "get", "pods", "--all-namespaces", selector, "-o", "json"))["items"]:
+    for pod in json.loads(_ask(machine, "get", "pods", "--all-namespaces", selector, "-o", "json"))["items"]:
         data = pod["metadata"]
-        owned = any(each["kind"] == "DaemonSet" for each in data.get("ownerReferences", []))
+        owned = any(owner["kind"] == "DaemonSet" for owner in data.get("ownerReferences", []))
         static = "kubernetes.io/config.mirror" in data.get("annotations", {})
         ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
         if not (owned or static or ended):
             found[data["namespace"], data["name"]] = "deletionTimestamp" in data
     return found
+
+
+def _takers(machine: Machine, config: dict[str, Any]) -> bool:
+    """Return whether another node takes pods, or may: the masters of an older program let nodes list no nodes.
+
+    When a cluster or its last group of nodes is deleted there is none, and disruption budgets would hold pods until
+    time is up.
+    """
+    query = urlencode({"fieldSelector": "spec.unschedulable=false", "limit": ENOUGH})
+    try:
+        found = json.loads(_ask(machine, "get", "--raw", f"/api/v1/nodes?{query}"))
+    except BootError as error:
+        machine.log(f"nobody knows which other nodes there are: {error}")
+        return True
+    others = [node for node in found["items"] if node["metadata"]["name"] != config["facts"]["instanceId"]]
+    return bool(found["metadata"].get("continue")) or any(_takes(node) for node in others)
+
+
+def _takes(node: dict[str, Any]) -> bool:
+    """Return whether a node is Ready and takes pods that tolerate no master."""
+    spec, conditions = node.get("spec", {}), node.get("status", {}).get("conditions", [])
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    return ready and not spec.get("unschedulable") and MASTER not in [taint["key"] for taint in spec.get("taints", [])]
 
 
 def _evict(machine: Machine, namespace: str, name: str) -> None:
@@ -111,15 +152,15 @@ def _evict(machine: Machine, namespace: str, name: str) -> None:
         "metadata": {"namespace": namespace, "name": name},
     }
     path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
+    order = (*command(kubelet.KUBELET_CONF), "create", "--raw", path, "-f", "-")
     try:
-        _kubectl(machine, "create", "--raw", path, "-f", "-", stdin=json.dumps(eviction))
+        machine.run(*order, stdin=json.dumps(eviction), timeout=QUESTION)
     except BootError as error:
         machine.log(f"{namespace}/{name} is not evicted: {error}")
 
 
-def _kubectl(machine: Machine, *arguments: str, stdin: str = "") -> str:
-    command = ("kubectl", "--kubeconfig", kubelet.KUBELET_CONF, "--request-timeout=10s", *arguments)
-    return machine.run(*command, stdin=stdin, timeout=20)[1]
+def _ask(machine: Machine, *arguments: str) -> str:
+    return kubectl(machine, *arguments, kubeconfig=kubelet.KUBELET_CONF, timeout=QUESTION)[1]
 
 
 def _tell(machine: Machine, config: dict[str, Any], operation: str, **arguments: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import http.client
-import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import time
 import urllib.error
@@ -16,7 +15,9 @@ import urllib.request
 from contextlib import suppress
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from typing import Any, Callable, TypeVar
+from typing import IO, Any, Callable, TypeVar
+
+from .reasons import reason
 
 HOME = "/opt/cfngen"
 LOG = "/var/log/cfngen.log"
@@ -37,10 +38,10 @@ class BootError(Exception):
     """A step cannot go on.
 
     Attributes:
-        hint: what a person should look at or do.
+        hint: what a person should look at or do; empty if that is the log alone.
     """
 
-    def __init__(self, reason: str, hint: str = f"see {LOG}") -> None:
+    def __init__(self, reason: str, hint: str = "") -> None:
         super().__init__(reason)
         self.hint = hint
 
@@ -95,8 +96,8 @@ class Machine:
             raise BootError(f"{title} could not be run: {error}") from error
         self.log(f"{self.time()} {title}\n{done.stdout}{done.stderr}")
         if done.returncode not in expect:
-            said = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-            raise BootError(f"{title} exited with {done.returncode}: {' / '.join(said[-3:]) or 'it said nothing'}")
+            why = reason(done.stderr, done.stdout)
+            raise BootError(f"{title} exited with {done.returncode}: {why}")
         return done.returncode, done.stdout
 
     def which(self, program: str) -> bool:
@@ -139,7 +140,9 @@ class Machine:
         """
         if self.read(path, "\0") == text:
             return False
-        partial = Path(path + ".cfngen")
+        # Tasks run beside each other, and some write the same file; the kubelet reads no file that begins with a dot.
+        folder, _, name = path.rpartition("/")
+        partial = Path(f"{folder}/.{name}.{os.getpid()}")
         partial.parent.mkdir(parents=True, exist_ok=True)
         partial.touch(mode)
         with partial.open("w", encoding="utf-8") as file:
@@ -185,20 +188,41 @@ class Machine:
             OSError: no connection, an error answer, a full disk, …
             BootError: the digest is another one.
         """
-        partial = Path(path + ".part")
-        partial.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer, partial.open("wb") as file:
-                shutil.copyfileobj(answer, file, 1 << 20)
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                self.receive(answer, path, sha256, url, 0o755)
         except http.client.HTTPException as error:
             # A connection that broke off in the midst of an answer is none of Python's errors of connections.
             raise OSError(f"{url}: {type(error).__name__} {error}") from error
+
+    def receive(self, source: IO[bytes], path: str, sha256: str, origin: str, mode: int) -> None:
+        """Copy a stream into a file, which gets its name only once it is whole and has the right digest.
+
+        Args:
+            source: what is read to its end.
+            path: the file; its folders are made.
+            sha256: the digest; an empty text if nobody knows it.
+            origin: where it comes from, for people.
+            mode: the file's mode.
+
+        Raises:
+            BootError: the digest is another one.
+        """
+        partial = Path(path + ".part")
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        partial.touch(mode)
+        with partial.open("wb") as file:
+            shutil.copyfileobj(source, file, 1 << 20)
         digest = self.sha256(str(partial))
-        if digest != sha256:
+        if sha256 and digest != sha256:
             partial.unlink()
-            raise BootError(f"{url} has SHA-256 {digest}, not {sha256}")
-        partial.chmod(0o755)
+            raise BootError(f"{origin} has SHA-256 {digest}, not {sha256}")
+        partial.chmod(mode)
         partial.replace(path)
+
+    def open(self, path: str) -> IO[bytes]:
+        """Open a file to read its bytes."""
+        return Path(path).open("rb")
 
     def time(self, later: float = 0) -> str:
         """Return the time in some seconds from now as ISO 8601 in UTC; such texts compare like times."""
@@ -225,7 +249,7 @@ class Machine:
         Args:
             what: what is waited for.
             probe: returns what is waited for, or raises one of `passing`.
-            hint: what to look at if it never comes.
+            hint: what to look at if it never comes, unless the last error has a hint of its own.
             seconds: how long at most.
             passing: exceptions that mean "not yet"; any other one ends the wait.
 
@@ -240,12 +264,23 @@ class Machine:
             except passing as error:
                 missing, now = error, self.clock()
             if now - start >= seconds:
-                raise BootError(f"waited {now - start:.0f} s for {what}: {missing}", hint) from missing
+                # What tried it may know better what to look at than what waits for it.
+                better = getattr(missing, "hint", "") or hint
+                raise BootError(f"waited {now - start:.0f} s for {what}: {missing}", better) from missing
             if now - said >= 60:
                 said = now
                 self.say(f"waiting for {what} ({now - start:.0f} s): {missing}")
             self.sleep(pause)
             pause = min(pause * 1.5, 10)
+
+    def connect(self, address: str, port: int, seconds: float = 2) -> None:
+        """Connect to a TCP port, and hang up.
+
+        Raises:
+            ConnectionRefusedError: nobody listens.
+            OSError: nobody answers in time, or there is no way.
+        """
+        socket.create_connection((address, port), seconds).close()
 
     def metadata(self, path: str, missing: str | None = None) -> str:
         """Return a value of the instance metadata service, version 2.
@@ -313,64 +348,6 @@ class Machine:
 
         return self.wait(operation, probe, "has the instance a way to AWS? Does its role allow it?", 60)
 
-    def put_object(self, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
-        """Upload a file to S3, which refuses it if something else than the file arrives.
-
-        Args:
-            bucket: the bucket.
-            key: the object's key.
-            path: the file.
-            metadata: the object's metadata; its SHA-256 is added as `sha256`.
-
-        Raises:
-            BootError: S3 refuses, or cannot be reached.
-        """
-        digest = self.sha256(path)
-        # boto3 before 1.24 (Ubuntu 22.04 has 1.20) knows no SHA-256 of S3's; it sends an MD5 of its own accord.
-        members = self._client("s3").meta.service_model.operation_model("PutObject").input_shape.members
-        checksum = {"ChecksumSHA256": base64.b64encode(bytes.fromhex(digest)).decode()}
-        with Path(path).open("rb") as file:
-            self.aws(
-                "s3",
-                "put_object",
-                Bucket=bucket,
-                Key=key,
-                Body=file,
-                Metadata={**metadata, "sha256": digest},
-                **(checksum if "ChecksumSHA256" in members else {}),
-            )
-
-    def get_object(self, bucket: str, key: str, path: str) -> dict[str, str]:
-        """Download an object of S3; the file, for root alone, gets its name only once it is whole.
-
-        Returns:
-            The object's metadata.
-
-        Raises:
-            BootError: there is no such object, it is not what its metadata `sha256` says, or S3 cannot be reached.
-        """
-        errors = import_module("botocore.exceptions")
-        partial = Path(path + ".part")
-        partial.parent.mkdir(parents=True, exist_ok=True)
-
-        def probe() -> dict[str, str]:
-            answer = self.aws("s3", "get_object", Bucket=bucket, Key=key)
-            partial.touch(0o600)
-            try:
-                with partial.open("wb") as file:
-                    shutil.copyfileobj(answer["Body"], file, 1 << 20)
-            except errors.BotoCoreError as error:
-                raise Pending(str(error)) from error
-            return dict(answer["Metadata"])
-
-        metadata = self.wait(f"s3://{bucket}/{key}", probe, "has the instance a way to S3?", 300)
-        digest, wanted = self.sha256(str(partial)), metadata.get("sha256", "")
-        if wanted and digest != wanted:
-            partial.unlink()
-            raise BootError(f"s3://{bucket}/{key} has SHA-256 {digest}, not {wanted}", "take another snapshot")
-        partial.replace(path)
-        return metadata
-
     def _client(self, service: str) -> Any:
         if service not in self._clients:
             # Older boto3 does not know this variable by itself.
@@ -392,8 +369,3 @@ def fill(value: Any, facts: dict[str, str]) -> Any:
     if isinstance(value, str):
         return re.sub(r"\$\{(\w+)\}", lambda match: facts.get(match[1], match[0]), value)
     return value
-
-
-def documents(*items: dict[str, Any]) -> str:
-    """Return several Kubernetes objects as one text; JSON documents are YAML documents."""
-    return "\n---\n".join(json.dumps(item, indent=1) for item in items) + "\n"

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from . import hosts, kubelet, published, versions
+from .kubectl import kubectl
 from .machine import HOME, BootError, Machine, Pending
 from .sequence import remaining
 
@@ -24,7 +25,7 @@ def join(machine: Machine, config: dict[str, Any]) -> str:
         machine.run("systemctl", "start", "kubelet")
         return "joined before"
     kubelet.patch(machine, config)
-    hint = "did a master's boot fail? Its console says why; on it: systemctl status cfngen-boot cfngen-join"
+    hint = "did a master's boot fail? Its console says why; on it: `systemctl status cfngen-boot cfngen-join`"
     seconds = remaining(machine, config)
     return machine.wait("joining", lambda: _attempt(machine, config), hint, seconds, (BootError, Pending))
 
@@ -44,13 +45,13 @@ def addresses(machine: Machine, config: dict[str, Any]) -> str:
     try:
         _hosts(machine, config, _information(machine, config))
     except Pending as missing:
-        raise BootError(str(missing), "systemctl status cfngen-join, on a master") from missing
+        raise BootError(str(missing), "`systemctl status cfngen-join`, on a master") from missing
     return ""
 
 
 def _hosts(machine: Machine, config: dict[str, Any], found: dict[str, Any]) -> None:
     # The endpoint is a name that nobody but the instances themselves knows.
-    hosts.of_node(machine, config, found["endpoint"].rpartition(":")[0], found["addresses"])
+    hosts.of_node(machine, config, found["endpoint"], found["addresses"])
 
 
 def _information(machine: Machine, config: dict[str, Any]) -> dict[str, Any]:
@@ -68,6 +69,8 @@ def _attempt(machine: Machine, config: dict[str, Any]) -> str:
     _hosts(machine, config, found)
     discovery = {"apiServerEndpoint": found["endpoint"], "token": found["token"], "caCertHashes": [found["caHash"]]}
     kubelet.clear(machine)
+    # kubeadm makes this folder on masters only, and a kubelet that misses it says so every second for ever.
+    machine.run("mkdir", "-p", kubelet.MANIFESTS)
     machine.remove("/etc/kubernetes/pki/ca.crt")
     # In a file for root alone: arguments can be seen by every process.
     machine.write(JOIN, json.dumps({**config["join"], "discovery": {"bootstrapToken": discovery}}), 0o600)
@@ -82,11 +85,11 @@ def _attempt(machine: Machine, config: dict[str, Any]) -> str:
 def ready(machine: Machine, config: dict[str, Any]) -> str:
     """Wait until the cluster sees this node as Ready, or as lacking a network plug-in only if none is awaited."""
     name = config["facts"]["instanceId"]
-    kubectl = ("kubectl", "--kubeconfig", kubelet.KUBELET_CONF, "--request-timeout=15s")
     network_awaited = config.get("podNetwork", {}).get("awaited", True)
 
     def probe() -> str:
-        code, text = machine.run(*kubectl, "get", "node", name, "-o", "json", expect=(0, 1))
+        query = ("get", "node", name, "-o", "json")
+        code, text = kubectl(machine, *query, expect=(0, 1), kubeconfig=kubelet.KUBELET_CONF)
         conditions = (
             {} if code else {each["type"]: each for each in json.loads(text).get("status", {}).get("conditions", [])}
         )
@@ -100,5 +103,5 @@ def ready(machine: Machine, config: dict[str, Any]) -> str:
             return f"node {name} has joined and lacks a network plug-in, which is yours to install"
         raise Pending(message)
 
-    hint = "journalctl -u kubelet -u containerd; without a pod CIDR look at the controller managers on the master"
+    hint = "`journalctl -u kubelet -u containerd`; without a pod CIDR look at the controller managers on the master"
     return machine.wait(f"node {name} to be Ready", probe, hint, remaining(machine, config))

@@ -63,7 +63,7 @@ def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final:
         try:
             outcome = step(machine, config)
         except BootError as error:
-            failure, hint = str(error), error.hint
+            failure, hint = str(error), error.hint or f"see {LOG}"
         except Exception as error:  # noqa: BLE001 - whatever it is, CloudFormation and the console must hear of it
             machine.log(traceback.format_exc())
             failure, hint = f"{type(error).__name__}: {error}", f"see {LOG}"

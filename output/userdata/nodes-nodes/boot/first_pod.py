@@ -1,0 +1,86 @@
+"""The proof that a node can run pods: one of the pinned pause image, before CloudFormation hears that the node works.
+
+A Node is Ready as soon as the kubelet and the CRI answer, though no image can be unpacked or no container started. So
+the kubelet gets a static pod, which needs no scheduler and no network plug-in, and containerd is asked whether it runs.
+A master needs no such proof: its API server and etcd are pods of the same kind.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from . import kubelet
+from .machine import HOME, BootError, Machine, Pending
+from .reasons import reason
+from .sequence import remaining
+
+NAME = "cfngen-first-pod"
+MANIFEST = f"{kubelet.MANIFESTS}/{NAME}.yaml"
+RAN = HOME + "/first-pod"
+CTR = ("ctr", "-n", "k8s.io")
+# Of a container, not of the sandbox around it (containerd's internal/cri/labels).
+LABELS = 'labels."io.kubernetes.pod.namespace"==kube-system,labels."io.cri-containerd.kind"==container'
+HINT = "`journalctl -u kubelet -u containerd`; can the instance reach the registry of the pause image?"
+
+
+def run(machine: Machine, config: dict[str, Any]) -> str:
+    """Run a pod of the pause image for a moment, once in the instance's life: later on there may be no room for it.
+
+    Raises:
+        BootError: it does not run; the kubelet's last words on it are the reason.
+    """
+    instance = config["facts"]["instanceId"]
+    if machine.read(RAN) == instance:
+        return "ran before"
+    folder = config["kubeletPatch"].get("staticPodPath", kubelet.MANIFESTS)
+    if folder != kubelet.MANIFESTS:
+        return "left out: the cluster file moves static pods elsewhere"
+    machine.write(MANIFEST, json.dumps(manifest(config["pause"]), indent=1), 0o600)
+    try:
+        machine.wait("a first pod to run", lambda: _running(machine), HINT, remaining(machine, config))
+    except BootError as error:
+        raise BootError(f"{error}{_last_words(machine)}", error.hint) from error
+    finally:
+        machine.remove(MANIFEST)
+    machine.write(RAN, instance)
+    return f"a pod of {config['pause']} ran"
+
+
+def manifest(image: str) -> dict[str, Any]:
+    """Return the pod: with the host's network, since the pods' own may come later, and soon gone when it is to go."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": NAME, "namespace": "kube-system"},
+        "spec": {
+            "hostNetwork": True,
+            "priorityClassName": "system-node-critical",
+            "terminationGracePeriodSeconds": 1,
+            "containers": [{"name": "pause", "image": image, "imagePullPolicy": "IfNotPresent"}],
+        },
+    }
+
+
+def _running(machine: Machine) -> None:
+    """Return if a container of the pod runs.
+
+    Raises:
+        Pending: it does not, or containerd does not answer.
+    """
+    own = f'labels."io.kubernetes.pod.name"~="^{NAME}-",{LABELS}'
+    code, containers = machine.run(*CTR, "containers", "ls", "-q", own, expect=(0, 1))
+    if code:
+        raise Pending("containerd does not answer")
+    _, tasks = machine.run(*CTR, "tasks", "ls", expect=(0, 1))
+    running = {line.split()[0] for line in tasks.splitlines() if line.split()[2:] == ["RUNNING"]}
+    if not running & set(containers.split()):
+        raise Pending("no container of it runs yet")
+
+
+def _last_words(machine: Machine) -> str:
+    """Return what the kubelet said last of the pod, if anything."""
+    _, text = machine.run("journalctl", "-u", "kubelet", "-o", "cat", "--no-pager", "-n", "500", expect=(0, 1))
+    found = [line for line in text.splitlines() if NAME in line and re.match(r"E\d{4} ", line)]
+    return f" ({reason(found[-1])})" if found else ""

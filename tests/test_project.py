@@ -36,7 +36,10 @@ MAY_IMPORT = {
     "output": {"errors", "templates", "userdata"},
     "deploy": {"errors", "words", "cluster", "templates", "releases"},
     "sandbox": {"errors", "text_limits"},
-    "cli": {"errors", "words", "cluster", "userdata", "templates", "lint", "output", "releases", "deploy", "sandbox"},
+    "cli": {
+        *("errors", "words", "text_limits", "cluster", "userdata", "templates", "lint", "output", "releases", "deploy"),
+        "sandbox",
+    },
     "boot": set(),
     "__main__": {"cli"},
 }

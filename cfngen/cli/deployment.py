@@ -15,6 +15,8 @@ import click
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.pipeline import generate, judge
 from cfngen.cli.target import Target, key_values, target_options
+from cfngen.errors import CfngenError
+from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
 
 if TYPE_CHECKING:
     from cfngen.deploy.operation import OnFailure, Wanted
@@ -22,6 +24,17 @@ if TYPE_CHECKING:
 
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/\S+")
 _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:\S+")
+
+
+class TagError(CfngenError):
+    """A tag of the command line is, to IAM, one of the cluster file."""
+
+    def __init__(self, earlier: str, key: str) -> None:
+        super().__init__(
+            f"the tag {key} differs from {earlier} of the cluster file in upper and lower case only, "
+            "and IAM takes both for one",
+            hint=f"write --tag {earlier}=…, or leave it out.",
+        )
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,8 @@ class Deployment:
             CfngenError: the cluster file, a template or a parameter file is wrong.
         """
         made = generate(target.source)
+        for earlier, key in same_but_for_case([*made.cluster.tags, *self.tags]):
+            raise TagError(earlier, key)
         judge(made.documents, region=made.cluster.region, cache=self.cache)
         from cfngen.deploy.operation import Wanted
         from cfngen.deploy.values.parameter_file import read_file
@@ -202,12 +217,19 @@ def _tags(context: click.Context, parameter: click.Parameter, values: tuple[str,
     from cfngen.deploy.stacks import CLUSTER_TAG
 
     pairs = key_values(context, parameter, values)
-    for key in pairs:
+    for earlier, key in same_but_for_case([CLUSTER_TAG, "Name", *pairs]):
+        message = f"{key!r} differs from {earlier} in upper and lower case only, and IAM takes both for one."
+        raise click.BadParameter(message)
+    for key, value in pairs.items():
+        if fault := STACK_TAG_VALUE.fault(value):
+            raise click.BadParameter(f"{key!r}: the value {fault}.")
         # "aws:" is reserved in any upper or lower case.
         if key.lower().startswith("aws:"):
             raise click.BadParameter(f"{key!r}: AWS keeps tags that begin with aws: to itself; choose another key.")
         if key == CLUSTER_TAG:
             raise click.BadParameter(f"{key!r} is set by cfngen: it names the cluster that the stack belongs to.")
+        if fault := TAG_KEY.fault(key):
+            raise click.BadParameter(f"{key!r}: the key {fault}.")
     return pairs
 
 

@@ -16,6 +16,7 @@ NAME, CLUSTER = "Name", "KubernetesCluster"
 _TAKEN = re.compile(
     r"kubernetes\.io/(cluster/.*|role/.*|created-for/.*|service-name)"
     r"|k8s\.io/(role/.*|cluster-autoscaler/(?!node-template/).*)"
+    r"|cfngen:.*"
     r"|(ebs\.csi\.aws\.com|elbv2\.k8s\.aws|(service|ingress)\.k8s\.aws|(cluster|node)\.k8s\.amazonaws\.com)/.*",
     re.IGNORECASE,
 )

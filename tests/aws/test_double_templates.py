@@ -76,13 +76,13 @@ def test_what_is_not_modelled_stops_the_test(cloud: CloudFormation, sections: di
 
 
 def test_sizes_of_templates(cloud: CloudFormation) -> None:
-    large = template(Description="x" * 51_200)
+    large = template(Metadata={"Padding": "x" * 51_200})
     with pytest.raises(ValidationError, match="51200"):
         cloud.create_stack("s", body=large)
     s3 = client("s3", "us-west-2")
     s3.create_bucket(Bucket="bucket", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
     s3.put_object(Bucket="bucket", Key="large.json", Body=large.encode())
-    s3.put_object(Bucket="bucket", Key="huge.json", Body=template(Description="x" * 1_048_576).encode())
+    s3.put_object(Bucket="bucket", Key="huge.json", Body=template(Metadata={"Padding": "x" * 1_048_576}).encode())
     assert (
         cloud.create_stack("s", url="https://bucket.s3.us-west-2.amazonaws.com/large.json").status == "CREATE_COMPLETE"
     )

@@ -13,6 +13,10 @@ from shell import Shell
     ("option", "value", "message"),
     [
         ("--tag", "cfngen:cluster=x", "is set by cfngen"),
+        ("--tag", "Cfngen:Cluster=x", "differs from cfngen:cluster in upper and lower case only"),
+        ("--tag", "name=x", "differs from Name in upper and lower case only"),
+        ("--tag", "owner=", "the value has 0 characters; at least 1 are needed"),
+        ("--tag", "a;b=x", "the key holds ; (U+003B)"),
         ("--tag", "aws:owner=x", "AWS keeps tags that begin with aws: to itself"),
         ("--tag", "AWS:owner=x", "AWS keeps tags that begin with aws: to itself"),
         ("--role-arn", "admin", "'admin' is no role's ARN"),
@@ -26,6 +30,12 @@ def test_what_cannot_be_meant_is_refused(cfngen: Shell, command: str, option: st
     ran = cfngen(command, "--sandbox", "--defaults", option, value)
     assert ran.code == 64
     assert message in ran.err
+
+
+def test_a_tag_of_the_cluster_file_in_another_spelling(cfngen: Shell) -> None:
+    ran = cfngen("plan", "--defaults", "--set", "tags.Team=a", "--tag", "team=b")
+    assert ran.code == 1
+    assert "the tag team differs from Team of the cluster file in upper and lower case only" in ran.err
 
 
 @pytest.mark.parametrize(

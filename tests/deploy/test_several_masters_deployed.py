@@ -49,7 +49,7 @@ def test_three_masters_take_three_addresses_and_a_load_balancer(cloud: Cloud):
     found = needs(documents, {})
     assert (found.resources["AWS::EC2::EIP"], found.resources[BALANCER]) == (3, 1)
     account = connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
-    answers = {each.name: each for each in quotas.check(account, documents, {})}
+    answers = {each.name: each for each in quotas.check(account, needs(documents, {}))}
     addresses, balancers = answers["Elastic IPs"], answers["Network load balancers"]
     assert (addresses.needed, addresses.limit, addresses.enough) == (3, 5, True)
     assert (balancers.needed, balancers.used, balancers.enough) == (1, 0, True)
@@ -58,7 +58,7 @@ def test_three_masters_take_three_addresses_and_a_load_balancer(cloud: Cloud):
 def test_five_masters_beside_another_address_are_one_too_many(cloud: Cloud):
     cloud.client("ec2").allocate_address(Domain="vpc")
     account = connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
-    answers = {each.name: each for each in quotas.check(account, generate(parse(wanted(5))), {})}
+    answers = {each.name: each for each in quotas.check(account, needs(generate(parse(wanted(5))), {}))}
     assert answers["Elastic IPs"].enough is False
     assert "--desired-value 6" in answers["Elastic IPs"].hint
 

@@ -115,7 +115,8 @@ def remove_resource(
         else:
             yield from service.take_time(resource.type)
             told = call(service, stack, resource)
-            if resource.type == GROUP:
+            # Nodes of a group that never came about have no pods to move.
+            if resource.type == GROUP and resource.progress == "settled":
                 yield from _held_by_hooks(service, resource.physical_id)
             if policy == "Snapshot":
                 HANDLERS[resource.type].snapshot(told)

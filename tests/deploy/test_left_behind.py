@@ -75,6 +75,15 @@ def test_an_update_that_was_taken_back_leaves_nobody_behind(operator: Operator):
     operator.cloud.engine.fail(GROUP, "no capacity", during="UPDATE")
     assert operator.deploy(GREEN).status == "UPDATE_ROLLBACK_COMPLETE"
     assert behind(operator) == ()
+    # Another one, which the group is not told of, as where it was not touched before the update failed.
+    source, ec2 = group(operator)["LaunchTemplate"], operator.cloud.client("ec2")
+    [own] = ec2.describe_launch_template_versions(
+        LaunchTemplateId=source["LaunchTemplateId"], Versions=[source["Version"]]
+    )["LaunchTemplateVersions"]
+    ec2.create_launch_template_version(
+        LaunchTemplateId=source["LaunchTemplateId"], LaunchTemplateData=own["LaunchTemplateData"]
+    )
+    assert behind(operator) == ()
 
 
 def test_a_group_that_a_forced_rollback_leaves_behind_is_noticed(operator: Operator):

@@ -306,12 +306,6 @@ def test_time_passes_in_the_progress_between_two_looks(operator: Operator):
     assert {each.fresh for each in operator.progress} == {True, False}
 
 
-def test_events_of_all_stacks_stand_in_order_of_time(operator: Operator):
-    operator.watch(operator.create())
-    times = [event.time for event in operator.events]
-    assert times == sorted(times)
-
-
 def test_what_one_stack_did_waits_until_all_were_looked_at(operator: Operator):
     """Where the calls of one look do not suffice for all nested stacks, none is told before the others."""
     root_id = operator.create()

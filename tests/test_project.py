@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "templates": {"errors", "releases", "cluster", "userdata"},
     "lint": {"errors", "words", "templates"},
     "output": {"errors", "templates", "userdata"},
-    "deploy": {"errors", "words", "cluster", "templates", "releases"},
+    "deploy": {"errors", "words", "cluster", "userdata", "templates", "releases"},
     "sandbox": {"errors", "text_limits"},
     "cli": {
         *("errors", "words", "text_limits", "cluster", "userdata", "templates", "lint", "output", "releases", "deploy"),

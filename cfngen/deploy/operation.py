@@ -29,7 +29,7 @@ from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.preview.planning import CompareUserData
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.carrying import carried
-from cfngen.deploy.publishing.publish import addressed, child_of, publish
+from cfngen.deploy.publishing.publish import addressed, nested, publish
 from cfngen.deploy.recovery import DeclinedError, Waiting, ready
 from cfngen.deploy.removal import remains
 from cfngen.deploy.stacks import StackView, find, template
@@ -251,8 +251,8 @@ def _expected(wanted: Wanted, found: Plan) -> Expectation:
     """Return what is known of the operation before it begins, for the screen."""
     documents = {each.name: each.body for each in wanted.documents}
     bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): documents["cluster"]}
-    for logical_id, resource in documents["cluster"]["Resources"].items():
-        bodies[logical_id,] = documents[child_of(resource["Properties"]["TemplateURL"])]
+    for logical_id, name in nested(documents["cluster"]).items():
+        bodies[logical_id,] = documents[name]
     values = {**(wanted.file.values if wanted.file else {}), **wanted.flags}
     if found.operation == "create":
         return expect(bodies, "create", values)

@@ -100,12 +100,13 @@ class Machines:
             else:
                 self.cloud.signal_resource(told["stack"], told["resource"], instance_id, outcome)
 
-    def _signal_both(self, instance_id: str, told: Mapping[str, str], outcome: str, attempts: int = 10) -> None:
-        """Signal the group and the wait condition of a master among several, of which usually one waits."""
+    def _signal_both(self, instance_id: str, told: Mapping[str, str], outcome: str, attempts: int = 100) -> None:
+        """Signal the group and the wait condition of a master, of which usually one waits."""
         with contextlib.suppress(ApiError):
             self.cloud.signal_resource(told["stack"], told["resource"], instance_id, outcome)
         try:
-            self.cloud.signal_resource(told["stack"], told["condition"], instance_id, outcome)
+            stack = told.get("conditionStack", told["stack"])
+            self.cloud.signal_resource(stack, told["condition"], instance_id, outcome)
         except ApiError as error:
             if "does not exist for stack" in str(error) and attempts:
                 again = functools.partial(self._signal_both, instance_id, told, outcome, attempts - 1)

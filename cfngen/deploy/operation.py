@@ -29,7 +29,7 @@ from cfngen.deploy.phasing import update
 from cfngen.deploy.phasing.deployed import deployed as as_deployed
 from cfngen.deploy.phasing.part_planning import PartPlanning
 from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.preview import change_sets, foundations
+from cfngen.deploy.preview import change_sets, foundations, volumes
 from cfngen.deploy.preview.costs import difference
 from cfngen.deploy.preview.foreseen import foreseen
 from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
@@ -220,7 +220,8 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
             publish, account, cluster=name, bucket=wanted.bucket, kms_key=wanted.kms_key, report=waiting.report
         )
         published = upload(wanted.documents)
-        for notice in chosen.notices:
+        real = volumes.truth(account, existing, chosen.values) if existing else volumes.Truth()
+        for notice in (*chosen.notices, *real.notices):
             waiting.report(notice)
         after = needs(wanted.documents, chosen.values)
         now = _taken(account, existing, waiting)
@@ -237,7 +238,7 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
             role_arn=wanted.role_arn,
             notification_arns=wanted.notification_arns,
             express=wanted.express,
-            foreseen=(*beyond, *kept.meanings),
+            foreseen=(*beyond, *kept.meanings, *real.meanings),
             note=at_work.note(account, name, protect=wanted.protect),
             quotas=() if now is None else quotas.check(account, after, now),
             quotas_ignored=wanted.ignore_quotas,

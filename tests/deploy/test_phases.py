@@ -178,3 +178,23 @@ def hear(operator: Operator, what: Callable[[Any], bool], then: Callable[[Operat
                 then(operator)
 
     operator.messages = Messages()
+
+
+def test_a_volume_that_a_rollback_left_large_is_seen_as_it_is(operator: Operator) -> None:
+    """After the rollback was forced the stack believes in the size of before, and a change set with it."""
+    operator.deploy(ONE)
+    ec2 = client("ec2", operator.cloud.cluster.region)
+    named = [{"Name": "tag:Name", "Values": ["one-master-a-data"]}]
+    [volume] = [each["VolumeId"] for each in ec2.describe_volumes(Filters=named)["Volumes"]]
+    ec2.modify_volume(VolumeId=volume, Size=40)
+
+    operator.deploy(ONE)
+    [notice] = [each for each in operator.reported(Notice) if volume in each.text]
+    assert f"{volume} has 40 GiB already, though the stack says 20" in notice.text
+    assert "controlPlane.volume.size to 40" in notice.hint
+    less = operator.plan({**ONE, "controlPlane": {"volume": {"size": 30}}})
+    assert "must be at least 40, not 30" in less.refusal
+    assert operator.deploy({**ONE, "controlPlane": {"volume": {"size": 40}}}).succeeded
+    operator.messages.clear()
+    assert operator.plan({**ONE, "controlPlane": {"volume": {"size": 40}}}).is_empty
+    assert not [each for each in operator.reported(Notice) if volume in each.text]

@@ -166,12 +166,12 @@ def deployed(account: Account, stack: StackView) -> Needs:
     """
     with aws_errors():
         root = template_of(account, stack.id)
-        nested = {each.logical_id: each for each in resources_of(account, stack.id) if each.type == NESTED}
-        documents = [Document("cluster", dict(root), "", tuple(nested))]
-        for logical_id, resource in root.get("Resources", {}).items():
-            if logical_id in nested and nested[logical_id].physical_id:
-                name = child_of(resource["Properties"]["TemplateURL"])
-                documents.append(Document(name, dict(template_of(account, nested[logical_id].physical_id)), ""))
+        there = {each.logical_id: each.physical_id for each in resources_of(account, stack.id) if each.physical_id}
+        names = nested(root)
+        documents = [Document("cluster", dict(root), "", tuple(each for each in names if each in there))]
+        for logical_id, name in names.items():
+            if logical_id in there:
+                documents.append(Document(name, dict(template_of(account, there[logical_id])), ""))
     return needs(documents, stack.parameters) if len(documents) > 1 else Needs()
 
 

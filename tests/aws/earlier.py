@@ -16,7 +16,7 @@ from typing import Any
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 
-FILE = Path(__file__).parents[1] / "aws" / "templates-without-order.json.xz"
+FILE = Path(__file__).with_name("templates_without_order.json.xz")
 CASES = ("one-master", "three-masters")
 
 

@@ -43,7 +43,9 @@ def rolled(operator: Operator) -> list[str]:
 
 
 def test_masters_and_node_groups_are_phases_of_their_own(operator: Operator) -> None:
+    """Also where a newer image would replace the nodes: those of later phases are held at the one they have."""
     operator.deploy(ONE)
+    publish_image(operator)
     finished = operator.deploy(with_pods(90))
     assert (finished.action, finished.status, finished.succeeded) == ("update", "UPDATE_COMPLETE", True)
     [shown] = operator.reported(Plan)
@@ -143,18 +145,20 @@ def test_a_phase_that_turns_out_worse_is_asked_for_again(operator: Operator) -> 
     """A newer image is published meanwhile: the group that should only grow would be replaced."""
     operator.deploy(ONE)
 
-    def publish(operator: Operator) -> None:
-        engine = operator.cloud.engine
-        newer = client("ec2", engine.region).register_image(Name="newer")["ImageId"]
-        engine.stored = dict.fromkeys(engine.stored, newer)
-
-    hear(operator, lambda said: isinstance(said, Step) and said.text.startswith("phase 1"), publish)
+    hear(operator, lambda said: isinstance(said, Step) and said.text.startswith("phase 1"), publish_image)
     operator.answer = lambda question: "more than was foreseen" not in question.text
     larger = [{"name": name, "minSize": 2, "maxSize": 3} for name in ("general", "work")]
     with pytest.raises(UnfinishedError, match="you did not agree to node groups General, Work"):
         operator.deploy({**ONE, "nodeGroups": larger, "controlPlane": {"instanceType": "t3.large"}})
     assert operator.questions[-1].consequences
     assert rolled(operator) == ["MasterAAutoScalingGroup"]
+
+
+def publish_image(operator: Operator) -> None:
+    """Let the parameters of image publishers lead to a newer image."""
+    engine = operator.cloud.engine
+    newer = client("ec2", engine.region).register_image(Name="newer")["ImageId"]
+    engine.stored = dict.fromkeys(engine.stored, newer)
 
 
 def interrupted(operator: Operator) -> None:

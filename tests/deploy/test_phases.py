@@ -14,7 +14,7 @@ from cfngen.deploy.phasing.update import UnfinishedError
 from cfngen.deploy.preview.plan import Plan
 from cfngen.sandbox.cloudformation import client
 
-ONE = {"name": "one", "nodeGroups": groups("general", "work")}
+ONE = {"name": "one", "nodeGroups": groups("general", "work", minSize=1, maxSize=1)}
 
 
 @pytest.fixture
@@ -100,14 +100,14 @@ def test_a_volume_grows_before_anything_that_may_fail(operator: Operator) -> Non
 def test_what_touches_one_phase_stays_one(operator: Operator) -> None:
     operator.deploy(ONE)
     assert operator.reported(Plan)[0].phases == ()
-    operator.deploy({**ONE, "nodeGroups": [*groups("general"), *groups("work", instanceType="m5.large")]})
+    operator.deploy({**ONE, "nodeGroups": [ONE["nodeGroups"][0], {**ONE["nodeGroups"][1], "instanceType": "m5.large"}]})
     assert operator.reported(Plan)[0].phases == ()
     assert len([each for each in operator.reported(Step) if "asking CloudFormation" in each.text]) == 1
 
 
 def test_new_groups_come_before_those_that_go(operator: Operator) -> None:
     operator.deploy(ONE)
-    finished = operator.deploy({**ONE, "nodeGroups": groups("general", "spare")})
+    finished = operator.deploy({**ONE, "nodeGroups": groups("general", "spare", minSize=1, maxSize=1)})
     assert finished.succeeded
     assert phases(operator.reported(Plan)[0]) == [
         ("node-groups", ("NodeGroupSpareStack",), False),
@@ -147,7 +147,7 @@ def test_a_phase_that_turns_out_worse_is_asked_for_again(operator: Operator) -> 
 
     hear(operator, lambda said: isinstance(said, Step) and said.text.startswith("phase 1"), publish_image)
     operator.answer = lambda question: "more than was foreseen" not in question.text
-    larger = [{"name": name, "minSize": 2, "maxSize": 3} for name in ("general", "work")]
+    larger = [{"name": name, "minSize": 1, "maxSize": 2} for name in ("general", "work")]
     with pytest.raises(UnfinishedError, match="you did not agree to node groups General, Work"):
         operator.deploy({**ONE, "nodeGroups": larger, "controlPlane": {"instanceType": "t3.large"}})
     assert operator.questions[-1].consequences

@@ -1,6 +1,9 @@
-"""Deploying: from templates to a root stack that has them, through one change set that was shown and agreed to.
+"""Deploying: from templates to a root stack that has them, through change sets that were shown and agreed to.
 
     ready -> publish -> parameters -> plan -> consent -> execute -> watch -> protect
+
+A creation is one change set. An update of volumes, control plane and node groups goes in phases (`phasing`), of which
+each is planned, executed and watched by itself.
 
 Up to the execution everything is undone when it ends early: the change set is deleted, and so is the empty stack of
 one that would have created the root. Uploaded templates stay; they are named after their content.
@@ -12,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 from cfngen.cluster.model import Cluster
@@ -21,15 +25,18 @@ from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.limits import quotas, route_tables
 from cfngen.deploy.limits.needs import Needs, deployed, needs
 from cfngen.deploy.messages import Finished, Notice, Question, Step
+from cfngen.deploy.phasing import update
+from cfngen.deploy.phasing.deployed import deployed as as_deployed
+from cfngen.deploy.phasing.part_planning import PartPlanning
 from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.preview import change_sets, foundations
+from cfngen.deploy.preview import change_sets, foundations, volumes
 from cfngen.deploy.preview.costs import difference
 from cfngen.deploy.preview.foreseen import foreseen
 from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.preview.planning import CompareUserData
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.carrying import carried
-from cfngen.deploy.publishing.publish import addressed, child_of, publish
+from cfngen.deploy.publishing.publish import addressed, nested, publish
 from cfngen.deploy.recovery import DeclinedError, Waiting, ready
 from cfngen.deploy.removal import remains
 from cfngen.deploy.stacks import StackView, find, template
@@ -41,6 +48,7 @@ from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.expectations import Action, Expectation, expect
 from cfngen.deploy.watching.watch import Outcome, watch
 from cfngen.errors import CfngenError
+from cfngen.templates.decided import COUNT, noted
 from cfngen.templates.document import Document
 
 OnFailure = Literal["rollback", "delete", "keep"]
@@ -119,7 +127,7 @@ def plan(account: Account, wanted: Wanted, waiting: Waiting) -> Plan:
         CfngenError: as `deploy`.
     """
     with ExitStack() as leaving:
-        return _planned(PlanningAccount.of(account), wanted, waiting, leaving)[0]
+        return _planned(PlanningAccount.of(account), wanted, waiting, leaving).plan
 
 
 def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
@@ -134,7 +142,8 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
     """
     began = account.clock.now()
     with ExitStack() as leaving:
-        found, existing = _planned(account, wanted, waiting, leaving)
+        planned = _planned(account, wanted, waiting, leaving)
+        found, existing, phases = planned.plan, planned.existing, planned.phases
         if existing is None:
             remains.of_earlier(account, wanted.stack_name, wanted.cluster.name, waiting.report)
         waiting.report(found)
@@ -151,25 +160,41 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
         if existing is None and wanted.protect and wanted.on_failure != "delete":
             protection.protect_new(account, found.stack_id)
         waiting.report(Step(f"{'creating' if existing is None else 'updating'} {wanted.stack_name}"))
-        with aws_errors():
+
+        def execute(plan: Plan, documents: Sequence[Document]) -> Outcome:
             try:
-                stack_id = change_sets.execute(account, found)
+                stack_id = change_sets.execute(account, plan)
             except KeyboardInterrupt:
                 raise BegunError(wanted.stack_name) from None
-            outcome = watch(
+            return watch(
                 account,
                 stack_id,
-                since=found.created,
+                since=plan.created,
                 report=waiting.report,
                 interrupted=waiting.interrupted,
-                expected=_expected(wanted, found),
+                expected=_expected(wanted, documents, plan),
             )
+
+        with aws_errors():
+            if phases:
+                outcome = update.carry_out(account, phases, waiting, execute, wanted.cluster.name)
+            else:
+                outcome = execute(found, wanted.documents)
             if outcome.cancelled and not outcome.status.rolling_back and existing is None:
                 outcome = _abandoned(account, waiting, outcome)
     return _ended(account, wanted, waiting, outcome, "create" if existing is None else "update")
 
 
-def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitStack) -> tuple[Plan, StackView | None]:
+@dataclass(frozen=True)
+class _Planned:
+    """A plan, the stack as it was found, and the plan's phases where it has several."""
+
+    plan: Plan
+    existing: StackView | None
+    phases: update.Phased | None = None
+
+
+def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitStack) -> _Planned:
     """Return the plan; its change set is deleted by `leaving` unless it has been executed."""
     name = wanted.cluster.name
     with aws_errors():
@@ -191,15 +216,12 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
         values = {**_defaults(root.document.body), **chosen.values}
         foundations.check(existing.parameters if existing else {}, values)
         route_tables.check(account, wanted.cluster, values)
-        published = publish(
-            account,
-            wanted.documents,
-            cluster=name,
-            bucket=wanted.bucket,
-            kms_key=wanted.kms_key,
-            report=waiting.report,
+        upload = partial(
+            publish, account, cluster=name, bucket=wanted.bucket, kms_key=wanted.kms_key, report=waiting.report
         )
-        for notice in chosen.notices:
+        published = upload(wanted.documents)
+        real = volumes.truth(account, existing, chosen.values) if existing else volumes.Truth()
+        for notice in (*chosen.notices, *real.notices):
             waiting.report(notice)
         after = needs(wanted.documents, chosen.values)
         now = _taken(account, existing, waiting)
@@ -216,18 +238,34 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
             role_arn=wanted.role_arn,
             notification_arns=wanted.notification_arns,
             express=wanted.express,
-            foreseen=(*beyond, *kept.meanings),
+            foreseen=(*beyond, *kept.meanings, *real.meanings),
             note=at_work.note(account, name, protect=wanted.protect),
             quotas=() if now is None else quotas.check(account, after, now),
             quotas_ignored=wanted.ignore_quotas,
             costs=() if now is None or existing is None else difference(now, after),
+            masters=int(noted(before).get(COUNT, 0)),
         )
         waiting.report(Step("asking CloudFormation what would change"))
         found = change_sets.make_plan(
             account, request, report=waiting.report, compare_user_data=wanted.compare_user_data
         )
         leaving.callback(change_sets.discard, account, found, waiting.report)
-    return found, existing
+        if (
+            existing is None
+            or found.operation != "update"
+            or not found.change_set_id
+            or found.is_empty
+            or found.refusal
+        ):
+            return _Planned(found, existing)
+        phases = update.phased(
+            found,
+            as_deployed(account, existing.id, before),
+            wanted.documents,
+            PartPlanning(account, request, upload, waiting.report, wanted.compare_user_data, leaving),
+            lambda plan: change_sets.discard(account, plan, waiting.report),
+        )
+    return _Planned(phases.plan if phases else found, existing, phases)
 
 
 def _taken(account: Account, existing: StackView | None, waiting: Waiting) -> Needs | None:
@@ -247,12 +285,12 @@ def _defaults(root: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(each["Default"]) for name, each in parameters if "Default" in each}
 
 
-def _expected(wanted: Wanted, found: Plan) -> Expectation:
-    """Return what is known of the operation before it begins, for the screen."""
-    documents = {each.name: each.body for each in wanted.documents}
-    bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): documents["cluster"]}
-    for logical_id, resource in documents["cluster"]["Resources"].items():
-        bodies[logical_id,] = documents[child_of(resource["Properties"]["TemplateURL"])]
+def _expected(wanted: Wanted, documents: Sequence[Document], found: Plan) -> Expectation:
+    """Return what is known of an operation before it begins, for the screen."""
+    by_name = {each.name: each.body for each in documents}
+    bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): by_name["cluster"]}
+    for logical_id, name in nested(by_name["cluster"]).items():
+        bodies[logical_id,] = by_name[name]
     values = {**(wanted.file.values if wanted.file else {}), **wanted.flags}
     if found.operation == "create":
         return expect(bodies, "create", values)

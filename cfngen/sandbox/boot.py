@@ -8,6 +8,7 @@ seconds to wait.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, Protocol
 
@@ -25,7 +26,9 @@ Step = Callable[[], Generator[float, None, str]]
 
 FIRMWARE = 9.0  # seconds from launch to the kernel
 CLOUD_INIT = 11.0  # seconds from the kernel to the boot program
-PATIENCE = 300.0  # seconds in which a wait condition must have come into being after its group
+# Seconds in which a wait condition must have come into being, and what says that it has not.
+PATIENCE = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
+UNBORN = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
 RESTORE = "put the secret's previous value (AWSPREVIOUS) as a new version"
 OTHERS = "did the boot of another master fail? Its console says why"
 FIRST = "MasterAAutoScalingGroup"  # its master alone may make a new cluster
@@ -135,21 +138,22 @@ class Program:
         self.around.say(self.instance, f"[{moment:12.6f}] python3[612]: cfngen: {text}")
 
     def _signal(self, status: str) -> Generator[float, None, str]:
-        """Signal the group and, of a master among several, its wait condition, which may be made a little later."""
-        names = [self.references[key] for key in ("resource", "condition") if key in self.references]
-        refusals = []
-        for name in names:
-            end = self._clock.now + (PATIENCE if name != names[0] else 0.0)
-            refusal = self._refused(name, status)
-            while "Resource" in refusal and "does not exist" in refusal and self._clock.now < end:
-                yield 5.0
-                refusal = self._refused(name, status)
+        """Signal the group and, of a master, its wait condition, which may be made later."""
+        refusals = [self._refused(self.references["stack"], self.references["resource"], status)]
+        if "condition" in self.references:
+            # The programs of before conditions had a stack of their own named none.
+            stack, name = self.references.get("conditionStack", self.references["stack"]), self.references["condition"]
+            end = self._clock.now + PATIENCE[status]
+            refusal = self._refused(stack, name, status)
+            while UNBORN.search(refusal) and self._clock.now < end:
+                yield 10.0
+                refusal = self._refused(stack, name, status)
             refusals.append(refusal)
         return f"told CloudFormation {status}" if "" in refusals else "; ".join(refusals)
 
-    def _refused(self, resource: str, status: str) -> str:
+    def _refused(self, stack: str, resource: str, status: str) -> str:
         try:
-            self.around.cloud.signal_resource(self.references["stack"], resource, self.instance.id, status)
+            self.around.cloud.signal_resource(stack, resource, self.instance.id, status)
         except ApiError as error:
             return str(error)
         return ""
@@ -198,8 +202,8 @@ class Program:
 
     @property
     def _several(self) -> bool:
-        """Whether the instance is one of several masters: only those are told of a wait condition."""
-        return "condition" in self.references
+        """Whether the instance is one of several masters: they are told each other's addresses."""
+        return "addressB" in self.references
 
     def _authorities(self) -> Generator[float, None, str]:
         yield 2.8

@@ -4,19 +4,20 @@ A slot is the lasting identity of one master: a network interface with a fixed a
 Scaling group of one that replaces the instance in between. The interface is the instance's primary one, which EC2 Auto
 Scaling allows for a group that names zones instead of subnets and holds one instance at most.
 
-Several slots start together and are updated one after another. Both follow from who waits for whom:
+Several slots start together and are updated one after another; nodes start with them, and are updated after them. All
+of it follows from who waits for whom:
 
 - Each group depends on the one before it. When a stack is created that orders nothing but seconds, for CloudFormation
   takes a group without a creation policy for complete once it is there. When a stack is updated it is what makes a
   rolling update: a group is complete when its new instance has signalled, and the next one begins only then. (It also
   makes CloudFormation remove the groups one by one, the last first.)
+- Node groups depend on the last slot's group, nested by way of their stacks, with the same two outcomes.
 - What the creation waits for are wait conditions, one for each slot, each after its own group. No group depends on a
   wait condition. Otherwise the first master would have to report success before the second one is even launched, while
-  etcd may need the second one to work: kube-aws stood still like that (kubernetes-retired/kube-aws#525).
+  etcd may need the second one to work: kube-aws stood still like that (kubernetes-retired/kube-aws#525). They are in
+  the root and not in this stack, which would not be complete before they are, and nodes wait for this stack.
 - A creation policy counts when its resource is created and never again. So an update waits for the groups' signals
   alone, and a master that is added later is waited for by its own condition, its group having none.
-
-With one slot there is nobody to be waited for besides, and its group has the creation policy itself.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from troposphere import GetAtt, Ref, Sub, autoscaling, cloudformation, ec2
+from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
 
 from cfngen import userdata
 from cfngen.cluster.checks.volumes import TYPES
@@ -53,13 +54,15 @@ from cfngen.templates.statements import MASTER_ROLE_TAG
 from cfngen.templates.tagging import group_tags, tags
 from cfngen.templates.vpc import internet_access, zone_parameter
 
+LOGICAL_ID = "MasterStack"
+
 
 def build(cluster: Cluster) -> Stack:
     """Return the stack."""
     stack = Stack(
         cluster,
         "master",
-        "MasterStack",
+        LOGICAL_ID,
         __name__,
         f"Masters of the Kubernetes cluster {cluster.name}: fixed address, data volume, Auto Scaling group of one",
     )
@@ -95,6 +98,11 @@ def build(cluster: Cluster) -> Stack:
         text = Sub(command.text, **used) if used else command.text
         stack.output(command.output, text, command.description, shown=True)
     return stack
+
+
+def last_group(cluster: Cluster) -> str:
+    """Return the logical id of the group that is complete after those of all other slots."""
+    return auto_scaling_group(slot_id(cluster.slots[-1].letter))
 
 
 def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterface:
@@ -202,7 +210,8 @@ def _slot(
         **({"routeTableId": route_table_id(stack, cluster)} if network_plugin(cluster).routes else {}),
         **({"bucket": bucket_name(stack, cluster)} if cluster.etcd.backups.enabled else {}),
         **({"publicAddress": endpoint} if endpoint else {}),
-        **({"condition": wait_condition(prefix)} if len(cluster.slots) > 1 else {}),
+        "condition": wait_condition(prefix),
+        "conditionStack": stack.wire("ClusterStackName", description="Name of the stack that waits for the masters"),
     }
     template = launch_template(
         stack,
@@ -223,8 +232,6 @@ def _slot(
         interface=ec2.NetworkInterfaces(DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)),
         user_data=userdata.master(cluster, slot, references),
     )
-    alone = len(cluster.slots) == 1
-    signals = wait_for_signals(cluster.control_plane, 1)
     needs = [*([address.association] if address else []), *before]
     group = stack.add(
         autoscaling.AutoScalingGroup(
@@ -236,12 +243,10 @@ def _slot(
             LaunchTemplate=latest(template),
             Tags=group_tags(cluster, name, discoverable=False, **MASTER_ROLE_TAG),
             UpdatePolicy=roll_one_at_a_time(cluster.control_plane),
-            **({"CreationPolicy": signals} if alone else {}),
             **({"DependsOn": needs} if needs else {}),
         ),
         after=internet_access([slot.subnet.zone]),
     )
-    if not alone:
-        # After the group, so that its time begins when the instance's does.
-        stack.add(cloudformation.WaitCondition(wait_condition(prefix), DependsOn=[group], CreationPolicy=signals))
+    # After the group, so that its time begins when the instance's does.
+    stack.await_outside(wait_condition(prefix), wait_for_signals(cluster.control_plane, 1), after=title)
     return group

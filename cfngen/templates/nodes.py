@@ -1,4 +1,9 @@
-"""A node group's stack: a launch template and an Auto Scaling group."""
+"""A node group's stack: a launch template and an Auto Scaling group.
+
+It comes after the masters' stack. When a cluster is created that costs seconds, for the masters' stack does not wait
+until they work (see `master`). When a cluster is updated no node is moved while the API is away with its only master,
+and none is newer than the masters; when it is deleted, nodes go while there still is an API.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from cfngen import userdata
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import DRAIN_HOOK, auto_scaling_group, group_id
+from cfngen.templates import master
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import latest, launch_template, roll_one_at_a_time, wait_for_signals
@@ -41,6 +47,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
         f"Node group {group.name} of the Kubernetes cluster {cluster.name}",
         settled=len(cluster.node_groups) > ASKED_GROUPS,
     )
+    stack.follows = (master.LOGICAL_ID,)
     title = auto_scaling_group(prefix)
     name = f"{cluster.name}-nodes-{group.name}"
     references = {
@@ -86,7 +93,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             **desired,
             **_drain(group),
         ),
-        after=internet_access(group.zones),
+        after=(*internet_access(group.zones), master.last_group(cluster)),
     )
     stack.output(title, Ref(title), f"Auto Scaling group of node group {group.name}")
     return stack

@@ -59,6 +59,10 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
         add_parameter(template, parameter, type=_root_type(parameter))
     for stack in stacks:
         template.add_resource(_nested(cluster, stack, wiring))
+        for title, awaited in stack.awaited.items():
+            template.add_resource(
+                cloudformation.WaitCondition(title, DependsOn=[stack.logical_id], CreationPolicy=awaited.policy)
+            )
         for output in stack.outputs.values():
             if output.shown:
                 value = GetAtt(stack.logical_id, f"Outputs.{output.name}")
@@ -85,6 +89,7 @@ def _nested(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
         Tags=tagged(cluster, f"{cluster.name}-{stack.name}"),
         **WITH_THE_STACK,
         **({"Parameters": values} if values else {}),
+        **({"DependsOn": list(stack.follows)} if stack.follows else {}),
     )
 
 

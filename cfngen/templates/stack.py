@@ -69,6 +69,19 @@ class Output:
     shown: bool
 
 
+@dataclass(frozen=True)
+class Awaited:
+    """A wait condition beside a stack.
+
+    Attributes:
+        policy: its creation policy, troposphere's.
+        after: logical id of the stack's resource that launches what signals it.
+    """
+
+    policy: Any
+    after: str
+
+
 class Stack:
     """A template under construction.
 
@@ -81,6 +94,9 @@ class Stack:
         settled: whether values that only this stack asks for are written into the template instead.
         after: logical ids of other stacks' resources that a resource must wait for once all stacks are flattened into
             one template. Nested, the order of the stacks already sees to it.
+        follows: logical ids of the nested stacks that this one comes after although it takes nothing from them.
+        awaited: wait conditions for what this stack has begun, by logical id. They are not in it, but in what nests it,
+            after it, so that whoever follows the stack need not wait for them.
     """
 
     def __init__(
@@ -93,6 +109,8 @@ class Stack:
         self.parameters: dict[str, Parameter] = {}
         self.outputs: dict[str, Output] = {}
         self.after: dict[str, tuple[str, ...]] = {}
+        self.follows: tuple[str, ...] = ()
+        self.awaited: dict[str, Awaited] = {}
         self._cluster = cluster
         self._template = troposphere.Template()
         self._template.set_version()
@@ -152,6 +170,16 @@ class Stack:
         if after:
             self.after[resource.title] = tuple(after)  # type: ignore[attr-defined]
         return resource
+
+    def await_outside(self, title: str, policy: Any, *, after: str) -> None:
+        """Let the creation of the cluster, and not that of this stack, wait for signals (see `awaited`).
+
+        Args:
+            title: logical id of the wait condition.
+            policy: its creation policy.
+            after: logical id of the resource of this stack that launches what signals it.
+        """
+        self.awaited[title] = Awaited(policy, after)
 
     @property
     def resources(self) -> Collection[str]:

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import troposphere
+from troposphere import cloudformation
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates.decided import decided
 from cfngen.templates.document import Document
-from cfngen.templates.stack import Stack, add_parameter, finish
+from cfngen.templates.stack import Stack, add_parameter, finish, plain
 from cfngen.templates.wiring import ROOT_VALUES, Wiring, WiringError
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z0-9]+)\}")
@@ -53,6 +54,9 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
                 raise WiringError(f"{stack.name} uses the logical id {logical_id} a second time")
             resources[logical_id] = substitute(resource, known)
             _wait(resources, logical_id, stack.after.get(logical_id, ()))
+        for title, awaited in stack.awaited.items():
+            condition = cloudformation.WaitCondition(title, DependsOn=[awaited.after], CreationPolicy=awaited.policy)
+            resources[title] = plain(condition)
         known.update({output.name: substitute(output.value, known) for output in stack.outputs.values()})
         outputs.update(
             {

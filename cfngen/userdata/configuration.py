@@ -71,7 +71,7 @@ def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserD
         references: `stack`, `resource` (logical id of the Auto Scaling group), `volumeId`, `slot` (its letter),
             `privateAddress`, each slot's `address_reference`, `caSecretArn`, `joinSecretArn`, `routeTableId` if pods
             have VPC routes, `publicAddress` if the API is public or there are several masters, `condition` (logical id
-            of the slot's wait condition) if there are, and `bucket` if snapshots of etcd are taken.
+            of the slot's wait condition), `conditionStack` that has it, and `bucket` if snapshots of etcd are taken.
 
     Raises:
         UserDataTooLargeError: it is larger than EC2 allows.
@@ -147,10 +147,10 @@ def roles(cluster: Cluster) -> tuple[UserData, ...]:
     of_master = {name: Ref(name) for name in names}
     of_node = {name: Ref(name) for name in ("stack", "joinSecretArn")}
     slot = cluster.slots[0]
-    if len(cluster.slots) > 1:
-        of_master["condition"] = wait_condition(slot_id(slot.letter))
+    prefix = slot_id(slot.letter)
+    awaited = {"condition": wait_condition(prefix), "conditionStack": Ref("ClusterStackName")}
     return (
-        master(cluster, slot, {"resource": auto_scaling_group(slot_id(slot.letter)), **of_master}),
+        master(cluster, slot, {"resource": auto_scaling_group(prefix), **of_master, **awaited}),
         *(
             node(cluster, group, {"resource": auto_scaling_group(group_id(group.name)), **of_node})
             for group in cluster.node_groups

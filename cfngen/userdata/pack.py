@@ -36,6 +36,7 @@ LONGEST = {
     # A load balancer's DNS name: its own name, 16 digits, and the longest region and suffix.
     "publicAddress": 32 + len("-0123456789abcdef.elb.ap-southeast-2.amazonaws.com.cn"),
     "condition": len("MasterAWaitCondition"),
+    "conditionStack": 128,
     "caSecretArn": 128,
     "joinSecretArn": 128,
     "bucket": 63,

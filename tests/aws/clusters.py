@@ -95,20 +95,21 @@ class Machines:
     def _booted(self, instance_id: str, told: Mapping[str, str]) -> None:
         outcome = self.outcomes.get(told["resource"], "SUCCESS")
         if outcome and running_instances(self.region, instance_id):
-            if "condition" in told:
-                self._signal_both(instance_id, told, outcome)
-            else:
+            with contextlib.suppress(*([ApiError] if "condition" in told else [])):
                 self.cloud.signal_resource(told["stack"], told["resource"], instance_id, outcome)
+            if "condition" in told:
+                self._signal_condition(instance_id, told, outcome)
 
-    def _signal_both(self, instance_id: str, told: Mapping[str, str], outcome: str, attempts: int = 10) -> None:
-        """Signal the group and the wait condition of a master among several, of which usually one waits."""
-        with contextlib.suppress(ApiError):
-            self.cloud.signal_resource(told["stack"], told["resource"], instance_id, outcome)
+    def _signal_condition(self, instance_id: str, told: Mapping[str, str], outcome: str, attempts: int = 100) -> None:
+        """Signal a master's wait condition as soon as there is one; usually that is when its group does not wait."""
+        if not running_instances(self.region, instance_id):
+            return
         try:
-            self.cloud.signal_resource(told["stack"], told["condition"], instance_id, outcome)
+            stack = told.get("conditionStack", told["stack"])
+            self.cloud.signal_resource(stack, told["condition"], instance_id, outcome)
         except ApiError as error:
             if "does not exist for stack" in str(error) and attempts:
-                again = functools.partial(self._signal_both, instance_id, told, outcome, attempts - 1)
+                again = functools.partial(self._signal_condition, instance_id, told, outcome, attempts - 1)
                 self.cloud.clock.later(30, again)
 
 

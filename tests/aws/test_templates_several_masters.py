@@ -123,10 +123,9 @@ def test_groups_do_not_wait_for_each_others_masters(three: Three) -> None:
     """kube-aws stood still like that: the first waits for a majority, and the second is not launched before it."""
     _, stack, _ = three
     masters = next(iter([each for key, each in stack.children.items() if key == "MasterStack"]), stack)
-    complete = {each.logical_id: each.time for each in masters.events if each.status == "CREATE_COMPLETE"}
-    signalled = [
-        each.time for each in masters.events if "SUCCESS signal" in each.reason and "Master" in each.logical_id
-    ]
+    events = [*stack.events, *(masters.events if masters is not stack else ())]
+    complete = {each.logical_id: each.time for each in events if each.status == "CREATE_COMPLETE"}
+    signalled = [each.time for each in events if "SUCCESS signal" in each.reason and "Master" in each.logical_id]
     assert len(signalled) == 3
     assert max(complete[f"Master{letter}AutoScalingGroup"] for letter in LETTERS) < min(signalled)
     assert min(complete[f"Master{letter}WaitCondition"] for letter in LETTERS) >= min(signalled)

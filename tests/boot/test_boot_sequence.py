@@ -83,7 +83,15 @@ def test_unexpected_exception_is_a_failure_like_any_other() -> None:
     assert signals(machine) == ["FAILURE"]
 
 
-@pytest.mark.parametrize(("first", "second"), [("SUCCESS", "FAILURE"), ("FAILURE", "SUCCESS"), ("SUCCESS", "SUCCESS")])
+def test_an_instance_that_works_after_a_reboot_says_so() -> None:
+    """An operation that is repeated waits for it, where what failed was kept."""
+    machine = ScriptedMachine()
+    for step in (bad, good, good):
+        sequence.run(machine, config(), {"step": step})
+    assert signals(machine) == ["FAILURE", "SUCCESS"]
+
+
+@pytest.mark.parametrize(("first", "second"), [("SUCCESS", "FAILURE"), ("FAILURE", "FAILURE"), ("SUCCESS", "SUCCESS")])
 def test_only_the_first_boot_signals(first: str, second: str) -> None:
     machine = ScriptedMachine()
     for status in (first, second):

@@ -1,4 +1,4 @@
-"""The signals of a master among several: to its group, and to the condition that its stack's creation waits for."""
+"""The signals of a master: to its group, and to the condition that the creation of the cluster waits for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from scripted_machine import ScriptedMachine, refusal
 from cfngen.boot.machine import BootError
 from cfngen.boot.sequence import signal
 
-FACTS = {"stack": "k8s-MasterStack", "resource": "MasterBAutoScalingGroup", "condition": "MasterBWaitCondition"}
+FACTS = {"stack": "k8s-MasterStack", "resource": "MasterBAutoScalingGroup"}
+FACTS |= {"condition": "MasterBWaitCondition", "conditionStack": "k8s"}
 CONFIG = {"facts": {**FACTS, "instanceId": "i-0123456789abcdef0"}}
 GROUP, CONDITION = FACTS["resource"], FACTS["condition"]
 
@@ -21,13 +22,16 @@ class Stack:
     def __init__(self, machine: ScriptedMachine, **refusals: str) -> None:
         self.refusals = refusals
         self.unborn = 0
+        self.unborn_because = f"Resource {CONDITION} does not exist for stack k8s"
         self.accepted: list[tuple[str, str]] = []
         machine.cloud["cloudformation.signal_resource"] = self.answer
 
-    def answer(self, LogicalResourceId: str, Status: str, **others: Any) -> dict[str, Any]:  # noqa: N803
+    def answer(self, LogicalResourceId: str, Status: str, StackName: str, **others: Any) -> dict[str, Any]:  # noqa: N803
+        if (LogicalResourceId == CONDITION) != (StackName == "k8s"):
+            return refusal("ValidationError", f"Resource {LogicalResourceId} does not exist for stack {StackName}")
         if LogicalResourceId == CONDITION and self.unborn:
             self.unborn -= 1
-            return refusal("ValidationError", f"Resource {CONDITION} does not exist for stack k8s-MasterStack")
+            return refusal("ValidationError", self.unborn_because)
         if message := self.refusals.get(LogicalResourceId):
             return refusal("ValidationError", message)
         self.accepted.append((LogicalResourceId, Status))
@@ -56,20 +60,30 @@ def test_in_an_update_the_group_is_told_and_the_condition_is_over(machine: Scrip
     assert machine.clock() == 0
 
 
-def test_a_condition_that_comes_after_the_groups_update_is_waited_for(machine: ScriptedMachine) -> None:
-    """One master becomes three: its condition is made only once its group has heard of the new instance."""
+@pytest.mark.parametrize(
+    "because",
+    [
+        f"Resource {CONDITION} does not exist for stack k8s",
+        f"Resource {CONDITION} is in CREATE_FAILED state and cannot be signaled",
+        f"Resource {CONDITION} is in DELETE_IN_PROGRESS state and cannot be signaled",
+    ],
+)
+def test_a_condition_that_comes_after_all_groups_is_waited_for(machine: ScriptedMachine, because: str) -> None:
+    """An update makes it only after the last master; one that failed is made again when the operation is repeated."""
     stack = Stack(machine)
-    stack.unborn = 12
+    stack.unborn, stack.unborn_because = 900, because
     signal(machine, CONFIG, "SUCCESS")
+    assert machine.clock() > 7200
+    assert len(machine.said) == 1
     assert stack.accepted == [(GROUP, "SUCCESS"), (CONDITION, "SUCCESS")]
 
 
 def test_a_condition_that_never_comes_is_given_up_without_a_failure(machine: ScriptedMachine) -> None:
     stack = Stack(machine)
     stack.unborn = 10_000
-    assert signal(machine, CONFIG, "SUCCESS") == "told CloudFormation SUCCESS"
+    assert signal(machine, CONFIG, "FAILURE") == "told CloudFormation FAILURE"
     assert 300 <= machine.clock() < 400
-    assert signal(machine, CONFIG, "SUCCESS") == "told CloudFormation SUCCESS before"
+    assert signal(machine, CONFIG, "FAILURE") == "told CloudFormation FAILURE before"
 
 
 @pytest.mark.parametrize(

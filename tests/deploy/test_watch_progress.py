@@ -11,6 +11,7 @@ from clusters import golden
 from watched import SECONDS, Operator, operating
 
 from cfngen.deploy.messages import Event
+from cfngen.deploy.publishing.publish import nested
 from cfngen.deploy.watching.expectations import BOOT, GROUP, Expectation, Expected, expect, usual_seconds
 from cfngen.deploy.watching.progress import ResourceProgress, StackProgress, Tree
 from cfngen.templates import generate
@@ -144,8 +145,7 @@ def test_the_default_cluster_takes_about_ten_minutes():
     documents = {each.name: each for each in generate(golden("default"))}
     root = documents["cluster"]
     bodies = {(): root.body}
-    for logical_id, each in root.body["Resources"].items():
-        [child] = [name for name in root.children if f"{name}.json" in str(each["Properties"]["TemplateURL"])]
+    for logical_id, child in nested(root.body).items():
         bodies[logical_id,] = documents[child].body
     found = expect(bodies, "create", {"NodeGroupNodesMinSize": "7"})
     assert 5 * 60 < found.seconds < 15 * 60

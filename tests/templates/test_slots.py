@@ -42,7 +42,7 @@ def test_each_group_follows_the_one_before_it(templates: Any, count: int) -> Non
     assert chain == [[], *([each] for each in order[:-1])]
 
 
-@pytest.mark.parametrize("form", ["master", "standalone"])
+@pytest.mark.parametrize("form", ["cluster", "standalone"])
 def test_nothing_depends_on_a_wait_condition(templates: Any, form: str) -> None:
     """A group that did would be launched only after the one before it had reported success."""
     body = templates(masters(3))[form]["Resources"]
@@ -70,11 +70,27 @@ def test_every_group_waits_for_its_new_instance_in_updates(templates: Any) -> No
         assert (rolling["MaxBatchSize"], rolling["MinInstancesInService"]) == (1, 0)
 
 
-def test_one_master_is_as_before(templates: Any) -> None:
+def test_one_master_has_a_condition_and_no_load_balancer(templates: Any) -> None:
     found = templates(masters(1))
-    assert not found.of_type(CONDITION)
+    assert list(found.of_type(CONDITION)) == ["MasterAWaitCondition"]
     assert not [key for key in found["standalone"]["Resources"] if "LoadBalancer" in key]
-    assert of_masters(found, GROUP)["MasterAAutoScalingGroup"]["CreationPolicy"]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_condition_is_where_its_masters_signal_it(templates: Any, count: int) -> None:
+    """Nested, it is the root's: the masters' stack is complete without it."""
+    found = templates(masters(count))
+    conditions = found.of_type(CONDITION)
+    assert len(conditions) == count
+    assert not [key for key in found["master"]["Resources"] if key in conditions]
+    for key in conditions:
+        assert found["cluster"]["Resources"][key]["DependsOn"] == ["MasterStack"]
+        told = json.dumps(found["master"]["Resources"][key.replace("WaitCondition", "LaunchTemplate")])
+        assert f'\\"condition\\": \\"{key}\\"' in told
+        assert '\\"conditionStack\\": \\"", {"Ref": "ClusterStackName"}' in told
+    assert found["cluster"]["Resources"]["MasterStack"]["Properties"]["Parameters"]["ClusterStackName"] == {
+        "Ref": "AWS::StackName"
+    }
 
 
 def test_a_master_that_gets_company_keeps_everything_it_has(templates: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+CONDITION = "AWS::CloudFormation::WaitCondition"
 SHAPES: dict[str, dict[str, Any]] = {
     "default": {},
     "private api": {
@@ -36,6 +37,8 @@ def test_the_flat_template_holds_exactly_the_resources_of_the_stacks(templates: 
     found = templates(SHAPES[shape])
     children = [body for name, body in found.bodies.items() if name not in ("cluster", "standalone")]
     types = [resource["Type"] for body in children for resource in body["Resources"].values()]
+    # The root itself has what the creation waits for.
+    types += [CONDITION for _ in found.of_type(CONDITION)]
     assert sorted(types) == sorted(each["Type"] for each in found["standalone"]["Resources"].values())
 
 
@@ -55,6 +58,8 @@ def test_every_reference_of_the_flat_template_has_a_target(templates: Any, shape
 def test_the_root_passes_every_child_exactly_its_parameters(templates: Any, shape: str) -> None:
     found = templates(SHAPES[shape])
     for resource in found["cluster"]["Resources"].values():
+        if resource["Type"] == CONDITION:
+            continue
         name = resource["Properties"]["TemplateURL"]["Fn::Sub"].rpartition("}")[2].removesuffix(".json")
         assert set(resource["Properties"].get("Parameters", {})) == set(found[name].get("Parameters", {})), name
 
@@ -125,8 +130,10 @@ def test_a_master_keeps_address_and_volume_when_its_instance_goes(templates: Any
 
 
 def test_groups_wait_for_signals_on_creation_and_roll_one_at_a_time(templates: Any) -> None:
-    for logical_id, group in templates({}).of_type("AWS::AutoScaling::AutoScalingGroup").items():
-        assert group["CreationPolicy"]["ResourceSignal"]["Timeout"] == "PT20M", logical_id
+    found = templates({})
+    for logical_id, group in found.of_type("AWS::AutoScaling::AutoScalingGroup").items():
+        waits = found["standalone"]["Resources"]["MasterAWaitCondition"] if "Master" in logical_id else group
+        assert waits["CreationPolicy"]["ResourceSignal"]["Timeout"] == "PT20M", logical_id
         rolling = group["UpdatePolicy"]["AutoScalingRollingUpdate"]
         assert rolling["WaitOnResourceSignals"] is True
         assert rolling["MaxBatchSize"] == 1
@@ -163,9 +170,15 @@ def test_no_two_sizes_that_may_be_typed_are_out_of_order(
         assert asked[0]["MaxValue"] <= group.get("desiredSize", asked[1]["MinValue"]) <= asked[1]["MinValue"]
 
 
-def test_nodes_do_not_wait_for_the_master(templates: Any) -> None:
-    nodes = templates({})["cluster"]["Resources"]["NodeGroupNodesStack"]
-    assert "MasterStack" not in json.dumps(nodes)
+@pytest.mark.parametrize(("count", "last"), [(1, "A"), (3, "C")])
+def test_nodes_come_after_the_masters_groups_and_wait_for_no_master(templates: Any, count: int, last: str) -> None:
+    """The groups of masters wait for their instances in updates alone, so this orders nothing but updates."""
+    found = templates({"controlPlane": {"count": count}, "nodeGroups": [{"name": "one"}, {"name": "two"}]})
+    for name in ("NodeGroupOne", "NodeGroupTwo"):
+        assert found["cluster"]["Resources"][f"{name}Stack"]["DependsOn"] == ["MasterStack"]
+        group = found["standalone"]["Resources"][f"{name}AutoScalingGroup"]
+        assert f"Master{last}AutoScalingGroup" in group["DependsOn"]
+    assert "CreationPolicy" not in json.dumps(found["master"])
 
 
 def test_spot_instances_are_one_time_requests(templates: Any) -> None:

@@ -69,11 +69,9 @@ def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
         yield from flow([(f"Update of the stack {plan.stack}", BOLD)], width)
         for meaning in plan.foreseen:
             yield from flow([("=>", FAINT), (meaning.text, _DANGERS[meaning.danger.value])], width, 2, 5)
-        for stack in plan.stacks:
-            shown = stack.changes if full else tuple(each for each in stack.changes if not _is_program(each))
-            if shown or stack.action != "update":
-                yield ""
-                yield from _stack(plan, stack, shown, width, full=full)
+        for stack in plan.stacks if not plan.phases else ():
+            yield from _shown(plan, stack, width, full=full)
+        yield from _phases(plan, width, full=full)
         yield from _added(plan, width)
         yield ""
         if not full:
@@ -112,6 +110,30 @@ def _programs(changes: Sequence[Change], width: int) -> Iterator[str]:
     said = ", ".join(f"{symbol}{number}" for number, symbol in counts if number)
     if said:
         yield from flow([(f"Boot programs, as metadata of the stacks: {said}; --full shows them.", FAINT)], width)
+
+
+def _shown(plan: Plan, stack: StackPlan, width: int, *, full: bool) -> Iterator[str]:
+    shown = stack.changes if full else tuple(each for each in stack.changes if not _is_program(each))
+    if shown or stack.action != "update":
+        yield ""
+        yield from _stack(plan, stack, shown, width, full=full)
+
+
+def _phases(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
+    for number, phase in enumerate(plan.phases, 1):
+        yield ""
+        heading: list[Piece] = [(f"Phase {number} of {len(plan.phases)}: {phase.title}", BOLD)]
+        if phase.foreseen:
+            heading.append(("(foreseen; CloudFormation is asked again before it begins)", FAINT))
+        yield from flow(heading, width, hanging=4)
+        if phase.kind == "volumes":
+            yield from flow([("If it fails nothing is rolled back: volumes do not shrink.", PLAIN)], width, 2, 2)
+        for stack in phase.stacks:
+            yield from _shown(plan, stack, width, full=full)
+    if plan.phases:
+        text = "The phases are carried out one after another; one that fails leaves those before it as they are."
+        yield ""
+        yield from flow([(text, PLAIN)], width)
 
 
 def _stack(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, *, full: bool) -> Iterator[str]:

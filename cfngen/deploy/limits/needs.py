@@ -9,8 +9,8 @@ from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import aws_errors
-from cfngen.deploy.publishing.publish import child_of
-from cfngen.deploy.stacks import GROUP, NESTED, StackView
+from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.stacks import GROUP, StackView
 from cfngen.deploy.stacks import resources as resources_of
 from cfngen.deploy.stacks import template as template_of
 from cfngen.templates.document import Document
@@ -166,12 +166,12 @@ def deployed(account: Account, stack: StackView) -> Needs:
     """
     with aws_errors():
         root = template_of(account, stack.id)
-        nested = {each.logical_id: each for each in resources_of(account, stack.id) if each.type == NESTED}
-        documents = [Document("cluster", dict(root), "", tuple(nested))]
-        for logical_id, resource in root.get("Resources", {}).items():
-            if logical_id in nested and nested[logical_id].physical_id:
-                name = child_of(resource["Properties"]["TemplateURL"])
-                documents.append(Document(name, dict(template_of(account, nested[logical_id].physical_id)), ""))
+        there = {each.logical_id: each.physical_id for each in resources_of(account, stack.id) if each.physical_id}
+        names = nested(root)
+        documents = [Document("cluster", dict(root), "", tuple(each for each in names if each in there))]
+        for logical_id, name in names.items():
+            if logical_id in there:
+                documents.append(Document(name, dict(template_of(account, there[logical_id])), ""))
     return needs(documents, stack.parameters) if len(documents) > 1 else Needs()
 
 
@@ -180,8 +180,8 @@ def _templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iter
     own = {**_defaults(root), **values}
     above = _Template(root.body["Resources"], own)
     by_name = {each.name: each for each in documents}
-    for properties in above.of_type(NESTED):
-        child = by_name.get(child_of(properties["TemplateURL"]))
+    for logical_id, name in nested(root.body).items():
+        child, properties = by_name.get(name), root.body["Resources"][logical_id]["Properties"]
         if child is None:
             continue  # of a creation that did not come to it
         passed = {name: above.value(each) for name, each in properties.get("Parameters", {}).items()}

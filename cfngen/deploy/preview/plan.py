@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.limits.quotas import Quota
@@ -210,6 +210,45 @@ class Creation:
     costs: tuple[Cost, ...] = ()
 
 
+PhaseKind = Literal["volumes", "control-plane", "node-groups", "removed-node-groups"]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What a deployment does in one operation of CloudFormation; it may be taken back without what came before it.
+
+    Attributes:
+        kind: what it is about: the masters' data volumes that grow, everything but node groups, node groups, or node
+            groups that go.
+        groups: logical ids of the nested stacks of the node groups that it is about.
+        foreseen: whether this is read from a change set of the whole deployment, that of the phase not being there yet:
+            it is made before the phase begins, and compared with this.
+        stacks: what happens in it.
+    """
+
+    kind: PhaseKind
+    groups: tuple[str, ...]
+    foreseen: bool
+    stacks: tuple[StackPlan, ...]
+
+    @property
+    def title(self) -> str:
+        """What it is about, in words."""
+        names = ", ".join(each.removeprefix("NodeGroup").removesuffix("Stack") for each in self.groups)
+        groups = f"node group{'s' if len(self.groups) > 1 else ''} {names}"
+        return {
+            "volumes": "data volumes of the masters",
+            "control-plane": "control plane",
+            "node-groups": groups,
+            "removed-node-groups": f"removal of {groups}",
+        }[self.kind]
+
+    @property
+    def danger(self) -> Danger:
+        """The worst of its changes."""
+        return max((each.danger for each in self.stacks), key=lambda each: each.rank, default=Danger.NONE)
+
+
 @dataclass(frozen=True)
 class Plan(Message):
     """What a deployment will do. As a message it is one JSON document.
@@ -218,7 +257,8 @@ class Plan(Message):
         stack: name of the root stack.
         stack_id: its ARN.
         operation: `create` or `update`.
-        change_set_id: ARN of the change set that stands ready; empty if there is nothing to do.
+        change_set_id: ARN of the change set that stands ready, that of the first phase if there are several; empty if
+            there is nothing to do.
         created: when CloudFormation began to make the change set; null if there is nothing to do.
         stacks: the root and its nested stacks, as far as something happens in them; what may hurt most comes first.
         counts: how many resources change.
@@ -234,6 +274,7 @@ class Plan(Message):
         foreseen: what it means beyond what CloudFormation says, e.g. that Kubernetes' version changes.
         retries: resources whose last operation failed and was kept, each behind the nested stacks around it, where
             templates and values are those of the stack already: there is no change set then, and they are tried again.
+        phases: the operations that it is carried out in, in order; none where one does it all.
     """
 
     kind: ClassVar[str] = "plan"
@@ -255,6 +296,7 @@ class Plan(Message):
     shell: bool = False
     foreseen: tuple[Meaning, ...] = ()
     retries: tuple[str, ...] = ()
+    phases: tuple[Phase, ...] = ()
     _executed: list[str] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -342,6 +384,7 @@ class PlanRequest:
         costs: what an update adds of what costs money.
         foreseen: what it means beyond what CloudFormation says.
         note: description of the change set: who made it, and what is to be done at the end.
+        masters: how many masters there are now; 0 if it is not known.
     """
 
     stack: str
@@ -361,3 +404,4 @@ class PlanRequest:
     costs: tuple[Cost, ...] = ()
     foreseen: tuple[Meaning, ...] = ()
     note: str = ""
+    masters: int = 0

@@ -103,7 +103,7 @@ class _Assembly:
         self._account = account
         self._root = root
         self._certainty = Certainty(root, request.documents)
-        self._meanings = Meanings(request.cluster)
+        self._meanings = Meanings(request.cluster, request.masters)
         self._compare_user_data = compare_user_data
         self._report = report
         self._explain = explain

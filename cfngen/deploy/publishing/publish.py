@@ -202,6 +202,15 @@ def child_of(template_url: Any) -> str:
     return re.split(r"[/}]", text)[-1].removesuffix(".json")
 
 
+def nested(root: Mapping[str, Any]) -> dict[str, str]:
+    """Return the name of the document of each nested stack of a root's template, by the stack's logical id."""
+    return {
+        logical_id: child_of(resource["Properties"]["TemplateURL"])
+        for logical_id, resource in root.get("Resources", {}).items()
+        if resource["Type"] == NESTED
+    }
+
+
 def url_of(account: Account, bucket: str, key: str) -> str:
     """Return the address of an object as CloudFormation takes it.
 

@@ -17,7 +17,7 @@ from cfngen.cluster.names import auto_scaling_group
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, DeniedError, aws_errors, code_of, explained
 from cfngen.deploy.messages import Event, Message
-from cfngen.deploy.stacks import GROUP, NESTED, StackView, find, resources, stack_name
+from cfngen.deploy.stacks import GROUP, NESTED, StackView, find, stack_name, tree
 from cfngen.deploy.status import Standing
 from cfngen.deploy.watching import console_output
 from cfngen.deploy.watching.console_output import InstanceWords
@@ -308,9 +308,12 @@ def _failed_instance(account: Account, event: Event) -> str:
 
 
 def _group_beside(account: Account, event: Event) -> str:
-    """Return the name of the group of the same slot as a wait condition; empty if there is none."""
-    wanted = auto_scaling_group(event.logical_id.removesuffix("WaitCondition"))
-    found = (each for each in resources(account, event.stack_id) if each.logical_id == wanted)
+    """Return the name of the group of the same slot as a wait condition; empty if there is none.
+
+    Nested stacks have the groups, and what nests them the conditions.
+    """
+    title = auto_scaling_group(event.logical_id.removesuffix("WaitCondition"))
+    found = (each.view for each in tree(account, event.stack_id) if each.view.logical_id == title)
     return next((each.physical_id for each in found), "")
 
 

@@ -46,10 +46,12 @@ class Meanings:
 
     Args:
         cluster: the cluster as it is wanted.
+        masters: how many masters it has now; as many as are wanted if it is not known.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, masters: int = 0) -> None:
         self._cluster = cluster
+        self._masters = masters or cluster.control_plane.count
 
     def of_resource(self, change: Change, entry: Entry, *, instances: int | None = None) -> Meaning | None:
         """Return what a change of a resource means; None where there is nothing to add to the change itself.
@@ -59,7 +61,7 @@ class Meanings:
             entry: what CloudFormation says of it.
             instances: how many instances an Auto Scaling group has now, where that is known.
         """
-        subject = Subject(self._cluster, change, entry, instances)
+        subject = Subject(self._cluster, change, entry, self._masters, instances)
         if change.action == "update" and not subject.goes and not subject.touches():
             return _aside(subject)
         rule = _RULES.get(change.type)

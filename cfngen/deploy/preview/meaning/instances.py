@@ -36,9 +36,7 @@ def _group(subject: Subject) -> Meaning | None:
         )
     elif subject.touches(*_ROLLING):
         verb = "is" if subject.certain(*_ROLLING) else "might be"
-        # Only the group of a single master has a creation policy: it loses it when others come.
-        alone = any(each.path.startswith("/CreationPolicy") for each in subject.change.properties)
-        if subject.master and (alone or subject.cluster.control_plane.count == 1):
+        if subject.master and subject.masters == 1:
             text = (
                 f"{whose} {verb} replaced; it is the only one, so the API is away for the minutes of its boot. "
                 "Pods keep running meanwhile"

@@ -25,11 +25,15 @@ class Subject:
         change: the change.
         whose: the slot or node group it belongs to, e.g. "master a"; empty if to neither.
         master: whether it belongs to a master.
+        masters: how many masters there are now.
         instances: how many instances an Auto Scaling group has now; None where that is not known.
     """
 
-    def __init__(self, cluster: Cluster, change: Change, entry: Entry, instances: int | None = None) -> None:
+    def __init__(
+        self, cluster: Cluster, change: Change, entry: Entry, masters: int, instances: int | None = None
+    ) -> None:
         self.cluster = cluster
+        self.masters = masters
         self.change = change
         self.instances = instances
         self._before = entry.before.get("Properties", {})

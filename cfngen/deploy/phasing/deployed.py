@@ -1,0 +1,76 @@
+"""What a root's nested stacks have now, so that an update can leave some of them at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.stacks import NESTED, resources, template
+
+STORED = "AWS::SSM::Parameter::Value"
+
+
+@dataclass(frozen=True)
+class Child:
+    """A nested stack as it is deployed.
+
+    Attributes:
+        name: name of its template's document.
+        body: its template.
+        values: its parameters' values; of those that SSM stores, what they had been resolved to. Secret ones are
+            missing.
+    """
+
+    name: str
+    body: Mapping[str, Any]
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A root and its nested stacks as they are deployed.
+
+    Attributes:
+        root: the root's template.
+        children: its nested stacks by logical id; those whose template can be read as JSON.
+    """
+
+    root: Mapping[str, Any]
+    children: Mapping[str, Child] = field(default_factory=dict)
+
+
+def deployed(account: Account, root_id: str, root: Mapping[str, Any]) -> Deployed:
+    """Return what is deployed.
+
+    Args:
+        account: where.
+        root_id: ARN of the root.
+        root: the root's template; empty where it is none that can be read.
+    """
+    names = nested(root)
+    children: dict[str, Child] = {}
+    for view in resources(account, root_id):
+        if view.type != NESTED or not view.physical_id or view.logical_id not in names:
+            continue
+        if view.status.startswith("DELETE") or view.status == "CREATE_FAILED":
+            continue
+        if body := template(account, view.physical_id):
+            children[view.logical_id] = Child(names[view.logical_id], body, _values(account, view.physical_id, body))
+    return Deployed(root, children)
+
+
+def _values(account: Account, stack_id: str, body: Mapping[str, Any]) -> dict[str, str]:
+    [stack] = account.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
+    hidden = {
+        name
+        for name, definition in body.get("Parameters", {}).items()
+        if str(definition.get("NoEcho", "")).lower() == "true"
+    }
+    return {
+        each["ParameterKey"]: each.get("ResolvedValue") or each.get("ParameterValue", "")
+        for each in stack.get("Parameters", ())
+        if each["ParameterKey"] not in hidden
+    }

@@ -1,0 +1,83 @@
+"""How large the masters' data volumes really are, which CloudFormation does not know after a rollback that was forced.
+
+EBS shrinks no volume ("Request modifications to your EBS volumes", EC2 User Guide). A rollback that would have to do so
+fails, and ends only if it leaves the volume out: then CloudFormation believes in the former size, and so does every
+change set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import DeniedError, aws_errors
+from cfngen.deploy.messages import Notice
+from cfngen.deploy.preview.plan import Danger, Meaning
+from cfngen.deploy.stacks import StackView, tree
+
+SIZE = "MasterVolumeSize"
+_KEY = "controlPlane.volume.size"
+_VOLUME = "AWS::EC2::Volume"
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is to be said of volumes that are not as their stack has them.
+
+    Attributes:
+        meanings: what it means for the deployment.
+        notices: what the user should know besides.
+    """
+
+    meanings: tuple[Meaning, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+def sizes(account: Account, existing: StackView) -> Mapping[str, int]:
+    """Return the size of each volume of a cluster's stacks in GiB, by its id.
+
+    Raises:
+        AwsError: AWS refuses.
+    """
+    with aws_errors():
+        found = [each.view for each in tree(account, existing.id) if each.view.type == _VOLUME and each.exists]
+        ids = [each.physical_id for each in found]
+        # By a filter, which takes no offence at a volume that is gone.
+        filters = [{"Name": "volume-id", "Values": ids}]
+        answer = account.client("ec2").describe_volumes(Filters=filters)["Volumes"] if ids else ()
+    return {each["VolumeId"]: each["Size"] for each in answer}
+
+
+def truth(account: Account, existing: StackView, values: Mapping[str, str]) -> Truth:
+    """Compare the volumes with what their stack believes and what is wanted.
+
+    Args:
+        account: where.
+        existing: the root.
+        values: the root's parameters as they are wanted.
+
+    Raises:
+        AwsError: AWS refuses something else than to tell.
+    """
+    believed, wanted = existing.parameters.get(SIZE, ""), values.get(SIZE, "")
+    if not believed.isdecimal() or not wanted.isdecimal():
+        return Truth()
+    try:
+        larger = {volume: size for volume, size in sizes(account, existing).items() if size > int(believed)}
+    except DeniedError:
+        return Truth(
+            notices=(Notice("how large the data volumes really are is not known: ec2:DescribeVolumes is denied"),)
+        )
+    if not larger:
+        return Truth()
+    most = max(larger.values())
+    what = " and ".join(f"{volume} has {size} GiB" for volume, size in sorted(larger.items()))
+    text = f"{what} already, though the stack says {believed}: a rollback left it so"
+    if int(wanted) == int(believed):
+        hint = f"set {_KEY} to {most}, which brings the stack in line; less would fail, since EBS shrinks nothing."
+        return Truth(notices=(Notice(text, hint),))
+    if int(wanted) < most:
+        refused = f"{text}. EBS shrinks no volume: {_KEY} must be at least {most}, not {wanted}"
+        return Truth(meanings=(Meaning(refused, Danger.DISRUPTIVE, fails=True),))
+    return Truth(meanings=(Meaning(f"{text}; the update brings the stack in line, or lets it grow from there"),))

@@ -11,9 +11,12 @@ from typing import Any, Callable
 from .machine import HOME, LOG, BootError, Machine, fill
 
 SIGNALLED = HOME + "/signalled"
-# Seconds in which a wait condition must have come into being after its group.
-PATIENCE = 300.0
-UNBORN = re.compile(r"Resource \S+ does not exist")
+# Seconds in which a wait condition must have come into being. An update that makes it does so after all masters, of
+# which the last may follow four others, each within the hour that CloudFormation gives a batch at most; an instance
+# that failed is gone by then.
+PATIENCE = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
+# Nobody waits for this resource yet, or does so again once an operation that failed is repeated.
+UNBORN = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
 # A step takes the role's configuration, does its part if that is not done yet, and returns what a person should know.
 Step = Callable[[Machine, "dict[str, Any]"], str]
 
@@ -113,35 +116,40 @@ def succeed(machine: Machine, config: dict[str, Any]) -> str:
 def signal(machine: Machine, config: dict[str, Any], status: str) -> str:
     """Signal the stack once in the instance's life; a stack that is not waiting needs no signal.
 
-    Of several masters each signals its Auto Scaling group, which waits in updates, and its wait condition, which waits
-    when the stack or the slot is created. Usually only one of them waits; the other one "cannot be signaled".
+    A master signals its Auto Scaling group, which waits in updates, and its wait condition, which waits when the
+    cluster or the slot is created. Usually only one of them waits; the other one "cannot be signaled". A failure is not
+    the last word: an instance that works after a reboot says so.
 
     Raises:
         BootError: CloudFormation cannot be reached or refuses the role.
     """
     facts = config["facts"]
     told, _, before = machine.read(SIGNALLED).partition(" ")
-    if told == facts["instanceId"]:
+    if told == facts["instanceId"] and before in ("SUCCESS", status):
         return f"told CloudFormation {before} before"
-    names = [facts[key] for key in ("resource", "condition") if facts.get(key)]
-    refusals = [_signal(machine, facts, name, status, PATIENCE if name != names[0] else 0) for name in names]
+    refusals = [_signal(machine, facts, facts["stack"], facts["resource"], status, 0)]
+    if facts.get("condition"):
+        stack = facts["conditionStack"]
+        refusals.append(_signal(machine, facts, stack, facts["condition"], status, PATIENCE[status]))
     machine.write(SIGNALLED, f"{facts['instanceId']} {status}")
     return f"told CloudFormation {status}" if "" in refusals else "; ".join(refusals)
 
 
-def _signal(machine: Machine, facts: dict[str, str], name: str, status: str, patience: float) -> str:
+def _signal(machine: Machine, facts: dict[str, str], stack: str, name: str, status: str, patience: float) -> str:
     """Signal a resource; return why it cannot be, or an empty text.
 
-    A resource that CloudFormation has not come to yet "does not exist": a wait condition is made after its group, when
-    a first master becomes one of several even after the group's update, which this instance itself brings to its end.
+    A resource that CloudFormation has not come to yet "does not exist": a wait condition is made after its group. An
+    update that makes one comes to it only when all masters' groups have been updated, to which this instance's signal
+    contributes; then, and where an operation has failed and may be repeated, the signal waits for who waits for it.
     """
     end = machine.clock() + patience
+    said = False
     while True:
         answer = machine.aws(
             "cloudformation",
             "signal_resource",
             "ValidationError",
-            StackName=facts["stack"],
+            StackName=stack,
             LogicalResourceId=name,
             UniqueId=facts["instanceId"],
             Status=status,
@@ -149,4 +157,7 @@ def _signal(machine: Machine, facts: dict[str, str], name: str, status: str, pat
         refusal = str(answer["Error"]["Message"]) if "Error" in answer else ""
         if not UNBORN.match(refusal) or machine.clock() >= end:
             return refusal
-        machine.sleep(5)
+        if not said:
+            machine.say(f"waiting until the stack {stack} waits for {name}, to tell it {status}")
+            said = True
+        machine.sleep(10)

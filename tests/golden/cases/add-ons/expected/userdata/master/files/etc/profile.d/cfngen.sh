@@ -1,0 +1,1 @@
+export KUBECONFIG=/etc/kubernetes/admin.conf

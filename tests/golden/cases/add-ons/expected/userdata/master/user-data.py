@@ -1,0 +1,15 @@
+#!/usr/bin/python3
+# cfngen's boot program, packed; `cfngen userdata` shows it.
+import base64, json, lzma, os, subprocess
+REFERENCES = {"resource": "MasterAAutoScalingGroup", "stack": "${stack}", "volumeId": "${volumeId}", "privateAddress": "${privateAddress}", "caSecretArn": "${caSecretArn}", "joinSecretArn": "${joinSecretArn}", "slot": "${slot}", "addressA": "${addressA}", "routeTableId": "${routeTableId}", "publicAddress": "${publicAddress}", "bucket": "${bucket}", "condition": "MasterAWaitCondition", "conditionStack": "${conditionStack}"}
+PROGRAM = "… 8345 characters: boot/__main__.py, boot/machine.py, boot/packages.py, boot/program.py, boot/reasons.py, boot/sequence.py, cfngen-boot.service, config.json, packed …"
+os.umask(0o077)
+home = os.environ.get("CFNGEN_ROOT", "") + "/opt/cfngen/"
+items = lzma.decompress(base64.b85decode(PROGRAM)).decode().split("\0")
+for path, text in [("references.json", json.dumps(REFERENCES)), *zip(items[::2], items[1::2])]:
+    os.makedirs(os.path.dirname(home + path), exist_ok=True)
+    with open(home + path, "w") as file:
+        file.write(text)
+os.chmod(home + "cfngen-boot.service", 0o644)
+for order in (["enable", home + "cfngen-boot.service"], ["restart", "--no-block", "cfngen-boot.service"]):
+    subprocess.run(["systemctl", *order], check=True)

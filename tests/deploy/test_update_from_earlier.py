@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from cloud import cloud_of
+from clusters import BUCKET
 from deployments import Operator
-from earlier import CASES, earlier
+from earlier import CASES, Earlier, earlier
 
 from cfngen.cli.render.plan import lines
 from cfngen.deploy.messages import Event
 from cfngen.deploy.preview.plan import Plan
-from cfngen.templates.document import Document
+from cfngen.deploy.stacks import CLUSTER_TAG
 
 
-def documents(templates: dict[str, dict]) -> tuple[Document, ...]:
-    children = tuple(name for name in templates if name not in ("cluster", "standalone"))
-    return tuple(
-        Document(name, body, "earlier", children if name == "cluster" else ()) for name, body in templates.items()
+def create(operator: Operator, before: Earlier) -> None:
+    """Create the cluster with the templates of then, as one did without change sets."""
+    s3, engine = operator.cloud.client("s3"), operator.cloud.engine
+    for name, body in before.templates.items():
+        s3.put_object(Bucket=BUCKET, Key=f"earlier/{name}.json", Body=json.dumps(body).encode())
+    stack = engine.create_stack(
+        before.cluster.name,
+        url=f"https://{BUCKET}.s3.{engine.region}.amazonaws.com/earlier/cluster.json",
+        parameters={"TemplateBucket": BUCKET, "TemplatePrefix": "earlier/"},
+        capabilities=["CAPABILITY_IAM"],
+        tags={CLUSTER_TAG: before.cluster.name},
     )
+    assert engine.wait(stack).status == "CREATE_COMPLETE"
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -26,7 +37,7 @@ def test_a_cluster_of_before_is_brought_to_today(case: str) -> None:
     names = [f"NodeGroup{each['name'].title()}Stack" for each in before.file["nodeGroups"]]
     with cloud_of(before.cluster) as cloud:
         operator = Operator(cloud)
-        operator.deploy(before.cluster, flags={}, documents=documents(before.templates))
+        create(operator, before)
         finished = operator.deploy(before.cluster, flags={})
         assert finished.status == "UPDATE_COMPLETE"
         [plan] = operator.reported(Plan)
@@ -51,7 +62,7 @@ def test_an_update_of_a_cluster_of_before_is_taken_back() -> None:
     before = earlier("three-masters")
     with cloud_of(before.cluster) as cloud:
         operator = Operator(cloud)
-        operator.deploy(before.cluster, flags={}, documents=documents(before.templates))
+        create(operator, before)
         cloud.machines.outcomes = {"MasterBAutoScalingGroup": "FAILURE"}
         operator.messages = Recovering(operator)
         finished = operator.deploy(before.cluster, flags={})

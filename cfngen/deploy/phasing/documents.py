@@ -117,12 +117,19 @@ def _of_stacks(value: Any) -> bool:
 
 
 def _frozen(child: Child) -> dict[str, Any]:
-    """Return a deployed template whose images are those that it has: an update would look up the latest ones anew."""
+    """Return a deployed template for a change set in which its resources are to stay as they are.
+
+    Its images are those that it has, of which an update would look up the latest ones anew, and no parameter is of a
+    type that CloudFormation holds against what there is in the account.
+    """
     body: dict[str, Any] = json.loads(json.dumps(child.body))
     for name, definition in body.get("Parameters", {}).items():
         if definition["Type"].startswith(STORED) and name in child.values:
             kept = {key: definition[key] for key in ("Description",) if key in definition}
             body["Parameters"][name] = {"Type": "String", **kept}
+        elif "AWS::" in definition["Type"]:
+            # A change set fills what is not known yet with a text that is no id of anything.
+            definition["Type"] = "CommaDelimitedList" if definition["Type"].startswith("List<") else "String"
     return body
 
 

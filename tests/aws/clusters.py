@@ -95,7 +95,7 @@ class Machines:
     def _booted(self, instance_id: str, told: Mapping[str, str]) -> None:
         outcome = self.outcomes.get(told["resource"], "SUCCESS")
         if outcome and running_instances(self.region, instance_id):
-            with contextlib.suppress(*([ApiError] if "condition" in told else [])):
+            with contextlib.suppress(ApiError):
                 self.cloud.signal_resource(told["stack"], told["resource"], instance_id, outcome)
             if "condition" in told:
                 self._signal_condition(instance_id, told, outcome)

@@ -48,9 +48,10 @@ def attach(
 
 
 def _finish(account: Account, stack: StackView, outcome: Outcome, report: Report) -> None:
-    if not outcome.succeeded or outcome.action not in _DEPLOYED:
+    if outcome.action not in _DEPLOYED or (outcome.action == "create" and not outcome.succeeded):
         protection.give_up(account, stack, report)
         return
+    # An update that failed needs its policies no less: its deployment may have lifted them.
     try:
         begun = at_work.begun(account, stack)
         # Whoever deployed with --no-protect, or not with cfngen, wants the root as it is.

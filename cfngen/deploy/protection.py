@@ -96,8 +96,9 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
 def lift(account: Account, root: StackView, *, report: Report) -> Iterator[None]:
     """Let one update replace and delete what the stack policies protect; put them back whatever happens to it.
 
-    A policy is not taken while an operation is under way. So where the update goes on without its watcher they may stay
-    lifted until it has ended, and `cfngen watch` or the next deployment sets them.
+    Where the update goes on without its watcher they stay lifted until it has ended, and `cfngen watch` or the next
+    deployment sets them: CloudFormation takes no policy of a stack at work, and one that the update has yet to come to
+    would refuse it.
 
     Args:
         account: the account.
@@ -210,6 +211,11 @@ def _set(account: Account, stack: str, policy: Policy) -> None:
 def _put_back(
     account: Account, root: StackView, policies: Mapping[str, Policy], *, failed: bool, report: Report
 ) -> None:
+    if policies and _is_at_work(account, root.id):
+        # A nested stack that the update has not come to yet would take its policy, and then refuse the update.
+        hint = f"`cfngen watch --stack-name {root.name}` sets them again at the end of the update."
+        report(Notice("the stack policies stay lifted while the update goes on", hint))
+        return
     open_stacks: list[str] = []
     reason: Exception | None = None
     interrupted: KeyboardInterrupt | None = None
@@ -222,10 +228,7 @@ def _put_back(
         except CfngenError as error:
             reason = error
             open_stacks.append(stack)
-    if reason and not interrupted and _is_at_work(account, root.id):
-        hint = f"`cfngen watch --stack-name {root.name}` sets them again at the end of the update."
-        report(Notice("the stack policies stay lifted while the update goes on", hint))
-    elif reason:
+    if reason:
         problem = NotRestoredError(tuple(open_stacks), reason)
         if not failed and not interrupted:
             raise problem

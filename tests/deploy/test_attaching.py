@@ -104,10 +104,10 @@ def test_policies_that_were_lifted_are_set_by_who_comes_back(operator: Operator)
     operator.deploy(ONE)
     left(operator, MOVED)
     assert any("stay lifted" in each.text for each in operator.reported(Notice))
-    master = next(each for each in operator.cloud.engine.stacks() if "MasterStack" in each.name)
-    assert json.loads(master.policy) == protection.EVERYTHING
+    root = operator.cloud.engine.stack("one")
+    assert json.loads(root.policy) == protection.EVERYTHING
     came_back(operator)
-    assert json.loads(master.policy) == protection.OF_HOLDERS
+    assert json.loads(root.policy) == protection.OF_ROOT
 
 
 def test_a_second_deployer_is_told_who_deploys_and_since_when(operator: Operator):

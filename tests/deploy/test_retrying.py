@@ -11,6 +11,8 @@ from cfngen.deploy.recovery import DeclinedError
 
 ONE = {"name": "one", "nodeGroups": groups("general")}
 GROUP = "NodeGroupGeneralAutoScalingGroup"
+MORE = {"name": "one", "nodeGroups": groups("general", "late")}
+LATE = "NodeGroupLateAutoScalingGroup"
 
 
 @pytest.fixture
@@ -44,18 +46,21 @@ def test_a_kept_creation_is_tried_again_until_it_works(operator: Operator, resou
 
 
 def exhausted(operator: Operator) -> None:
-    """A kept creation that has failed again, so that the stack has all templates and values."""
-    operator.cloud.engine.fail(GROUP, "no capacity", times=2)
+    """A kept update that has failed again, so that the stack has all templates and values."""
+    operator.deploy(ONE)
+    operator.cloud.engine.fail(LATE, "no capacity", times=2)
     for _ in range(2):
-        operator.deploy(ONE, on_failure="keep")
+        operator.deploy(MORE, on_failure="keep")
+    operator.questions.clear()
+    operator.messages.clear()
     assert operator.cloud.engine.stack("one").status == "UPDATE_FAILED"
 
 
 def test_a_plan_says_that_deploying_would_try_again(operator: Operator):
     exhausted(operator)
-    found = operator.plan(ONE)
+    found = operator.plan(MORE)
     assert (found.is_empty, found.change_set_id) == (False, "")
-    assert f"NodeGroupGeneralStack/{GROUP}" in found.retries
+    assert f"NodeGroupLateStack/{LATE}" in found.retries
     assert operator.cloud.engine.stack("one").status == "UPDATE_FAILED"
 
 
@@ -63,7 +68,7 @@ def test_trying_again_is_asked_for(operator: Operator):
     exhausted(operator)
     operator.answer = lambda question: False
     with pytest.raises(DeclinedError):
-        operator.deploy(ONE)
+        operator.deploy(MORE)
     assert len(operator.questions) == 1
     assert operator.reported(Plan)[0].retries
     assert operator.cloud.engine.stack("one").status == "UPDATE_FAILED"

@@ -102,7 +102,7 @@ def test_a_route_to_a_living_instance_without_node_is_found(where):
     [problem] = route_problems(found)
     assert problem.subject == where.kubernetes.controllers.route_table
     pods = item["spec"]["podCIDR"]
-    assert problem.text.startswith(f"its route for {pods} leads to {node}, which is no Node: ")
+    assert problem.text.startswith(f"has a route for {pods} to {node}, which is no Node: ")
     assert f"terminate-instances --instance-ids {node}" in problem.hint
 
 

@@ -18,6 +18,7 @@ NO_TEXTS = {
     "AWS::AutoScaling::AutoScalingGroup": {
         "LifecycleHookSpecificationList/*/DefaultResult",
         "LifecycleHookSpecificationList/*/LifecycleTransition",
+        "DesiredCapacity",
         "MaxSize",
         "MinSize",
     },

@@ -35,7 +35,7 @@ def security_groups() -> Document:
     group = {"GroupDescription": "of nodes", "VpcId": {"Ref": "VpcId"}, "Tags": TAGS}
     body = {
         "AWSTemplateFormatVersion": "2010-09-09",
-        "Parameters": {"VpcId": {"Type": "AWS::EC2::VPC::Id"}},
+        "Parameters": {"VpcId": {"Type": "String"}},
         "Resources": {"Nodes": {"Type": "AWS::EC2::SecurityGroup", "Properties": group}},
         "Outputs": {"NodesId": {"Value": {"Fn::GetAtt": ["Nodes", "GroupId"]}}},
     }

@@ -66,7 +66,6 @@ def _groups_distinct(cluster: Cluster) -> Iterator[Problem]:
 def _dynamic_references(cluster: Cluster) -> Iterator[Problem]:
     # "Dynamic references", AWS CloudFormation User Guide: filled in wherever they stand, and nothing escapes them.
     texts: tuple[tuple[Path, str | None], ...] = (
-        (("network", "vpc", "name"), cluster.network.vpc.name),
         (("ssh", "keyName"), cluster.ssh.key_name),
         (("ssh", "publicKey"), cluster.ssh.public_key),
     )

@@ -187,13 +187,14 @@ class ValuesKnownLater(CloudFormationLintRule):  # type: ignore[misc]
     A change set with nested ones stands in for the outputs of stacks that do not exist, and for attributes of resources
     that do not exist, with a text of its own. A parameter of an AWS-specific type refuses that text, so do numbers,
     patterns and lists of values; and functions that look inside find nothing there. The stack could then be created
-    without a change set, and never with one.
+    without a change set, and never with one
+    (https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/2113).
     """
 
     id = "E9019"
     shortdesc = "Nested stack takes values that are known later"
     description = "A change set with nested stacks fails on a parameter that cannot take a placeholder"
-    source_url = "https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/2113"
+    source_url = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/change-sets-for-nested-stacks.html"
     tags: ClassVar = ["resources", "cloudformation"]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:

@@ -13,6 +13,7 @@ from moto.ec2.models import ec2_backends
 from cfngen.sandbox import interfaces, user_data
 from cfngen.sandbox.boot import Boot, Program
 from cfngen.sandbox.cloudformation import CloudFormation, Launched, client
+from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.instance import Instance, Script
 
@@ -59,7 +60,7 @@ class Machines:
         interfaces.attach(self.region, launched.instance_id)
         ec2 = client("ec2", self.region)
         answer = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
-        told = user_data.read(answer.get("UserData", {}).get("Value", ""), self._metadata)
+        told = user_data.read(answer.get("UserData", {}).get("Value", ""))
         if told is None:
             self._foreign.add(launched.instance_id)
             return
@@ -79,10 +80,17 @@ class Machines:
         self.instances[instance.id] = instance
         self._continue(instance, Program(self, instance).boot())
 
-    def _metadata(self, stack: str, resource: str) -> Mapping[str, Any]:
-        """Return the metadata of a stack's resource."""
-        found: Mapping[str, Any] = self.cloud.stack(stack).resources[resource].definition.body["Metadata"]
-        return found
+    def metadata(self, stack: str, resource: str) -> Mapping[str, Any]:
+        """Return the metadata of a stack's resource.
+
+        Raises:
+            ApiError: there is no such stack, or no such resource in it.
+        """
+        known = self.cloud.stack(stack).resources.get(resource)
+        if known is None or not known.exists:
+            raise ValidationError(f"Resource {resource} does not exist for stack {stack}")
+        metadata: Mapping[str, Any] = known.definition.body.get("Metadata", {})
+        return metadata
 
     def fail(self, resource: str, step: str, message: str, *, hint: str = "", times: float = float("inf")) -> None:
         """Let instances of a group fail at a step.

@@ -96,16 +96,17 @@ class KubernetesCluster:
             self.close()
         self.bundle = dict(bundle)
 
-    def address(self, lock: AbstractContextManager[Any], up: Callable[[], bool]) -> str:
+    def address(self, lock: AbstractContextManager[Any], up: Callable[[], bool], speed: float = 1.0) -> str:
         """Return where the API answers on this machine; the first call makes it listen.
 
         Args:
             lock: held while a request is answered.
             up: whether a master runs, asked at each request.
+            speed: simulated seconds in a second of those who use it.
         """
         if self._api is None:
             serving = certificates.server(self.bundle, self.server_names(), self.state.now())
-            hooks = Hooks(self.state, lock, up, self.controllers.created, self.controllers.deleted)
+            hooks = Hooks(self.state, lock, up, self.controllers.created, self.controllers.deleted, speed)
             self._api = KubernetesApi(hooks, self.bundle["ca.crt"], serving)
         return self._api.address
 

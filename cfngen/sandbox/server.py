@@ -163,7 +163,7 @@ def sandbox(speed: float = SPEED) -> Iterator[Sandbox]:
     regions = boto3.Session().get_available_regions("cloudformation")
     # moto would bring a thousand images, and look through them again and again.
     with mock.patch.dict(os.environ, {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}), mock_aws(config=CONFIG):
-        worlds = {region: World(region, lock=lock, durations=DURATIONS) for region in regions}
+        worlds = {region: World(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
         with serving({region: world.cloud for region, world in worlds.items()}) as served:
             for world in worlds.values():
                 world.machines.console = served.gaps.console

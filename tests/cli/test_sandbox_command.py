@@ -83,6 +83,7 @@ def test_the_status_of_a_sandbox_says_what_is_in_it() -> None:
         faults=(
             SandboxFault("us-west-2", "general", "downloads", "no route", 0),
             SandboxFault("us-west-2", "master", "volume", "", 2),
+            SandboxFault("us-west-2", "gpu", "ready", "no driver", 1),
         ),
     )
     assert list(sandbox_status(status, NOW)) == [
@@ -94,6 +95,7 @@ def test_the_status_of_a_sandbox_says_what_is_in_it() -> None:
         "  Groups: master-a, nodes",
         "Switched on in us-west-2: instances of general fail with 'no route' at the step 'downloads'.",
         "Switched on in us-west-2: the next 2 instances of master hang at the step 'volume'.",
+        "Switched on in us-west-2: the next 1 instance of gpu fails with 'no driver' at the step 'ready'.",
     ]
 
 

@@ -117,6 +117,12 @@ def test_a_node_waits_for_masters_of_its_version() -> None:
         where.world.advance(60)
         assert any(re.search(r"] masters: new enough after \d+ s \(", line) for line in said(node))
         assert any("] ready: " in line for line in said(node))
+        # Another master, of a newer version, does not hide that one is older.
+        cluster, [master] = where.world.cluster("kubernetes"), where.instances(MASTERS)
+        newer = json.loads(json.dumps(master.told.configuration).replace('"v1.36.3"', '"v1.37.0"'))
+        cluster.start("i-2", newer, {**master.told.references, "volumeId": "vol-2"}, cluster.bundle)
+        cluster.publish()
+        assert (cluster.state.version, where.secret("joinSecretArn")["kubernetesVersion"]) == ("1.37.0", "v1.36.3")
 
 
 def test_one_instance_of_a_group_can_fail() -> None:

@@ -49,5 +49,6 @@ def _stack(stack: SandboxStack) -> Iterator[str]:
 
 def _fault(fault: SandboxFault) -> str:
     who = f"the next {counted(fault.times, 'instance')}" if fault.times else "instances"
-    what = f"fail with {fault.message!r}" if fault.message else "hang"
+    one = "s" if fault.times == 1 else ""
+    what = f"fail{one} with {fault.message!r}" if fault.message else f"hang{one}"
     return f"Switched on in {fault.region}: {who} of {fault.group} {what} at the step {fault.step!r}."

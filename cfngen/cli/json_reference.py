@@ -60,8 +60,9 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
         "removal.deletion.Deleted",
         "removal.remains.Remains",
     ),
+    "cfngen sandbox status": ("sandbox.status.SandboxStatus",),
 }
-"""By command, the classes of `cfngen.deploy` whose objects it prints, one a line."""
+"""By command, the classes whose objects it prints, one a line: of `cfngen.sandbox`, or of `cfngen.deploy`."""
 FAILURE = "cli.failures.Failure"
 """The class of what any of them prints when it fails."""
 
@@ -122,7 +123,7 @@ def main(arguments: Sequence[str]) -> None:
 def of(name: str) -> type:
     """Return a class by its name in `PRINTED` or `FAILURE`."""
     module, _, attribute = name.rpartition(".")
-    package = "cfngen" if name == FAILURE else "cfngen.deploy"
+    package = "cfngen" if name.startswith(("cli.", "sandbox.")) else "cfngen.deploy"
     found: type = getattr(importlib.import_module(f"{package}.{module}"), attribute)
     return found
 

@@ -186,7 +186,11 @@ class Target:
     def _running(self) -> Running:
         from cfngen.sandbox import process
 
-        return process.start(os.environ)
+        last = process.lost(os.environ)
+        running = process.start(os.environ)
+        if last:
+            warning(f"{last.story}, and what was in it is gone: {', '.join(last.stacks)}. This is a new, empty one.")
+        return running
 
     def _session(self) -> Any:
         import boto3
@@ -215,7 +219,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         default="text",
         show_default=True,
         is_eager=True,  # so that a mistake in any other option is told in the form that is asked for
-        callback=_remembered,
+        callback=remembered,
         help="Form of the results; docs/json.md describes the JSON.",
     )
     @wraps(command)
@@ -238,7 +242,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return aimed
 
 
-def _remembered(context: click.Context, parameter: click.Parameter, output: str) -> str:
+def remembered(context: click.Context, parameter: click.Parameter, output: str) -> str:
     """Let failures know, too, who reads."""
     settings = context.find_object(Settings)
     if settings is not None:

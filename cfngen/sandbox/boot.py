@@ -1,12 +1,14 @@
 """What the boot program does on an instance, step by step over simulated time, and what it says on the console.
 
-The steps, their order and their words are those of the program in the user data (its `sequence`, `master` and `node`);
-how long each takes is a guess, as no instance of ours was timed on EC2. A boot is a generator that yields how many
-seconds to wait.
+The steps and their order are those of the program in the user data, and so are their words: a test compares every
+sentence here with the boot program's own. How long each step takes is a guess, as no instance of ours was timed on EC2.
+A boot is a generator that yields how many seconds to wait. What the first stage is told is in the user data; the rest
+comes from the stack at the step `program`, as on an instance.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Generator, Mapping
@@ -19,7 +21,9 @@ from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.instance import Instance, Script, kernel
 from cfngen.sandbox.kubernetes_objects import NodeFacts, register, schedule, start_addons, start_control_plane
-from cfngen.sandbox.user_data import filled
+from cfngen.sandbox.kubernetes_state import uid
+from cfngen.sandbox.routine_steps import ROUTINE, certificates_end, disks
+from cfngen.sandbox.user_data import ProgramError, completed, filled
 
 Boot = Generator[float, None, None]
 Step = Callable[[], Generator[float, None, str]]
@@ -29,11 +33,19 @@ CLOUD_INIT = 11.0  # seconds from the kernel to the boot program
 # Seconds in which a wait condition must have come into being, and what says that it has not.
 PATIENCE = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
 UNBORN = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
+REFUSED = "is the resource there?"
 RESTORE = "put the secret's previous value (AWSPREVIOUS) as a new version"
-OTHERS = "did the boot of another master fail? Its console says why"
-FIRST = "MasterAAutoScalingGroup"  # its master alone may make a new cluster
+FIRST = "a"  # the slot whose master alone may make a new cluster
+MOUNT = "/mnt/master"
+DONE = {
+    "init": "initialised a new cluster",
+    "join": "joined the cluster",
+    "restore": "restored the cluster",
+    "resume": "resumed the cluster of the volume",
+}
 DEVICE = "/dev/sdf"  # as which the boot program attaches the data volume
 POLL = 10.0  # seconds, the longest pause of the boot program
+FIRST_FAILED = f"did the boot of master {FIRST} fail? Its console says why"
 SAY = 60.0  # seconds between two lines that say what is waited for
 
 
@@ -61,6 +73,9 @@ class Surroundings(Protocol):
     def answering(self, cluster: KubernetesCluster) -> bool:
         """Whether more than half of the cluster's masters run."""
 
+    def metadata(self, stack: str, resource: str) -> Mapping[str, Any]:
+        """The metadata of a stack's resource; refused with an ApiError if there is none."""
+
 
 class Program:
     """The boot program on one instance."""
@@ -74,29 +89,36 @@ class Program:
         self._bundle: dict[str, str] = {}
         self._way = ""
         self._restoring: Mapping[str, Any] = {}
-        self._begin = 0.0
+        self._begin = self._deadline = 0.0
 
     @property
     def steps(self) -> dict[str, Step]:
-        """Every step of the instance's role by name, in order."""
-        pretended: dict[str, Step] = {
-            "packages": self._packages,
-            "program": self._program,
-            "settings": self._settings,
-            "downloads": self._downloads,
-            "services": self._services,
-            "volume": self._volume,
-            "authorities": self._authorities,
-            "control plane": self._control_plane,
-            "add-ons": self._addons,
-            "join information": self._join_information,
-            "backups": self._backups,
-            "join": self._join,
-            "ready": self._ready,
-            "first pod": self._first_pod,
+        """Every step of the instance's role by title, in order."""
+        orders: Mapping[str, str] = self.configuration["steps"]
+        return {
+            "identity": self._identity,
+            **{title: self._step(function) for title, function in orders.items()},
+            "signal": self._succeed,
         }
-        wanted = {name: pretended.get(name, self._other) for name in self.configuration["steps"]}
-        return {"identity": self._identity, **wanted, "signal": self._succeed}
+
+    def _step(self, function: str) -> Step:
+        """Return what stands for a function of the boot program."""
+        if function in ROUTINE:
+            return functools.partial(self._routine, function)
+        return {
+            "packages.install": self._packages,
+            "program.fetch": self._program,
+            "system.downloads": self._downloads,
+            "volume.volume": self._volume,
+            "control_plane.prepare": self._authorities,
+            "control_plane.start": self._control_plane,
+            "addons.essentials": self._addons,
+            "join_information.publish": self._join_information,
+            "certificates.schedule": self._certificates,
+            "older_masters.wait": self._older_masters,
+            "node.join": self._join,
+            "node.ready": self._ready,
+        }[function]
 
     def boot(self) -> Boot:
         """Boot: firmware, kernel, cloud-init, and the steps of the boot program."""
@@ -106,6 +128,7 @@ class Program:
         yield CLOUD_INIT + self._variation
         script = self.around.script(self.instance)
         self._begin = self._clock.now
+        self._deadline = self._begin + self.configuration["timeout"] * 60 - 120.0
         for number, (name, step) in enumerate(self.steps.items(), 1):
             title, start = f"[{number}/{len(self.steps)}] {name}", self._clock.now
             try:
@@ -115,14 +138,9 @@ class Program:
                     yield 5.0
                     raise BootFailure(script.message, script.hint)
                 outcome = yield from step()
-            except BootFailure as failure:
-                passed = self._clock.now - start
-                self._say(f"{title} FAILED after {passed:.1f} s: {failure}. What to do: {failure.hint}")
-                self._say((yield from self._signal("FAILURE")))
-                return
-            except ClientError as error:
-                passed = self._clock.now - start
-                self._say(f"{title} FAILED after {passed:.1f} s: {error}. What to do: is the resource there?")
+            except (BootFailure, ClientError) as failure:
+                hint, passed = getattr(failure, "hint", REFUSED), self._clock.now - start
+                self._say(f"{title} FAILED after {passed:.1f} s: {failure}. What to do: {hint}")
                 self._say((yield from self._signal("FAILURE")))
                 return
             self._say(f"{title}: {outcome} ({self._clock.now - start:.1f} s)")
@@ -163,33 +181,39 @@ class Program:
         role = self.configuration["role"]
         return f"{self.instance.id} in {self.instance.zone}, {role} of {self.configuration['cluster']}"
 
+    def _routine(self, function: str) -> Generator[float, None, str]:
+        seconds, words = ROUTINE[function]
+        yield seconds
+        return words(self.configuration, self.instance)
+
     def _packages(self) -> Generator[float, None, str]:
         yield 12.4 + self._variation
-        names = ["iptables"] if "amazon" in self.instance.image else []
+        # Amazon Linux lacks one of them beside boto3, in either family of package names.
+        lacking = ["iptables"] if "amazon" in self.instance.image.lower() else []
+        names = [self.configuration["packages"][program][1] for program in lacking]
         return "installed " + ", ".join([*names, "python3-boto3"])
 
     def _program(self) -> Generator[float, None, str]:
+        """Get the second stage from the stack, which may not have it any more, or have another one."""
+        resource = self.configuration["program"]["resource"]
+        first = self.instance.told
+
+        def missing() -> str:
+            try:
+                self.instance.told = completed(first, self.around.metadata)
+            except (ApiError, ProgramError) as error:
+                return str(error)
+            return ""
+
         yield 0.4
-        return f"{self.configuration['program']['resource']} unpacked"
-
-    def _other(self) -> Generator[float, None, str]:
-        """A step that changes nothing a caller of the sandbox could see."""
-        yield 0.2
-        return "done"
-
-    def _settings(self) -> Generator[float, None, str]:
-        yield 0.6
-        files = self.instance.told.files
-        return f"wrote {files} of {files} files"
+        yield from self._wait(f"the program in {resource}", missing, "does the stack still have this resource?")
+        self.configuration = filled(self.instance.told.configuration, self.instance.facts)
+        return f"{resource} unpacked"
 
     def _downloads(self) -> Generator[float, None, str]:
         yield 18.6 + self._variation
         files = len(self.configuration["assets"])
         return f"fetched {files} of {files} files"
-
-    def _services(self) -> Generator[float, None, str]:
-        yield 2.3
-        return ", ".join(self.configuration["services"]) + " running"
 
     def _volume(self) -> Generator[float, None, str]:
         yield 7.5
@@ -197,8 +221,9 @@ class Program:
         client("ec2", self.around.cloud.region).attach_volume(
             VolumeId=volume, InstanceId=self.instance.id, Device=DEVICE
         )
-        formatted = "" if volume in self.around.disks else ", formatted"
-        return f"{volume} is /dev/nvme1n1{formatted}, mounted at /mnt/master"
+        blank = volume not in self.around.disks
+        disk = f"/dev/nvme{len(disks(self.instance)) + 1}n1"
+        return f"{volume} is {disk}{', formatted' if blank else ''}, mounted at {MOUNT}"
 
     @property
     def _several(self) -> bool:
@@ -207,6 +232,11 @@ class Program:
 
     def _authorities(self) -> Generator[float, None, str]:
         yield 2.8
+        done = yield from self._decide()
+        return f"{self._way}: {done}"
+
+    def _decide(self) -> Generator[float, None, str]:
+        """Decide how this master boots, and return what became of the authorities."""
         secret, volume = self.references["caSecretArn"], self.references["volumeId"]
         self._bundle = self._secret(secret)
         if volume in self.around.disks:
@@ -216,86 +246,124 @@ class Program:
             self._restoring = self.around.disks[volume].backups.pending(bucket, volume)
             if self._restoring:
                 self._way = "restore"
-                return f"restore: {self._restoring['snapshot']}"
+                return "restored certificate authorities"
             self._way = "resume"
-            return "resume: restored certificate authorities"
-        first = self.references["resource"] == FIRST
-        if self._several and (not first or certificates.INITIALISED in self._bundle):
-            what = "the first master" if not first else "the other masters"
-            yield from self._wait(what, lambda: "" if self._joinable() else "no API answers yet")
-            self._bundle = self._secret(secret)
+            return "restored certificate authorities"
+        if self.references["slot"] != FIRST:
+            yield from self._wait("the first master", self._uninitialised, FIRST_FAILED)
+        self._bundle = self._secret(secret)
+        since = self._bundle.get(certificates.INITIALISED)
+        if since and self._several:
             self._way = "join"
-            return "join: restored certificate authorities"
-        if since := self._bundle.get(certificates.INITIALISED):
+            return "restored certificate authorities"
+        if since:
             raise BootFailure(
                 f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
-                f"restore the volume from a snapshot; or, to begin again with nothing, remove "
+                "`cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from a "
+                "snapshot of its own; or, to begin again with nothing, remove "
                 f"{certificates.INITIALISED} from secret {secret} and reboot",
             )
         self._way = "init"
         if self._bundle:
-            return "init: restored certificate authorities"
+            return "restored certificate authorities"
         self._bundle = certificates.authorities(self._clock.time)
         self._store(secret, self._bundle)
-        return "init: made certificate authorities"
+        return "made certificate authorities"
 
-    def _joinable(self) -> bool:
-        """Whether there is a cluster that answers, for another master to join."""
-        cluster = self.around.clusters.get(self.references["joinSecretArn"])
+    def _uninitialised(self) -> str:
+        """Return why a master other than the first must wait; nothing once there is a cluster."""
         known = certificates.INITIALISED in self._secret(self.references["caSecretArn"])
-        return known and cluster is not None and self.around.answering(cluster)
+        return "" if known else f"slot {FIRST} has not initialised the cluster yet"
+
+    def _without_quorum(self) -> str:
+        """Return why etcd's other members cannot take this one yet; nothing if they can."""
+        cluster = self.around.clusters.get(self.references["joinSecretArn"])
+        if cluster is not None and self.around.answering(cluster):
+            return ""
+        own = self.references["privateAddress"]
+        addresses = (address for _, address in sorted(self.configuration["masters"].items()) if address != own)
+        return f"of {', '.join(f'https://{address}:2379' for address in addresses)} none has a quorum of members"
+
+    @property
+    def _quorum_hint(self) -> str:
+        return (
+            "start the other masters; if the volumes of most of them are lost: `cfngen etcd restore latest` (in the "
+            f"folder of the cluster file of {self.configuration['cluster']})"
+        )
 
     def _control_plane(self) -> Generator[float, None, str]:
+        if self._way == "join":
+            yield from self._wait("etcd to take this member", self._without_quorum, self._quorum_hint)
         yield {"init": 61.5, "join": 48.0, "restore": 41.0, "resume": 33.0}[self._way]
-        disks, volume = self.around.disks, self.references["volumeId"]
+        clusters, volume, told = self.around.disks, self.references["volumeId"], ""
         if self._way == "init":
-            disks[volume] = KubernetesCluster(
+            clusters[volume] = KubernetesCluster(
                 self.configuration, self.references, self._bundle, lambda: self._clock.time, self._clock.later
             )
         elif self._way == "join":
-            disks[volume] = self.around.clusters[self.references["joinSecretArn"]]
-        cluster = disks[volume]
+            clusters[volume] = self.around.clusters[self.references["joinSecretArn"]]
+            told = ": " + f"etcd has taken this member as {uid(volume).replace('-', '')[:16]}"
+        cluster = clusters[volume]
         if self._way == "restore":
             cluster.backups.restore(self.references["bucket"], volume, self._restoring)
+            told = ": " + self._restored()
         cluster.start(self.instance.id, self.configuration, self.references, self._bundle)
         self.around.clusters[self.references["joinSecretArn"]] = cluster
         start_control_plane(cluster.state, self.instance.id)
         self._register(cluster)
         yield 6.0
-        if self._several and not self.around.answering(cluster):
+        if self._several:
+            missing = "it does not answer, or most members are down"
             yield from self._wait(
-                "a majority of etcd's members", lambda: "" if self.around.answering(cluster) else "too few are up"
+                "etcd on this master", lambda: "" if self.around.answering(cluster) else missing, self._quorum_hint
             )
         secret = self.references["caSecretArn"]
         bundle = self._secret(secret)
         if certificates.INITIALISED not in bundle:
             self._store(secret, {**bundle, certificates.INITIALISED: cluster.state.time()})
-        return {
-            "init": "initialised a new cluster",
-            "join": f"joined the cluster as one of {len(cluster.members)} masters",
-            "restore": f"restored {self._restoring.get('snapshot', '')}",
-            "resume": "resumed the cluster of the volume",
-        }[self._way]
+        return DONE[self._way] + told
+
+    def _restored(self) -> str:
+        identity, snapshot = self._restoring["id"], self._restoring["snapshot"]
+        old = f"{MOUNT}/etcd.before-{identity}"
+        return f"restored {snapshot} as request {identity} says; what was there is in {old}"
 
     def _addons(self) -> Generator[float, None, str]:
         yield 9.2
         cluster, manifests = self.around.disks[self.references["volumeId"]], self.configuration["manifests"]
         start_addons(cluster.state, self.instance.id, manifests)
         cluster.state.set_ready(self.instance.id, True)
-        return f"applied {len(manifests)} objects"
+        charts = [release["name"] for release in self.configuration["addons"] if release["essential"]]
+        what = " and ".join(["the cloud controller manager", *charts])
+        return f"{what} at work; {len(self.configuration['addons']) - len(charts)} charts follow"
 
     def _join_information(self) -> Generator[float, None, str]:
         yield 0.9
         return self.around.disks[self.references["volumeId"]].publish()
 
-    def _backups(self) -> Generator[float, None, str]:
-        yield 0.4
-        interval, bucket = self.configuration["backups"]["interval"], self.references["bucket"]
-        return f"a snapshot of etcd every {interval} minutes into s3://{bucket}"
+    def _certificates(self) -> Generator[float, None, str]:
+        yield 0.7
+        return f"good until {certificates_end(self._clock.time)}"
 
-    def _first_pod(self) -> Generator[float, None, str]:
-        yield 1.6
-        return f"a pod of {self.configuration['pause']} ran"
+    def _older_masters(self) -> Generator[float, None, str]:
+        """Wait while a master is of an older minor version than this node's kubelet; see the boot program's own."""
+        begin = self._clock.now
+        hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
+        yield from self._wait("masters of this version", self._older, hint, self.configuration["patience"] * 60)
+        waited = self._clock.now - begin
+        self._deadline += waited
+        return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"
+
+    def _older(self) -> str:
+        """Return why this node's kubelet must not join yet, by the versions; nothing if they let it."""
+        own, oldest = self.configuration["kubernetesVersion"], self._published().get("kubernetesVersion", "")
+        if oldest and _minor(oldest) < _minor(own):
+            return f"this node's kubelet is {own} and a master is still {oldest}: masters go first"
+        return ""
+
+    def _published(self) -> dict[str, Any]:
+        """Return the join information; nothing if no master has published any."""
+        return self._secret(self.references["joinSecretArn"])
 
     def _join(self) -> Generator[float, None, str]:
         secret = self.references["joinSecretArn"]
@@ -304,22 +372,30 @@ class Program:
         def missing() -> str:
             cluster = self.around.clusters.get(secret)
             there = cluster and self.around.answering(cluster) and cluster.expires
-            return "" if there else "no master has published the join information yet"
+            return self._older() if there else "no master has published the join information yet"
 
         yield from self._wait("joining", missing, hint)
         cluster = self.around.clusters[secret]
         if cluster.expires <= cluster.state.time(60):
             cluster.publish()
-        found = self._secret(secret)
+        endpoint = self._published()["endpoint"]
         yield 5.7
         self._register(cluster)
-        return f"joined {found['endpoint']}"
+        return f"joined {endpoint}"
 
-    def _wait(self, what: str, missing: Callable[[], str], hint: str = OTHERS) -> Generator[float, None, None]:
-        """Wait until nothing is missing any more, and say each minute what is."""
+    def _wait(
+        self, what: str, missing: Callable[[], str], hint: str, seconds: float | None = None
+    ) -> Generator[float, None, None]:
+        """Wait until nothing is missing any more, and say each minute what is.
+
+        Args:
+            what: what is waited for.
+            missing: says what is missing.
+            hint: what to look at if it never comes.
+            seconds: how long at most; without it, so long that a failure still reaches CloudFormation in time.
+        """
         start = said = self._clock.now
-        # The program gives up early enough for its failure to reach CloudFormation before the stack's time is up.
-        deadline = max(start + 60.0, self._begin + self.configuration["timeout"] * 60 - 120.0)
+        deadline = start + (max(60.0, self._deadline - start) if seconds is None else seconds)
         while reason := missing():
             now = self._clock.now
             if now >= deadline:
@@ -377,3 +453,8 @@ class Program:
         client("secretsmanager", self.around.cloud.region).put_secret_value(
             SecretId=arn, SecretString=json.dumps(bundle)
         )
+
+
+def _minor(version: str) -> int:
+    """Return 36 for `v1.36.3` or `1.36.3`."""
+    return int(version.split(".")[1])

@@ -22,7 +22,10 @@ AUTHORITIES = {"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca"
 INITIALISED = "initialised"
 ADMINISTRATORS = "system:masters"
 # As kubeadm makes them, and as our configuration of it says. TLS libraries go by the clock of this machine: it may be
-# ahead of the simulated one, which begins in 2026, by almost as many years.
+# ahead of the simulated one, which begins in 2026, by almost as many years; and behind it, where simulated time passes
+# fast, so authorities and serving certificates are valid from before that beginning.
+BEGINNING = datetime.datetime(2025, 12, 31, tzinfo=datetime.timezone.utc)
+SKEW = datetime.timedelta(minutes=5)
 AUTHORITY_VALIDITY = datetime.timedelta(days=10 * 365)
 VALIDITY = datetime.timedelta(days=5 * 365)
 BITS = 2048
@@ -81,7 +84,7 @@ def _authority(name: str, now: datetime.datetime) -> Issued:
         data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
     )  # fmt: skip
     certificate = (
-        _builder(subject, subject, key.public_key(), now, AUTHORITY_VALIDITY)
+        _builder(subject, subject, key.public_key(), min(BEGINNING, now - SKEW), now + AUTHORITY_VALIDITY)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -106,8 +109,9 @@ def _issue(
         digital_signature=True, key_encipherment=True, key_cert_sign=False, content_commitment=False,
         data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
     )  # fmt: skip
+    begin = now - SKEW if purpose == ExtendedKeyUsageOID.CLIENT_AUTH else min(BEGINNING, now - SKEW)
     builder = (
-        _builder(subject, authority.subject, key.public_key(), now, VALIDITY)
+        _builder(subject, authority.subject, key.public_key(), begin, now + VALIDITY)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
@@ -122,7 +126,7 @@ def _issue(
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: rsa.RSAPublicKey, now: datetime.datetime, validity: datetime.timedelta
+    subject: x509.Name, issuer: x509.Name, key: rsa.RSAPublicKey, begin: datetime.datetime, end: datetime.datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -130,8 +134,8 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + validity)
+        .not_valid_before(begin)
+        .not_valid_after(end)
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import json
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -50,6 +51,7 @@ class KubernetesCluster:
         self.bundle = dict(bundle)
         self.endpoint = str(configuration["endpoint"])
         self.members: dict[str, str] = {}
+        self._versions: dict[str, str] = {}
         self.expires = ""
         self._addresses = _addresses(configuration)
         self._names = _names(configuration)
@@ -86,7 +88,7 @@ class KubernetesCluster:
         known = self.references.get("publicAddress")
         self.members[references["volumeId"]] = master
         self.references = dict(references)
-        self.state.version = _version(configuration)
+        self.state.version = self._versions[references["volumeId"]] = _version(configuration)
         self._interval = configuration.get("backups", {}).get("interval", 0)
         self._addresses = _addresses(configuration)
         self._names = list(dict.fromkeys([*self._names, *_names(configuration)]))
@@ -94,16 +96,17 @@ class KubernetesCluster:
             self.close()
         self.bundle = dict(bundle)
 
-    def address(self, lock: AbstractContextManager[Any], up: Callable[[], bool]) -> str:
+    def address(self, lock: AbstractContextManager[Any], up: Callable[[], bool], speed: float = 1.0) -> str:
         """Return where the API answers on this machine; the first call makes it listen.
 
         Args:
             lock: held while a request is answered.
             up: whether a master runs, asked at each request.
+            speed: simulated seconds in a second of those who use it.
         """
         if self._api is None:
             serving = certificates.server(self.bundle, self.server_names(), self.state.now())
-            hooks = Hooks(self.state, lock, up, self.controllers.created, self.controllers.deleted)
+            hooks = Hooks(self.state, lock, up, self.controllers.created, self.controllers.deleted, speed)
             self._api = KubernetesApi(hooks, self.bundle["ca.crt"], serving)
         return self._api.address
 
@@ -118,13 +121,18 @@ class KubernetesCluster:
         """Return the range of the next node's pods."""
         return str(next(self._pods, ""))
 
+    @property
+    def oldest_version(self) -> str:
+        """The oldest master's version, e.g. `1.36.3`: what nodes may not be newer than."""
+        return min(self._versions.values(), key=_numbers)
+
     def publish(self) -> str:
         """Put what nodes need to join into the join secret, as the boot program does; return what it says of it."""
         self.expires = self.state.time(LIFETIME)
         information = {
             "endpoint": self.endpoint,
             "addresses": self._addresses,
-            "kubernetesVersion": f"v{self.state.version}",
+            "kubernetesVersion": f"v{self.oldest_version}",
             "caHash": certificates.public_key_hash(self.bundle["ca.crt"]),
             "token": f"{_letters(6)}.{_letters(16)}",
             "expires": self.expires,
@@ -165,3 +173,7 @@ def _version(configuration: Mapping[str, Any]) -> str:
 
 def _letters(count: int) -> str:
     return "".join(secrets.choice(TOKEN_LETTERS) for _ in range(count))
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]

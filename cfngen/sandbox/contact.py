@@ -20,6 +20,7 @@ from cfngen.errors import CfngenError
 
 HOST = "127.0.0.1"  # never another: the sandbox is for this machine only
 PATH = "/cfngen/sandbox"
+STATUS = PATH + "/status"
 SPEED = 12.0  # simulated seconds in a second: the four minutes that a cluster takes pass in some twenty seconds
 PATIENCE = 30.0  # seconds until an answer comes; the sandbox may be busy creating things
 FRESH = 1.0  # seconds for which the clock believes what it was told
@@ -63,12 +64,13 @@ def write(path: Path, state: State) -> None:
     partial.replace(path)
 
 
-def ask(state: State, *, patience: float = PATIENCE, **order: Any) -> dict[str, Any]:
+def ask(state: State, *, patience: float = PATIENCE, path: str = PATH, **order: Any) -> dict[str, Any]:
     """Return what a sandbox says of itself: token, time, speed, clusters, fault.
 
     Args:
         state: which sandbox.
         patience: seconds until it must have answered.
+        path: what is asked for, if not that.
         order: what it is to arrange, if anything: region, resource, step, message, hint (see `Running.fail`).
 
     Raises:
@@ -78,7 +80,7 @@ def ask(state: State, *, patience: float = PATIENCE, **order: Any) -> dict[str, 
     # No proxy of the environment is asked: the address is this machine's.
     connection = http.client.HTTPConnection(urllib.parse.urlsplit(state.endpoint).netloc, timeout=patience)
     try:
-        connection.request("POST" if order else "GET", PATH, body)
+        connection.request("POST" if order else "GET", path, body)
         answer = json.loads(connection.getresponse().read())
         known = isinstance(answer, dict) and answer.get("token") == state.token
     except (OSError, ValueError, http.client.HTTPException) as error:
@@ -90,7 +92,7 @@ def ask(state: State, *, patience: float = PATIENCE, **order: Any) -> dict[str, 
     return dict(answer)
 
 
-AGAIN = "start it again; a sandbox ends after an hour without requests, and what was in it is gone."
+AGAIN = "`cfngen sandbox start` begins anew, with an empty account; a sandbox ends after an hour without requests."
 
 
 class SandboxClock:

@@ -28,6 +28,7 @@ class Instance:
 
     Attributes:
         group: the Auto Scaling group that launched it.
+        name: of its node group, or of the master, e.g. `master-a`.
         number: how many were launched before it.
         launched: when, in seconds of the simulated clock.
         console: what it has written to its console.
@@ -44,6 +45,7 @@ class Instance:
     number: int
     launched: float
     console: list[str] = field(default_factory=list)
+    name: str = ""
 
     @property
     def facts(self) -> dict[str, str]:

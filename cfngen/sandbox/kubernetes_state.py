@@ -19,12 +19,13 @@ SYSTEM = "kube-system"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of objects: its API group and version, its name, and whether its objects lie in namespaces."""
+    """A kind of objects: its API group, version and name, whether its objects lie in namespaces, its short names."""
 
     group: str
     version: str
     name: str
     namespaced: bool = True
+    short: tuple[str, ...] = ()
 
     @property
     def api_version(self) -> str:
@@ -33,25 +34,25 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    "configmaps": Kind("", "v1", "ConfigMap"),
-    "events": Kind("", "v1", "Event"),
-    "namespaces": Kind("", "v1", "Namespace", namespaced=False),
-    "nodes": Kind("", "v1", "Node", namespaced=False),
-    "persistentvolumeclaims": Kind("", "v1", "PersistentVolumeClaim"),
-    "persistentvolumes": Kind("", "v1", "PersistentVolume", namespaced=False),
-    "pods": Kind("", "v1", "Pod"),
+    "configmaps": Kind("", "v1", "ConfigMap", short=("cm",)),
+    "events": Kind("", "v1", "Event", short=("ev",)),
+    "namespaces": Kind("", "v1", "Namespace", namespaced=False, short=("ns",)),
+    "nodes": Kind("", "v1", "Node", namespaced=False, short=("no",)),
+    "persistentvolumeclaims": Kind("", "v1", "PersistentVolumeClaim", short=("pvc",)),
+    "persistentvolumes": Kind("", "v1", "PersistentVolume", namespaced=False, short=("pv",)),
+    "pods": Kind("", "v1", "Pod", short=("po",)),
     "secrets": Kind("", "v1", "Secret"),
-    "serviceaccounts": Kind("", "v1", "ServiceAccount"),
-    "services": Kind("", "v1", "Service"),
-    "daemonsets": Kind("apps", "v1", "DaemonSet"),
-    "deployments": Kind("apps", "v1", "Deployment"),
-    "replicasets": Kind("apps", "v1", "ReplicaSet"),
-    "statefulsets": Kind("apps", "v1", "StatefulSet"),
+    "serviceaccounts": Kind("", "v1", "ServiceAccount", short=("sa",)),
+    "services": Kind("", "v1", "Service", short=("svc",)),
+    "daemonsets": Kind("apps", "v1", "DaemonSet", short=("ds",)),
+    "deployments": Kind("apps", "v1", "Deployment", short=("deploy",)),
+    "replicasets": Kind("apps", "v1", "ReplicaSet", short=("rs",)),
+    "statefulsets": Kind("apps", "v1", "StatefulSet", short=("sts",)),
     "ingressclasses": Kind("networking.k8s.io", "v1", "IngressClass", namespaced=False),
-    "ingresses": Kind("networking.k8s.io", "v1", "Ingress"),
-    "networkpolicies": Kind("networking.k8s.io", "v1", "NetworkPolicy"),
-    "poddisruptionbudgets": Kind("policy", "v1", "PodDisruptionBudget"),
-    "storageclasses": Kind("storage.k8s.io", "v1", "StorageClass", namespaced=False),
+    "ingresses": Kind("networking.k8s.io", "v1", "Ingress", short=("ing",)),
+    "networkpolicies": Kind("networking.k8s.io", "v1", "NetworkPolicy", short=("netpol",)),
+    "poddisruptionbudgets": Kind("policy", "v1", "PodDisruptionBudget", short=("pdb",)),
+    "storageclasses": Kind("storage.k8s.io", "v1", "StorageClass", namespaced=False, short=("sc",)),
     "volumeattachments": Kind("storage.k8s.io", "v1", "VolumeAttachment", namespaced=False),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,9 @@ from moto.ec2.models import ec2_backends
 from cfngen.sandbox import interfaces, user_data
 from cfngen.sandbox.boot import Boot, Program
 from cfngen.sandbox.cloudformation import CloudFormation, Launched, client
+from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cluster import KubernetesCluster
+from cfngen.sandbox.groups import meant, named
 from cfngen.sandbox.instance import Instance, Script
 
 # After so many seconds of silence the controller manager calls a node not Ready; after so many more the cloud
@@ -21,6 +24,23 @@ from cfngen.sandbox.instance import Instance, Script
 SILENCE = 40.0
 FORGOTTEN = 50.0
 GROUP_TAG = "aws:autoscaling:groupName"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What instances of a group fail with.
+
+    Attributes:
+        group: its name, or the logical id of the Auto Scaling group.
+        step: of the boot program.
+        message: why; empty if they hang.
+        times: how many instances still will; 0 is every one.
+    """
+
+    group: str
+    step: str
+    message: str
+    times: int
 
 
 @dataclass
@@ -59,7 +79,7 @@ class Machines:
         interfaces.attach(self.region, launched.instance_id)
         ec2 = client("ec2", self.region)
         answer = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
-        told = user_data.read(answer.get("UserData", {}).get("Value", ""), self._metadata)
+        told = user_data.read(answer.get("UserData", {}).get("Value", ""))
         if told is None:
             self._foreign.add(launched.instance_id)
             return
@@ -75,20 +95,28 @@ class Machines:
             group=launched.group,
             number=len(self.instances),
             launched=self.cloud.clock.now,
+            name=named({tag["Key"]: tag["Value"] for tag in found.get("Tags", [])}),
         )
         self.instances[instance.id] = instance
         self._continue(instance, Program(self, instance).boot())
 
-    def _metadata(self, stack: str, resource: str) -> Mapping[str, Any]:
-        """Return the metadata of a stack's resource."""
-        found: Mapping[str, Any] = self.cloud.stack(stack).resources[resource].definition.body["Metadata"]
-        return found
+    def metadata(self, stack: str, resource: str) -> Mapping[str, Any]:
+        """Return the metadata of a stack's resource.
+
+        Raises:
+            ApiError: there is no such stack, or no such resource in it.
+        """
+        known = self.cloud.stack(stack).resources.get(resource)
+        if known is None or not known.exists:
+            raise ValidationError(f"Resource {resource} does not exist for stack {stack}")
+        metadata: Mapping[str, Any] = known.definition.body.get("Metadata", {})
+        return metadata
 
     def fail(self, resource: str, step: str, message: str, *, hint: str = "", times: float = float("inf")) -> None:
         """Let instances of a group fail at a step.
 
         Args:
-            resource: logical id of the Auto Scaling group.
+            resource: the node group's name, `master`, or the logical id of the Auto Scaling group.
             step: name of the step, e.g. `downloads`.
             message: why.
             hint: what to do about it; where the log is, if empty.
@@ -101,6 +129,17 @@ class Machines:
         """Let instances of a group come to a halt at a step, without a word."""
         self._troubles.append(_Trouble(resource, Script(step), times))
 
+    @property
+    def faults(self) -> list[Fault]:
+        """What instances will fail with that are launched from now on."""
+        return [
+            Fault(
+                each.resource, each.script.step, each.script.message, 0 if each.times == math.inf else int(each.times)
+            )
+            for each in self._troubles
+            if each.times > 0
+        ]
+
     def heal(self) -> None:
         """Let instances that are launched from now on boot without trouble."""
         self._troubles.clear()
@@ -108,7 +147,7 @@ class Machines:
     def script(self, instance: Instance) -> Script | None:
         """Return what is to go wrong on an instance."""
         for each in self._troubles:
-            if each.resource == instance.told.references["resource"] and each.times > 0:
+            if each.times > 0 and meant(each.resource, instance.name, instance.told.references["resource"]):
                 each.times -= 1
                 return each.script
         return None

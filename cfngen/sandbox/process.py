@@ -6,6 +6,8 @@ The state file, and the log beside it, are in `$XDG_STATE_HOME/cfngen` or `~/.lo
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import datetime
 import fcntl
 import os
 import signal
@@ -18,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from cfngen.errors import CfngenError
-from cfngen.sandbox.contact import SPEED, SandboxClock, SandboxGoneError, State, ask, clusters
+from cfngen.sandbox.contact import SPEED, STATUS, SandboxClock, SandboxGoneError, State, ask, clusters
+from cfngen.sandbox.last import STOPPED, Last, recall, remember
+from cfngen.sandbox.status import SandboxStatus, of_none, of_running
 
 NEEDED = ("moto", "flask", "flask_cors", "werkzeug")
 POLL = 0.05  # seconds
@@ -33,6 +37,16 @@ FOREIGN = ("AWS_", "BOTO", "MOTO_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "h
 
 class SandboxMissingError(CfngenError):
     """The packages that the sandbox needs are not installed."""
+
+
+class SandboxEndedError(CfngenError):
+    """The sandbox in which somebody has made something has ended, and all of it is gone."""
+
+    def __init__(self, last: Last) -> None:
+        super().__init__(
+            f"{last.story}; what was in it is gone: {', '.join(last.stacks)}",
+            hint="`cfngen sandbox start` begins anew, with an empty account.",
+        )
 
 
 class SandboxStartError(CfngenError):
@@ -71,6 +85,10 @@ class Running:
         """Where each cluster's API answers now, by the address that its stack's outputs name."""
         return clusters(ask(self.state))
 
+    def status(self) -> Mapping[str, Any]:
+        """Return what it says of itself, in more detail; it does not count as use."""
+        return ask(self.state, path=STATUS)
+
     @property
     def fault(self) -> str:
         """What went wrong in the sandbox itself, e.g. something in a template that it does not know."""
@@ -91,7 +109,7 @@ class Running:
 
         Args:
             region: of the cluster.
-            resource: logical id of their Auto Scaling group.
+            resource: the node group's name, `master`, or the logical id of the Auto Scaling group.
             step: of the boot program, e.g. `downloads`.
             message: why; if empty they hang.
             hint: what to do about it.
@@ -108,15 +126,17 @@ class Running:
         ask(self.state, region=region, step="")
 
 
-def start(environ: Mapping[str, str], speed: float = SPEED, idle: float = IDLE) -> Running:
+def start(environ: Mapping[str, str], speed: float = SPEED, idle: float = IDLE, *, anew: bool = False) -> Running:
     """Return the sandbox that runs, or start one.
 
     Args:
         environ: the environment: where the state file is, and what the process sees.
         speed: simulated seconds in a second, of a new one.
         idle: seconds without a request after which a new one ends.
+        anew: whether it does not matter what was in the last one.
 
     Raises:
+        SandboxEndedError: the last one ended without its user's doing, and stacks with it.
         SandboxMissingError: its packages are not installed.
         SandboxStartError: it did not come up.
     """
@@ -125,6 +145,9 @@ def start(environ: Mapping[str, str], speed: float = SPEED, idle: float = IDLE) 
     with _alone(file.with_suffix(".lock")):
         if found := running(environ):
             return found
+        last = recall(file)
+        if last and last.stacks and last.end != STOPPED and not anew:
+            raise SandboxEndedError(last)
         _check_packages()
         file.unlink(missing_ok=True)
         pid = _spawn(environ, file, ["--speed", str(speed), "--idle", str(idle)])
@@ -146,12 +169,29 @@ def running(environ: Mapping[str, str]) -> Running | None:
 
 def stop(environ: Mapping[str, str]) -> bool:
     """End the sandbox and everything in it; return whether there was one."""
+    found, file = running(environ), state_file(environ)
+    last = recall(file)
+    file.unlink(missing_ok=True)
+    if found is not None:
+        _end(found.pid)
+    if last is not None and last.end != STOPPED:
+        ended = last.ended or datetime.datetime.now(datetime.timezone.utc).isoformat()
+        remember(file, dataclasses.replace(last, end=STOPPED, ended=ended))
+    return found is not None
+
+
+def status(environ: Mapping[str, str]) -> SandboxStatus:
+    """Return what is known of the sandbox that runs, or of the last one."""
     found = running(environ)
-    state_file(environ).unlink(missing_ok=True)
     if found is None:
-        return False
-    _end(found.pid)
-    return True
+        return of_none(lost(environ))
+    return of_running(found.endpoint, found.pid, found.state.speed, found.status())
+
+
+def lost(environ: Mapping[str, str]) -> Last | None:
+    """Return what is known of the last sandbox, if none runs and there were stacks in it."""
+    last = recall(state_file(environ))
+    return last if last and last.stacks and running(environ) is None else None
 
 
 def state_file(environ: Mapping[str, str]) -> Path:

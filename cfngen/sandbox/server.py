@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
+import datetime
 import json
 import logging
 import math
@@ -32,14 +34,16 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoReque
 from werkzeug.serving import make_server
 
 from cfngen.sandbox.api import serving
-from cfngen.sandbox.contact import HOST, PATH, SPEED, State, write
+from cfngen.sandbox.cloudformation.clock import START
+from cfngen.sandbox.contact import HOST, PATH, SPEED, STATUS, State, write
+from cfngen.sandbox.groups import groups, meant
+from cfngen.sandbox.last import Last, remember
 from cfngen.sandbox.world import DURATIONS, World
 
 TICK = 0.05  # seconds of real time between two looks at the clock
 LONGEST = 1.0  # seconds of real time that may pass at once: a machine that was suspended must not skip hours
 GLANCE = 1.0  # seconds between two looks at the state file
 IDLE = 3600.0
-GROUP = "AWS::AutoScaling::AutoScalingGroup"
 # Policies that AWS manages may be named in a cluster file. moto reads them at the first call of IAM, in two seconds.
 CONFIG: DefaultConfig = {"iam": {"load_aws_managed_policies": True}}
 
@@ -62,6 +66,7 @@ class Sandbox:
         self.fault = ""
         self.stopped = threading.Event()
         self.used = time.monotonic()
+        self.started = datetime.datetime.now(datetime.timezone.utc)
         self._application = application
         [self._first, *_] = worlds.values()
         self._server = make_server(HOST, 0, self.answer, threaded=True, request_handler=MotoRequestHandler)
@@ -74,6 +79,11 @@ class Sandbox:
     def endpoint(self) -> str:
         """Where it answers, as a URL."""
         return f"http://{HOST}:{self._server.server_port}"
+
+    @property
+    def lock(self) -> contextlib.AbstractContextManager[Any]:
+        """Held by whoever looks at the worlds."""
+        return self._first.lock
 
     def start(self) -> None:
         """Answer, and let time pass."""
@@ -92,6 +102,10 @@ class Sandbox:
 
     def answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer one request; no two at once, as moto does not expect it."""
+        if environ["PATH_INFO"] == STATUS:
+            # To look at it is no work: it ends all the same when there is none.
+            with self._first.lock:
+                return _json("200 OK", self.status(), start_response)
         self.used = time.monotonic()
         with self._first.lock:
             if environ["PATH_INFO"] == PATH:
@@ -118,9 +132,47 @@ class Sandbox:
                 told = {"known": self._known(asked["region"], asked.get("resource", ""))}
             else:
                 status = "403 Forbidden"
-        body = json.dumps({**self.report(), **told}).encode()
-        start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
-        return [body]
+        return _json(status, {**self.report(), **told}, start_response)
+
+    def status(self) -> dict[str, Any]:
+        """Return what `cfngen sandbox status` shows."""
+        clock = self._first.cloud.clock
+        listening = {
+            (region, each.stack): each.address
+            for region, world in self.worlds.items()
+            if world.machines.instances
+            for each in world.listening()
+        }
+        faults = [
+            {"region": region, **dataclasses.asdict(fault)}
+            for region, world in self.worlds.items()
+            for fault in world.machines.faults
+        ]
+        known = [
+            {"region": region, "stack": group.stack, "name": group.name, "logicalId": group.logical_id}
+            for region, world in self.worlds.items()
+            for group in groups(world.cloud)
+        ]
+        stacks = [{**stack, "address": listening.get((stack["region"], stack["name"]), "")} for stack in self.stacks()]
+        return {
+            "token": self.token,
+            "started": self.started.isoformat(),
+            "begin": START.isoformat(),
+            "time": clock.time.isoformat(),
+            "stacks": stacks,
+            "groups": known,
+            "faults": faults,
+            "fault": self.fault,
+        }
+
+    def stacks(self) -> list[dict[str, str]]:
+        """Return the stacks that are there, but nested ones."""
+        return [
+            {"region": region, "name": stack.name, "status": stack.status}
+            for region, world in self.worlds.items()
+            for stack in world.cloud.stacks()
+            if stack.root is stack and stack.status not in ("DELETE_COMPLETE", "REVIEW_IN_PROGRESS")
+        ]
 
     def _arrange(self, asked: Mapping[str, Any]) -> None:
         """Let instances of a group that are launched from now on fail to boot, hang, or boot again."""
@@ -133,11 +185,9 @@ class Sandbox:
         else:
             machines.hang(asked["resource"], asked["step"], times=times)
 
-    def _known(self, region: str, logical_id: str) -> bool:
-        """Return whether a stack has an Auto Scaling group of a logical id now."""
-        stacks = self.worlds[region].cloud.stacks()
-        found = (each.resources.get(logical_id) for each in stacks)
-        return any(each.exists and each.type == GROUP for each in found if each)
+    def _known(self, region: str, text: str) -> bool:
+        """Return whether a stack has such an Auto Scaling group now."""
+        return any(meant(text, group.name, group.logical_id) for group in groups(self.worlds[region].cloud))
 
     def _pass_time(self) -> None:
         last = time.monotonic()
@@ -156,6 +206,12 @@ class Sandbox:
             sys.stderr.write(traceback.format_exc())
 
 
+def _json(status: str, content: Any, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    body = json.dumps(content).encode()
+    start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+    return [body]
+
+
 @contextlib.contextmanager
 def sandbox(speed: float = SPEED) -> Iterator[Sandbox]:
     """A new account in this process, answering on loopback until the end of the block."""
@@ -163,7 +219,7 @@ def sandbox(speed: float = SPEED) -> Iterator[Sandbox]:
     regions = boto3.Session().get_available_regions("cloudformation")
     # moto would bring a thousand images, and look through them again and again.
     with mock.patch.dict(os.environ, {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}), mock_aws(config=CONFIG):
-        worlds = {region: World(region, lock=lock, durations=DURATIONS) for region in regions}
+        worlds = {region: World(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
         with serving({region: world.cloud for region, world in worlds.items()}) as served:
             for world in worlds.values():
                 world.machines.console = served.gaps.console
@@ -189,12 +245,31 @@ def main(arguments: list[str]) -> int:
             signal.signal(number, lambda *_: served.stopped.set())
         own = State(served.endpoint, os.getpid(), served.token, served.speed)
         write(given.state, own)
+        last = Last(served.token)
+        remember(given.state, last)
         while not served.stopped.wait(GLANCE):
-            if State.read(given.state) != own or time.monotonic() - served.used > given.idle:
+            last = _noted(given.state, last, served)
+            if State.read(given.state) != own:
+                break
+            if time.monotonic() - served.used > given.idle:
+                last = dataclasses.replace(last, end="idle")
                 break
         if State.read(given.state) == own:
+            remember(
+                given.state, dataclasses.replace(last, ended=datetime.datetime.now(datetime.timezone.utc).isoformat())
+            )
             given.state.unlink(missing_ok=True)
     return 0
+
+
+def _noted(state: Path, last: Last, served: Sandbox) -> Last:
+    """Write down which stacks there are: a process that is killed can say nothing any more."""
+    with served.lock:
+        stacks = tuple(f"{stack['name']} in {stack['region']}" for stack in served.stacks())
+    if stacks != last.stacks:
+        last = dataclasses.replace(last, stacks=stacks)
+        remember(state, last)
+    return last
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
 import lzma
 import re
@@ -17,13 +18,17 @@ PROGRAM = re.compile(r'^PROGRAM = "(.*)"$', re.MULTILINE)
 Metadata = Callable[[str, str], Mapping[str, Any]]
 
 
+class ProgramError(Exception):
+    """The stack's resource holds another program than the user data names."""
+
+
 @dataclass(frozen=True)
 class Told:
     """What the boot program of an instance knows.
 
     Attributes:
         references: names of resources that CloudFormation has filled in.
-        configuration: of the instance's role.
+        configuration: of the instance's role; before the second stage is there, what the first one needs of it.
         files: how many files the boot program puts in place.
     """
 
@@ -56,12 +61,11 @@ class Told:
         return default
 
 
-def read(encoded: str, metadata: Metadata) -> Told | None:
-    """Return what user data tells an instance; nothing if it is not ours.
+def read(encoded: str) -> Told | None:
+    """Return what user data tells the first stage of an instance; nothing if it is not ours.
 
     Args:
         encoded: user data in base64, as EC2 gives it.
-        metadata: what the stacks' resources say of themselves; one of them holds the second stage.
     """
     try:
         text = base64.b64decode(encoded).decode()
@@ -70,11 +74,29 @@ def read(encoded: str, metadata: Metadata) -> Told | None:
     references, program = REFERENCES.search(text), PROGRAM.search(text)
     if not references or not program:
         return None
-    known = json.loads(references[1])
-    configuration = json.loads(_files(program[1])["config.json"])
-    second = _files(metadata(known["stack"], configuration["program"]["resource"])["cfngen"]["program"])
-    placed = sum(each.startswith("files/") for each in second)
-    return Told(known, {**configuration, **json.loads(second["role.json"])}, placed)
+    return Told(json.loads(references[1]), json.loads(_files(program[1])["config.json"]))
+
+
+def completed(told: Told, metadata: Metadata) -> Told:
+    """Return what an instance knows once it has the second stage.
+
+    Args:
+        told: what the first stage knows.
+        metadata: what the stacks' resources say of themselves; one of them holds the second stage.
+
+    Raises:
+        ProgramError: the resource holds another program.
+        ApiError: there is no such stack or resource.
+    """
+    stack, program = told.references["stack"], told.configuration["program"]
+    resource, sha256 = program["resource"], program["sha256"]
+    packed = metadata(stack, resource)["cfngen"]["program"]
+    digest = hashlib.sha256(packed.encode()).hexdigest()
+    if digest != sha256:
+        raise ProgramError(f"{resource} of stack {stack} has SHA-256 {digest}, not {sha256}")
+    second = _files(packed)
+    placed = sum(name.startswith("files/") for name in second)
+    return Told(told.references, {**told.configuration, **json.loads(second["role.json"])}, placed)
 
 
 def _files(packed: str) -> dict[str, str]:

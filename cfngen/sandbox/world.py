@@ -116,6 +116,7 @@ class World:
         console: told of an instance's id and of its console's text.
         lock: that of the account, if it has other regions too.
         durations: seconds that a resource of a type takes; nothing if left out.
+        speed: simulated seconds in a second of those who use the account; certificates live as long as these think.
 
     Attributes:
         cloud: CloudFormation.
@@ -131,8 +132,10 @@ class World:
         console: Callable[[str, str], None] = lambda instance, text: None,
         lock: AbstractContextManager[Any] | None = None,
         durations: Mapping[str, float] | None = None,
+        speed: float = 1.0,
     ) -> None:
         self.region = region
+        self.speed = speed
         self.lock = lock or threading.RLock()
         self.machines = Machines(region, console)
         self.cloud = CloudFormation(region, instances=self.machines, durations=durations)
@@ -171,7 +174,7 @@ class World:
 
     def address(self, cluster: KubernetesCluster) -> str:
         """Return where a cluster's API answers; it listens from now on."""
-        return cluster.address(self.lock, lambda: self._up(cluster))
+        return cluster.address(self.lock, lambda: self._up(cluster), self.speed)
 
     def close(self) -> None:
         """Stop listening."""

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from shell import Shell
 
+from cfngen.cli.render.sandbox import sandbox_status
+from cfngen.cli.source import Source
+from cfngen.cli.target import Target
 from cfngen.sandbox import process
+from cfngen.sandbox.last import Last, remember
+from cfngen.sandbox.status import SandboxFault, SandboxStack, SandboxStatus
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=timezone.utc)
+LAST = Last("token", ("k8s in us-west-2",), "idle", "2026-11-22T11:00:00+00:00")
 
 
 @pytest.mark.parametrize("command", [("heal",), ("fail", "NodeGroupNodesAutoScalingGroup")], ids=" ".join)
@@ -36,3 +47,126 @@ def test_what_to_install_is_said_as_it_works_in_a_checkout(cfngen: Shell) -> Non
     said = " ".join(cfngen("sandbox", "--help").out.split())
     assert "pip install '.[sandbox]'" in said
     assert "cfngen[sandbox]" not in said
+
+
+def left_behind(folder: Path, last: Last) -> None:
+    """Write down what a sandbox has left that ended."""
+    file = process.state_file({"XDG_STATE_HOME": str(folder)})
+    file.parent.mkdir()
+    remember(file, last)
+
+
+def test_the_status_of_none_is_an_answer_of_its_own(cfngen: Shell, tmp_path: Path) -> None:
+    ran = cfngen("sandbox", "status", XDG_STATE_HOME=str(tmp_path))
+    assert (ran.code, ran.out) == (1, "No sandbox is running; `cfngen sandbox start` starts one.\n")
+    left_behind(tmp_path, LAST)
+    ran = cfngen("sandbox", "status", XDG_STATE_HOME=str(tmp_path))
+    assert (
+        "ended at 11:00 UTC on 2026-11-22, as nobody had used it; what was in it is gone: k8s in us-west-2." in ran.out
+    )
+    ran = cfngen("sandbox", "status", "--output", "json", XDG_STATE_HOME=str(tmp_path))
+    shown = json.loads(ran.out)
+    assert (ran.code, shown["type"], shown["running"]) == (1, "sandbox", False)
+    assert shown["lost"] == ["k8s in us-west-2"]
+
+
+def test_the_status_of_a_sandbox_says_what_is_in_it() -> None:
+    status = SandboxStatus(
+        running=True,
+        endpoint="http://127.0.0.1:4566",
+        process=42,
+        speed=12.0,
+        started=NOW - timedelta(minutes=10),
+        time=datetime(2026, 1, 1, 2, tzinfo=timezone.utc),
+        age=7200,
+        stacks=(SandboxStack("us-west-2", "k8s", "CREATE_COMPLETE", "https://127.0.0.1:1", ("nodes", "master-a")),),
+        faults=(
+            SandboxFault("us-west-2", "general", "downloads", "no route", 0),
+            SandboxFault("us-west-2", "master", "volume", "", 2),
+            SandboxFault("us-west-2", "gpu", "ready", "no driver", 1),
+        ),
+    )
+    assert list(sandbox_status(status, NOW)) == [
+        "The sandbox listens on http://127.0.0.1:4566, as process 42.",
+        "It has run for 10 min, in which 2 h 00 min have passed in it: 12 times as fast.",
+        "Its clock shows 2026-01-01 02:00:00 UTC.",
+        "Stack k8s in us-west-2: CREATE_COMPLETE",
+        "  Kubernetes API: https://127.0.0.1:1",
+        "  Groups: master-a, nodes",
+        "Switched on in us-west-2: instances of general fail with 'no route' at the step 'downloads'.",
+        "Switched on in us-west-2: the next 2 instances of master hang at the step 'volume'.",
+        "Switched on in us-west-2: the next 1 instance of gpu fails with 'no driver' at the step 'ready'.",
+    ]
+
+
+@pytest.mark.parametrize("command", [("deploy", "--yes"), ("status",), ("delete", "--yes")], ids=" ".join)
+def test_what_was_lost_is_said_before_anything_begins_anew(
+    cfngen: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(process, "_spawn", lambda *_: pytest.fail("a sandbox was started"))
+    left_behind(tmp_path, LAST)
+    ran = cfngen(*command, "--defaults", "--sandbox", XDG_STATE_HOME=str(tmp_path))
+    assert ran.code == 1
+    said = " ".join(ran.err.split())
+    assert "what was in it is gone: k8s in us-west-2" in said
+    assert "hint: `cfngen sandbox start` begins anew, with an empty account." in said
+
+
+def test_one_that_was_stopped_is_followed_by_another_with_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left_behind(tmp_path, Last("token", LAST.stacks, "stopped", LAST.ended))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(process, "start", lambda *_, **__: SimpleNamespace(kubernetes={}))
+    target = Target(Source(None, {}, (), asked=False), sandbox=True)
+    assert target.kubernetes_override("https://api") == ""
+    said = " ".join(capsys.readouterr().err.split())
+    words = "the sandbox was stopped at 11:00 UTC on 2026-11-22, and what was in it is gone: k8s in us-west-2."
+    assert f"{words} This is a new, empty one." in said
+
+
+class Arranged:
+    """A sandbox that runs, and what it was told to let fail."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.orders: list[tuple[Any, ...]] = []
+
+    def status(self) -> dict[str, Any]:
+        groups = [{"region": "us-west-2", "stack": "k8s", "name": name, "logicalId": ""} for name in self.names]
+        return {"groups": groups}
+
+    def fail(self, region: str, group: str, step: str, message: str, times: int = 0) -> bool:
+        self.orders.append((region, group, step, message, times))
+        return group in (*self.names, "master")
+
+
+@pytest.mark.parametrize("group", ["general", "master", "master-a"])
+def test_a_group_fails_by_its_name(cfngen: Shell, monkeypatch: pytest.MonkeyPatch, group: str) -> None:
+    running = Arranged("general", "gpu", "master-a")
+    monkeypatch.setattr(process, "running", lambda environ: running)
+    ran = cfngen("sandbox", "fail", group, "--times", "1")
+    assert (ran.code, ran.err) == (0, "")
+    assert running.orders == [("us-west-2", group, "downloads", "no route to dl.k8s.io", 1)]
+
+
+def test_an_unknown_name_is_told_which_there_are(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = Arranged("general", "gpu", "master-a")
+    monkeypatch.setattr(process, "running", lambda environ: running)
+    ran = cfngen("sandbox", "fail", "genral")
+    assert (ran.code, running.orders) == (1, [])
+    said = " ".join(ran.err.split())
+    assert "no stack in us-west-2 has a group 'genral'" in said
+    assert "there are: general, gpu, master, master-a." in said
+
+
+@pytest.mark.parametrize("names", [(), ("general",)], ids=["before a cluster", "by a logical id"])
+def test_a_group_that_comes_later_may_be_named_beforehand(
+    cfngen: Shell, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    running, group = Arranged(*names), "NodeGroupGpuAutoScalingGroup" if names else "gpu"
+    monkeypatch.setattr(process, "running", lambda environ: running)
+    ran = cfngen("sandbox", "fail", group)
+    assert ran.code == 0
+    assert running.orders[0][1] == group
+    assert "it is noted for one that comes" in " ".join(ran.err.split())

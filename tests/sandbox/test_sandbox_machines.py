@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 
 import pytest
@@ -57,7 +58,8 @@ def test_a_failing_step_is_told_to_cloudformation_and_on_the_console() -> None:
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         assert "FAILURE signal" in failures(stack)[NODES]
-        [(last, signal), *_] = [said(each)[-2:] for each in where.instances(NODES) if "FAILED" in said(each)[-2]]
+        # The others fail when the group is already being deleted.
+        [(last, signal)] = [said(each)[-2:] for each in where.instances(NODES) if said(each)[-1].startswith("told ")]
         words = "waited 600 s for download: timed out. What to do: mirror down?"
         assert re.fullmatch(rf"\[\d+/\d+] downloads FAILED after \d+\.\d s: {re.escape(words)}", last)
         assert signal == "told CloudFormation FAILURE"
@@ -72,6 +74,55 @@ def test_a_cluster_is_deleted_with_the_routes_of_its_pods() -> None:
         assert where.world.clusters == []
         assert where.create("again").status == "CREATE_COMPLETE"
         assert where.world.cluster("kubernetes").references["stack"] == "again"
+
+
+def test_an_instance_waits_in_vain_for_a_program_that_its_stack_lacks() -> None:
+    with place() as where:
+        stack = where.create()
+        lost, *others = where.instances(NODES)
+        program = lost.told.configuration["program"]["resource"]
+        del stack.resources[program]
+        client("ec2", where.world.region).terminate_instances(InstanceIds=[lost.id])
+        where.world.advance(1)
+        where.world.advance(3600)
+        replacement = where.instances(NODES)[-1]
+        words = f"Resource {program} does not exist for stack k8s"
+        assert replacement not in (lost, *others)
+        assert f"waiting for the program in {program} (60 s): {words}" in said(replacement)
+        failed = next(line for line in said(replacement) if "FAILED" in line)
+        assert f"{words}. What to do: does the stack still have this resource?" in failed
+        assert len(where.world.cluster("kubernetes").state.list("nodes")) == 4
+
+
+def test_a_node_waits_for_masters_of_its_version() -> None:
+    with place() as where:
+        where.create()
+        secrets, information = client("secretsmanager", where.world.region), where.secret("joinSecretArn")
+        arn = where.instances(NODES)[0].told.references["joinSecretArn"]
+
+        def masters_have(version: str) -> None:
+            told = json.dumps({**information, "kubernetesVersion": version})
+            secrets.put_secret_value(SecretId=arn, SecretString=told)
+
+        assert information["kubernetesVersion"] == "v1.36.3"
+        masters_have("v1.35.9")
+        client("ec2", where.world.region).terminate_instances(InstanceIds=[where.instances(NODES)[0].id])
+        where.world.advance(1)
+        where.world.advance(600)
+        node = where.instances(NODES)[-1]
+        why = "this node's kubelet is v1.36.3 and a master is still v1.35.9: masters go first"
+        assert f"waiting for masters of this version (60 s): {why}" in said(node)
+        assert where.world.cluster("kubernetes").state.get("nodes", node.id) is None
+        masters_have("v1.36.0")
+        where.world.advance(60)
+        assert any(re.search(r"] masters: new enough after \d+ s \(", line) for line in said(node))
+        assert any("] ready: " in line for line in said(node))
+        # Another master, of a newer version, does not hide that one is older.
+        cluster, [master] = where.world.cluster("kubernetes"), where.instances(MASTERS)
+        newer = json.loads(json.dumps(master.told.configuration).replace('"v1.36.3"', '"v1.37.0"'))
+        cluster.start("i-2", newer, {**master.told.references, "volumeId": "vol-2"}, cluster.bundle)
+        cluster.publish()
+        assert (cluster.state.version, where.secret("joinSecretArn")["kubernetesVersion"]) == ("1.37.0", "v1.36.3")
 
 
 def test_one_instance_of_a_group_can_fail() -> None:
@@ -96,7 +147,7 @@ def test_nodes_say_that_they_wait_for_a_master_that_failed() -> None:
         where.world.machines.hang(MASTERS, "volume")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
-        [lines] = [said(each) for each in where.instances(NODES) if "FAILED" in said(each)[-2]]
+        [lines] = [said(each) for each in where.instances(NODES) if said(each)[-1].startswith("told ")]
         assert "waiting for joining (60 s): no master has published the join information yet" in lines
         assert "did a master's boot fail?" in lines[-2]
         assert lines[-1] == "told CloudFormation FAILURE"

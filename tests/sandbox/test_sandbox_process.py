@@ -17,6 +17,7 @@ from sandboxed import NODES, golden
 from cfngen.sandbox import process
 from cfngen.sandbox.cloudformation.clock import START
 from cfngen.sandbox.contact import SandboxClock, SandboxGoneError, State, ask
+from cfngen.sandbox.last import Last, recall, remember
 from cfngen.templates import generate
 
 TINY = {"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}}}
@@ -57,6 +58,16 @@ def create(session: boto3.Session, name: str) -> None:
     )
 
 
+def fill(running: process.Running) -> None:
+    """Make a stack, and wait until the sandbox has written that down."""
+    running.session("eu-central-1").client("cloudformation").create_stack(
+        StackName="tiny", TemplateBody=json.dumps(TINY)
+    )
+    clock = running.clock()
+    while not (last := recall(running.file)) or not last.stacks:
+        clock.sleep(2)
+
+
 def test_a_cluster_is_created_by_ordinary_clients(running: process.Running) -> None:
     session, clock, begin = running.session("us-west-2"), running.clock(), running.clock().now()
     body = {each.name: each for each in generate(golden("default"))}["standalone"].body
@@ -73,7 +84,21 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.Running) -> N
     assert running.kubernetes[outputs["ApiEndpoint"]].startswith("https://127.0.0.1:")
     assert begin <= stack["CreationTime"] <= clock.now()
     assert running.fail("us-west-2", NODES, "services", "such a group is there")
+    assert running.fail("us-west-2", "master", "volume", "", times=2)
+    shown = process.status(environ(running.file.parents[1]))
+    assert [(each.group, each.step, each.message, each.times) for each in shown.faults] == [
+        (NODES, "services", "such a group is there", 0),
+        ("master", "volume", "", 2),
+    ]
+    assert [(each.name, each.region, each.status, sorted(each.groups)) for each in shown.stacks] == [
+        ("k8s", "us-west-2", "CREATE_COMPLETE", ["master-a", "nodes"])
+    ]
+    assert shown.stacks[0].api == running.kubernetes[outputs["ApiEndpoint"]]
+    assert (shown.running, shown.process, shown.speed, shown.defect) == (True, running.pid, FAST, "")
+    assert shown.age > 120
+    assert shown.started
     running.heal("us-west-2")
+    assert process.status(environ(running.file.parents[1])).faults == ()
     ec2 = session.client("ec2")
     groups = ec2.describe_instances()["Reservations"]
     consoles = [
@@ -88,7 +113,7 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.Running) -> N
 def test_instances_fail_as_they_are_told_to(running: process.Running) -> None:
     session = running.session("us-west-2")
     assert not running.fail("us-west-2", "Nope", "downloads", "nobody hears of it")
-    running.fail("us-west-2", NODES, "downloads", "no way to the mirror", hint="look at the route table")
+    running.fail("us-west-2", "nodes", "downloads", "no way to the mirror", hint="look at the route table")
     create(session, "second")
     running.heal("eu-central-1")
     assert finished(running, "second") == "ROLLBACK_COMPLETE"
@@ -156,18 +181,48 @@ def test_a_sandbox_ends_when_it_is_stopped_or_nobody_asks_it(tmp_path: Path) -> 
     own = environ(tmp_path)
     try:
         first = process.start(own)
+        fill(first)
         assert process.stop(own)
         assert process.running(own) is None
         assert not process.stop(own)
+        last = process.lost(own)
+        assert last
+        assert (last.end, last.stacks) == ("stopped", ("tiny in eu-central-1",))
         with pytest.raises(SandboxGoneError, match="does not answer"):
             first.clock().now()
-        second = process.start(own, idle=0.0)
+        second = process.start(own, idle=2.0)
         assert second.state.token != first.state.token
+        assert process.lost(own) is None
+        fill(second)
         os.waitpid(second.pid, 0)
         assert process.running(own) is None
         assert not second.file.exists()
+        with pytest.raises(process.SandboxEndedError, match="as nobody had used it") as caught:
+            process.start(own)
+        assert str(caught.value).endswith("what was in it is gone: tiny in eu-central-1")
+        assert "`cfngen sandbox start` begins anew" in caught.value.hint
+        shown = process.status(own)
+        assert (shown.running, shown.lost) == (False, ("tiny in eu-central-1",))
     finally:
         process.stop(own)
+
+
+@pytest.mark.parametrize("end", ["", "idle"], ids=["killed", "idle"])
+def test_only_who_begins_anew_gets_an_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    own = environ(tmp_path)
+    file = process.state_file(own)
+    file.parent.mkdir()
+    monkeypatch.setattr(process, "_spawn", lambda *_: pytest.fail("a sandbox was started"))
+    remember(file, Last("old", ("k8s in us-west-2",), end))
+    with pytest.raises(process.SandboxEndedError, match="gone: k8s in us-west-2"):
+        process.start(own)
+    assert not process.stop(own)
+    for spawned in (lambda: process.start(own), lambda: process.start(own, anew=True)):
+        with pytest.raises(pytest.fail.Exception, match="was started"):
+            spawned()
+    remember(file, Last("old", (), end))
+    with pytest.raises(pytest.fail.Exception, match="was started"):
+        process.start(own)
 
 
 @pytest.mark.parametrize("pid", [os.getpid(), 2**22 + 1], ids=["of another program", "of nobody"])

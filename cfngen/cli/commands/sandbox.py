@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import shlex
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 import click
 
+from cfngen.cli.failures import DONE, FAILED
+from cfngen.cli.json_output import emit
+from cfngen.cli.render.sandbox import sandbox_status
+from cfngen.cli.target import remembered
 from cfngen.cli.terminal import examples, warning
 from cfngen.cli.usage import Commands
 from cfngen.errors import CfngenError
@@ -15,6 +20,10 @@ from cfngen.words import counted
 
 if TYPE_CHECKING:
     from cfngen.sandbox.process import Running
+
+
+class UnknownGroupError(CfngenError):
+    """No Auto Scaling group goes by that name."""
 
 
 class NoSandboxError(CfngenError):
@@ -31,6 +40,8 @@ class NoSandboxError(CfngenError):
     epilog=examples(
         "cfngen deploy --sandbox --yes",
         "eval $(cfngen sandbox env)        point the AWS CLI at it",
+        "cfngen sandbox status             what is in it",
+        "cfngen sandbox fail general       let the nodes of a group fail, to see what that looks like",
         "cfngen sandbox stop",
     ),
 )
@@ -38,8 +49,11 @@ def command() -> None:
     """An AWS account on this machine, to try cfngen without one: stacks are created, instances boot, nothing costs.
 
     `--sandbox` starts it by itself. It listens on the loopback address only, forgets everything when it is stopped, and
-    stops by itself after an hour without work. It needs more packages: in a checkout `make sandbox`, or `pip install
-    '.[sandbox]'`; `pipx install '.[sandbox]'` and `uv tool install '.[sandbox]'` bring them, too.
+    stops by itself after an hour without work. After that `--sandbox` does not go on in another one, which would be
+    empty, until `cfngen sandbox start` begins anew.
+
+    It needs more packages: in a checkout `make sandbox`, or `pip install '.[sandbox]'`; `pipx install '.[sandbox]'` and
+    `uv tool install '.[sandbox]'` bring them, too.
     """
 
 
@@ -51,15 +65,48 @@ def command() -> None:
     help="Seconds that pass in it each second. Default: 12.",
 )
 def start(speed: float | None) -> None:
-    """Start the account, unless it runs."""
+    """Start the account, unless it runs. What was in one that has ended is gone."""
     from cfngen.sandbox import process
+    from cfngen.sandbox.contact import SPEED
 
     running = process.running(os.environ)
     if running is None:
-        running = process.start(os.environ, **({} if speed is None else {"speed": speed}))
+        running = process.start(os.environ, SPEED if speed is None else speed, anew=True)
         click.echo(f"The sandbox listens on {running.endpoint}, as process {running.pid}.")
     else:
         click.echo(f"The sandbox runs already: {running.endpoint}, process {running.pid}.")
+
+
+@command.command(
+    "status",
+    short_help="Show whether the account runs, and what is in it.",
+    epilog=examples("cfngen sandbox status", "cfngen sandbox status --output json | jq .stacks"),
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    is_eager=True,
+    callback=remembered,
+    help="Form of the results; docs/json.md describes the JSON.",
+)
+@click.pass_context
+def status(context: click.Context, output: str) -> None:
+    """Show whether the account runs, since when, and what is in it: stacks, clusters, and what is made to fail.
+
+    Looking at it is no work: it ends all the same. Exits with 0 if it runs, and with 1 if it does not.
+    """
+    from cfngen.sandbox import process
+
+    found = process.status(os.environ)
+    if output == "json":
+        emit(found)
+    else:
+        for line in sandbox_status(found, datetime.now(timezone.utc)):
+            click.echo(line)
+    context.exit(DONE if found.running else FAILED)
 
 
 @command.command("stop", epilog=examples("cfngen sandbox stop"))
@@ -74,9 +121,9 @@ def stop() -> None:
     "fail",
     short_help="Let instances of a group fail to boot from now on.",
     epilog=examples(
-        "cfngen sandbox fail NodeGroupNodesAutoScalingGroup",
-        "cfngen sandbox fail MasterAAutoScalingGroup --step volume --message 'not attached after 900 s'",
-        "cfngen sandbox fail NodeGroupNodesAutoScalingGroup --message ''        hang, and say nothing",
+        "cfngen sandbox fail nodes",
+        "cfngen sandbox fail master --step volume --message 'not attached after 900 s'",
+        "cfngen sandbox fail master-b --message ''        hang, and say nothing",
     ),
 )
 @click.argument("group")
@@ -97,10 +144,19 @@ def stop() -> None:
 def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     """Let the instances fail to boot that an Auto Scaling group launches from now on, to see what that looks like.
 
-    GROUP is the logical id of the Auto Scaling group.
+    GROUP is the name of a node group, `master` (every master), one of several masters such as `master-b`, or the
+    logical id of an Auto Scaling group.
     """
-    if not _running().fail(region, group, step, message, times=times):
-        warning(f"no stack in {region} has an Auto Scaling group {group} now; it is noted for one that comes.")
+    running = _running()
+    names = [each["name"] for each in running.status()["groups"] if each["region"] == region]
+    if names and group not in (*names, "master") and not group.endswith("AutoScalingGroup"):
+        raise UnknownGroupError(
+            f"no stack in {region} has a group {group!r}",
+            hint=f"there are: {', '.join(sorted({*names, 'master'}))}. Of a group that is to come, name the logical "
+            "id, such as NodeGroupGpuAutoScalingGroup.",
+        )
+    if not running.fail(region, group, step, message, times=times):
+        warning(f"no stack in {region} has a group {group} now; it is noted for one that comes.")
     what = f"The next {counted(times, 'instance')}" if times else "From now on the instances"
     fails = "fails" if times == 1 else "fail"
     click.echo(f"{what} of {group} {fails} at the step {step!r}; `cfngen sandbox heal` ends it.")

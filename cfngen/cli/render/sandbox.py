@@ -1,0 +1,54 @@
+"""The account on this machine, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from cfngen.cli.render.durations import duration
+from cfngen.words import counted
+
+if TYPE_CHECKING:
+    from cfngen.sandbox.status import SandboxFault, SandboxStack, SandboxStatus
+
+
+def sandbox_status(status: SandboxStatus, now: datetime) -> Iterator[str]:
+    """The lines that show a sandbox, or that there is none.
+
+    Args:
+        status: the sandbox.
+        now: the time by this machine's clock.
+    """
+    if not status.running or status.started is None or status.time is None:
+        yield "No sandbox is running; `cfngen sandbox start` starts one."
+        if status.lost:
+            yield f"{status.ended[:1].upper()}{status.ended[1:]}; what was in it is gone: {', '.join(status.lost)}."
+        return
+    real = duration((now - status.started).total_seconds())
+    yield f"The sandbox listens on {status.endpoint}, as process {status.process}."
+    yield f"It has run for {real}, in which {duration(status.age)} have passed in it: {status.speed:g} times as fast."
+    yield f"Its clock shows {status.time:%Y-%m-%d %H:%M:%S} UTC."
+    if not status.stacks:
+        yield "There is no stack in it."
+    for stack in status.stacks:
+        yield from _stack(stack)
+    for fault in status.faults:
+        yield _fault(fault)
+    if status.defect:
+        yield f"Something went wrong in the sandbox itself: {status.defect}"
+
+
+def _stack(stack: SandboxStack) -> Iterator[str]:
+    yield f"Stack {stack.name} in {stack.region}: {stack.status}"
+    if stack.api:
+        yield f"  Kubernetes API: {stack.api}"
+    if stack.groups:
+        yield f"  Groups: {', '.join(sorted(stack.groups))}"
+
+
+def _fault(fault: SandboxFault) -> str:
+    who = f"the next {counted(fault.times, 'instance')}" if fault.times else "instances"
+    one = "s" if fault.times == 1 else ""
+    what = f"fail{one} with {fault.message!r}" if fault.message else f"hang{one}"
+    return f"Switched on in {fault.region}: {who} of {fault.group} {what} at the step {fault.step!r}."

@@ -1,0 +1,52 @@
+"""The Auto Scaling groups of clusters, by the names that people know them by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cfngen.sandbox.cloudformation import CloudFormation
+
+TYPE = "AWS::AutoScaling::AutoScalingGroup"
+MASTER = "master"
+
+
+@dataclass(frozen=True)
+class Group:
+    """An Auto Scaling group that is there.
+
+    Attributes:
+        stack: name of the root stack.
+        name: of the node group, or of the master, e.g. `master-a`.
+        logical_id: of the Auto Scaling group.
+    """
+
+    stack: str
+    name: str
+    logical_id: str
+
+
+def groups(cloud: CloudFormation) -> list[Group]:
+    """Return every Auto Scaling group of a region's stacks."""
+    return [
+        Group(stack.root.name, named(_tags(resource.properties)), resource.logical_id)
+        for stack in cloud.stacks()
+        for resource in stack.resources.values()
+        if resource.exists and resource.type == TYPE
+    ]
+
+
+def named(tags: Mapping[str, str]) -> str:
+    """Return the name of a node group or a master by the tags of its Auto Scaling group or its instances."""
+    own = tags.get("Name", "").removeprefix(tags.get("KubernetesCluster", "") + "-")
+    return own.removeprefix("nodes-")
+
+
+def meant(text: str, name: str, logical_id: str) -> bool:
+    """Return whether a group is meant by its name, by its logical id, or by `master`, which is all of them."""
+    return text in (name, logical_id) or (text == MASTER and logical_id.startswith("Master"))
+
+
+def _tags(properties: Mapping[str, object]) -> dict[str, str]:
+    tags = properties.get("Tags")
+    return {tag["Key"]: tag["Value"] for tag in tags} if isinstance(tags, list) else {}

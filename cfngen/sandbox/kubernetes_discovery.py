@@ -1,0 +1,88 @@
+"""What the Kubernetes API says of itself: its version, its kinds, and what kubectl looks at of its OpenAPI schema.
+
+kubectl asks for `/openapi/v3` before it creates what a file holds: it sends `fieldValidation` to a server whose schema
+has that parameter (cli-runtime's `query_param_verifier_v3.go`). The sandbox has it, and takes the fields as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cfngen.sandbox.kubernetes_state import KINDS, Kind, Object
+
+OPENAPI = "/openapi/v3"
+
+
+def version(number: str) -> Object:
+    """Return what `/version` says of an API server's version, e.g. `1.36.3`."""
+    major, minor, *_ = number.split(".")
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"v{number}",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "",
+        "goVersion": "",
+        "compiler": "gc",
+        "platform": "linux/amd64",
+    }
+
+
+def discovery(path: str) -> Object | None:
+    """Return what the API says of itself under a path, for clients that ask what kinds it has."""
+    groups = sorted({(kind.group, kind.version) for kind in KINDS.values()})
+    paths = {f"apis/{group}/{number}" if group else f"api/{number}": group for group, number in groups}
+    if path == "/api":
+        return {"kind": "APIVersions", "versions": ["v1"]}
+    if path == "/apis":
+        versions = {
+            group: {"groupVersion": f"{group}/{number}", "version": number} for group, number in groups if group
+        }
+        listed = [{"name": group, "versions": [each], "preferredVersion": each} for group, each in versions.items()]
+        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
+    if path == OPENAPI:
+        return {"paths": {each: {"serverRelativeURL": f"{OPENAPI}/{each}"} for each in paths}}
+    if path.removeprefix(OPENAPI + "/") in paths and path.startswith(OPENAPI):
+        return _schema(paths[path.removeprefix(OPENAPI + "/")])
+    if path.lstrip("/") in paths:
+        group = paths[path.lstrip("/")]
+        resources = [_resource(plural, kind) for plural, kind in KINDS.items() if kind.group == group]
+        name = path.removeprefix("/apis/").removeprefix("/api/")
+        return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": resources}
+    return None
+
+
+def _resource(plural: str, kind: Kind) -> Object:
+    short = {"shortNames": list(kind.short)} if kind.short else {}
+    return {
+        "name": plural,
+        "singularName": kind.name.lower(),
+        "namespaced": kind.namespaced,
+        "kind": kind.name,
+        "verbs": ["create", "delete", "get", "list", "patch", "update"],
+        **short,
+        **({"categories": ["all"]} if plural in ALL else {}),
+    }
+
+
+# Kinds that `kubectl get all` means.
+ALL = ("daemonsets", "deployments", "pods", "replicasets", "services", "statefulsets")
+
+
+def _schema(group: str) -> Object:
+    """Return the schema of a group: which operations take `fieldValidation` and `dryRun`."""
+    parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("dryRun", "fieldValidation")]
+    paths: dict[str, Any] = {}
+    for plural, kind in ((plural, kind) for plural, kind in KINDS.items() if kind.group == group):
+        root = f"/apis/{group}/{kind.version}" if group else f"/api/{kind.version}"
+        where = f"{root}/namespaces/{{namespace}}/{plural}" if kind.namespaced else f"{root}/{plural}"
+        named = {"group": group, "version": kind.version, "kind": kind.name}
+        operation = {
+            "parameters": parameters,
+            "responses": {"200": {"description": "OK"}},
+            "x-kubernetes-group-version-kind": named,
+        }
+        paths[where] = {"post": {"x-kubernetes-action": "post", **operation}}
+        paths[where + "/{name}"] = {verb: {"x-kubernetes-action": verb, **operation} for verb in ("patch", "put")}
+    return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "unversioned"}, "paths": paths}

@@ -1,0 +1,304 @@
+"""Objects as kubectl prints them: the API server makes the rows and columns of `kubectl get`, a Table of meta.k8s.io.
+
+The columns are those of Kubernetes' `pkg/printers/internalversion`; those of priority 1 are shown by `-o wide`. Kinds
+that are not listed here have a name and an age, as custom resources have.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from cfngen.sandbox.kubernetes_state import Object
+
+TABLE = {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
+NONE = "<none>"
+ROLE = "node-role.kubernetes.io/"
+WIDE = 1
+Column = tuple[str, Callable[[Any], Any], int]
+
+
+def asks_for_table(accept: str) -> bool:
+    """Return whether an `Accept` header prefers a table to the objects themselves."""
+    for choice in accept.split(","):
+        media, *parameters = (part.strip() for part in choice.split(";"))
+        given = dict(part.split("=", 1) for part in parameters if "=" in part)
+        if media in ("application/json", "*/*"):
+            if given.items() >= TABLE.items():
+                return True
+            if "as" not in given:
+                return False
+    return False
+
+
+def table(plural: str, items: Sequence[Object], metadata: Object, now: datetime.datetime, include: str = "") -> Object:
+    """Return objects as a table.
+
+    Args:
+        plural: their kind, e.g. `nodes`.
+        items: the objects.
+        metadata: of their list.
+        now: the time, for their ages.
+        include: how much of each object a row has beside its cells: `None`, `Metadata` (the default) or `Object`.
+    """
+
+    def age(item: Object) -> str:
+        created = datetime.datetime.strptime(item["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%S%z")
+        return duration((now - created).total_seconds())
+
+    columns = _columns(plural, age)
+    definitions = [
+        {
+            "name": name,
+            "type": "integer" if items and all(isinstance(cell(item), int) for item in items) else "string",
+            "format": "name" if name == "Name" else "",
+            "description": "",
+            "priority": priority,
+        }
+        for name, cell, priority in columns
+    ]
+    rows = [{"cells": [cell(item) for _, cell, _ in columns], **_object(item, include)} for item in items]
+    whole = {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}
+    return {**whole, "metadata": metadata, "columnDefinitions": definitions, "rows": rows}
+
+
+def duration(seconds: float) -> str:
+    """Return a time as kubectl writes ages, as apimachinery's `HumanDuration` does, e.g. `5m12s`, `3h`, `2d4h`."""
+    whole = int(seconds)
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    for below, large, unit, small, rest in (
+        (120, whole, "s", 0, ""),
+        (600, minutes, "m", whole % 60, "s"),
+        (3 * 3600, minutes, "m", 0, ""),
+        (8 * 3600, hours, "h", minutes % 60, "m"),
+        (48 * 3600, hours, "h", 0, ""),
+        (8 * 86400, days, "d", hours % 24, "h"),
+        (2 * 365 * 86400, days, "d", 0, ""),
+        (8 * 365 * 86400, days // 365, "y", days % 365, "d"),
+    ):
+        if whole < below:
+            return f"{max(large, 0)}{unit}" + (f"{small}{rest}" if small else "")
+    return f"{days // 365}y"
+
+
+def _object(item: Object, include: str) -> Object:
+    if include == "None":
+        return {}
+    if include == "Object":
+        return {"object": item}
+    partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+    return {"object": {**partial, "metadata": item["metadata"]}}
+
+
+def _columns(plural: str, age: Callable[[Object], str]) -> list[Column]:
+    narrow, wide = COLUMNS.get(plural, ({}, {}))
+    middle: list[Column] = [(name, cell, 0) for name, cell in narrow.items() if name not in AFTER_AGE]
+    after: list[Column] = [(name, cell, 0) for name, cell in narrow.items() if name in AFTER_AGE]
+    last: list[Column] = [(name, cell, WIDE) for name, cell in wide.items()]
+    return [("Name", lambda item: item["metadata"]["name"], 0), *middle, ("Age", age, 0), *after, *last]
+
+
+AFTER_AGE = frozenset({"Version"})
+
+
+def _node_status(node: Object) -> str:
+    conditions = {each["type"]: each["status"] for each in node.get("status", {}).get("conditions", [])}
+    known = {"True": "Ready"}.get(conditions["Ready"], "NotReady") if "Ready" in conditions else "Unknown"
+    return known + (",SchedulingDisabled" if node.get("spec", {}).get("unschedulable") else "")
+
+
+def _roles(node: Object) -> str:
+    labels = node["metadata"].get("labels") or {}
+    return ",".join(sorted(key.removeprefix(ROLE) for key in labels if key.startswith(ROLE))) or NONE
+
+
+def _address(kind: str) -> Callable[[Object], str]:
+    def cell(node: Object) -> str:
+        addresses = node.get("status", {}).get("addresses", [])
+        return next((each["address"] for each in addresses if each["type"] == kind), NONE)
+
+    return cell
+
+
+def _at(*path: str, missing: Any = NONE) -> Callable[[Any], Any]:
+    """Return what looks a path up in an object."""
+
+    def cell(item: Any) -> Any:
+        for key in path:
+            item = item.get(key) if isinstance(item, Mapping) else None
+        return missing if item in (None, "") else item
+
+    return cell
+
+
+def _joined(*path: str) -> Callable[[Any], str]:
+    """Return what writes a list or a mapping of an object in one cell."""
+
+    def cell(item: Any) -> str:
+        value = _at(*path, missing=())(item)
+        texts = [f"{key}={text}" for key, text in value.items()] if isinstance(value, Mapping) else map(str, value)
+        return ",".join(texts) or NONE
+
+    return cell
+
+
+def _containers(item: Object) -> list[Object]:
+    found: list[Object] = item.get("status", {}).get("containerStatuses", [])
+    return found
+
+
+def _pod_ready(pod: Object) -> str:
+    ready = sum(bool(each.get("ready")) for each in _containers(pod))
+    return f"{ready}/{len(pod.get('spec', {}).get('containers', []))}"
+
+
+def _pod_status(pod: Object) -> str:
+    if pod["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    waiting = (_at("state", "waiting", "reason", missing="")(each) for each in _containers(pod))
+    return next(filter(None, waiting), "") or str(_at("status", "phase", missing="Pending")(pod))
+
+
+def _restarts(pod: Object) -> str:
+    return str(sum(each.get("restartCount", 0) for each in _containers(pod)))
+
+
+def _ports(service: Object) -> str:
+    ports = service.get("spec", {}).get("ports", [])
+    texts = (
+        f"{port['port']}{':' + str(port['nodePort']) if port.get('nodePort') else ''}/{port.get('protocol', 'TCP')}"
+        for port in ports
+    )
+    return ",".join(texts) or NONE
+
+
+def _external(service: Object) -> str:
+    if service.get("spec", {}).get("type") != "LoadBalancer":
+        return NONE
+    ingress = _at("status", "loadBalancer", "ingress", missing=())(service)
+    return ",".join(each.get("hostname") or each.get("ip", "") for each in ingress) or "<pending>"
+
+
+def _replicas(item: Object) -> str:
+    ready, desired = _at("status", "readyReplicas", missing=0)(item), _at("spec", "replicas", missing=1)(item)
+    return f"{ready}/{desired}"
+
+
+def _data(item: Object) -> int:
+    return len(item.get("data") or {}) + len(item.get("binaryData") or {})
+
+
+def _claim(volume: Object) -> str:
+    claim = volume.get("spec", {}).get("claimRef")
+    return f"{claim['namespace']}/{claim['name']}" if claim else ""
+
+
+MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+
+
+def _modes(item: Object) -> str:
+    return ",".join(MODES.get(mode, mode) for mode in item.get("spec", {}).get("accessModes", []))
+
+
+def _images(item: Object) -> str:
+    containers = _at("spec", "template", "spec", "containers", missing=())(item)
+    return ",".join(each.get("image", "") for each in containers) or NONE
+
+
+def _names(item: Object) -> str:
+    containers = _at("spec", "template", "spec", "containers", missing=())(item)
+    return ",".join(each.get("name", "") for each in containers) or NONE
+
+
+def _count(*path: str) -> Callable[[Any], Any]:
+    return _at(*path, missing=0)
+
+
+TEMPLATE = {"Containers": _names, "Images": _images, "Selector": _joined("spec", "selector", "matchLabels")}
+# By kind: the columns between name and age (the version of a node comes after it), and those of `-o wide`.
+COLUMNS: Mapping[str, tuple[Mapping[str, Callable[[Any], Any]], Mapping[str, Callable[[Any], Any]]]] = {
+    "nodes": (
+        {"Status": _node_status, "Roles": _roles, "Version": _at("status", "nodeInfo", "kubeletVersion")},
+        {
+            "Internal-IP": _address("InternalIP"),
+            "External-IP": _address("ExternalIP"),
+            "OS-Image": _at("status", "nodeInfo", "osImage", missing="<unknown>"),
+            "Kernel-Version": _at("status", "nodeInfo", "kernelVersion", missing="<unknown>"),
+            "Container-Runtime": _at("status", "nodeInfo", "containerRuntimeVersion", missing="<unknown>"),
+        },
+    ),
+    "pods": (
+        {"Ready": _pod_ready, "Status": _pod_status, "Restarts": _restarts},
+        {
+            "IP": _at("status", "podIP"),
+            "Node": _at("spec", "nodeName"),
+            "Nominated Node": _at("status", "nominatedNodeName"),
+            "Readiness Gates": lambda item: NONE,
+        },
+    ),
+    "namespaces": ({"Status": _at("status", "phase", missing="")}, {}),
+    "configmaps": ({"Data": _data}, {}),
+    "secrets": ({"Type": _at("type", missing="Opaque"), "Data": _data}, {}),
+    "services": (
+        {
+            "Type": _at("spec", "type", missing="ClusterIP"),
+            "Cluster-IP": _at("spec", "clusterIP"),
+            "External-IP": _external,
+            "Port(s)": _ports,
+        },
+        {"Selector": _joined("spec", "selector")},
+    ),
+    "deployments": (
+        {
+            "Ready": _replicas,
+            "Up-to-date": _count("status", "updatedReplicas"),
+            "Available": _count("status", "availableReplicas"),
+        },
+        TEMPLATE,
+    ),
+    "daemonsets": (
+        {
+            "Desired": _count("status", "desiredNumberScheduled"),
+            "Current": _count("status", "currentNumberScheduled"),
+            "Ready": _count("status", "numberReady"),
+            "Up-to-date": _count("status", "updatedNumberScheduled"),
+            "Available": _count("status", "numberAvailable"),
+            "Node Selector": _joined("spec", "template", "spec", "nodeSelector"),
+        },
+        TEMPLATE,
+    ),
+    "replicasets": (
+        {
+            "Desired": _count("spec", "replicas"),
+            "Current": _count("status", "replicas"),
+            "Ready": _count("status", "readyReplicas"),
+        },
+        TEMPLATE,
+    ),
+    "statefulsets": ({"Ready": _replicas}, {"Containers": _names, "Images": _images}),
+    "persistentvolumeclaims": (
+        {
+            "Status": _at("status", "phase", missing="Pending"),
+            "Volume": _at("spec", "volumeName", missing=""),
+            "Capacity": _at("status", "capacity", "storage", missing=""),
+            "Access Modes": _modes,
+            "StorageClass": _at("spec", "storageClassName", missing=""),
+            "VolumeAttributesClass": _at("spec", "volumeAttributesClassName", missing="<unset>"),
+        },
+        {"VolumeMode": _at("spec", "volumeMode", missing="<unset>")},
+    ),
+    "persistentvolumes": (
+        {
+            "Capacity": _at("spec", "capacity", "storage", missing=""),
+            "Access Modes": _modes,
+            "Reclaim Policy": _at("spec", "persistentVolumeReclaimPolicy", missing=""),
+            "Status": _at("status", "phase", missing=""),
+            "Claim": _claim,
+            "StorageClass": _at("spec", "storageClassName", missing=""),
+            "VolumeAttributesClass": _at("spec", "volumeAttributesClassName", missing="<unset>"),
+            "Reason": _at("status", "reason", missing=""),
+        },
+        {"VolumeMode": _at("spec", "volumeMode", missing="<unset>")},
+    ),
+}

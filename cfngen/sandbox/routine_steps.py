@@ -1,0 +1,152 @@
+"""Steps of the boot program that nobody else in the sandbox notices: how long they take, and what they say.
+
+Each is known by the function of the boot program that it stands for. The durations are guesses.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.instance import Instance
+
+Configuration = Mapping[str, Any]
+CERTIFICATE_LIFE = datetime.timedelta(days=365)
+MOST_PODS = 110
+PRIMARY = "ens5"  # the interface that an instance is launched with, as Linux names it on Nitro
+
+
+def settings(configuration: Configuration, instance: Instance) -> str:
+    """Say how many files were put in place."""
+    files = instance.told.files
+    return f"wrote {files} of {files} files"
+
+
+def pod_network(configuration: Configuration, instance: Instance) -> str:
+    """Say how many pods an instance has addresses for, with a plug-in that gives them those of its interfaces."""
+    done = ["the distribution leaves the plug-in's routes alone"]
+    network = configuration["podNetwork"]
+    if network["interfaces"]:
+        limit = configuration["kubeletPatch"].get("maxPods")
+        if not limit:
+            cards = _type(instance)["NetworkInfo"]
+            addresses = cards["MaximumNetworkInterfaces"] * (cards["Ipv4AddressesPerInterface"] - 1)
+            limit = min(MOST_PODS, addresses * (16 if network["prefixes"] else 1) + 2)
+        done.append(f"and all interfaces but {PRIMARY}")
+        done.append(f"room for {limit} pods")
+    return ", ".join(done)
+
+
+def draining(configuration: Configuration, instance: Instance) -> str:
+    """Say how long pods get to move."""
+    return f"pods get {configuration['drain']} min to move when this instance is terminated"
+
+
+def further_files(configuration: Configuration, instance: Instance) -> str:
+    """Say how many files of the cluster file were put in place."""
+    given = configuration["given"]
+    return f"{len(given['files'])} files, {len(given['units'])} units"
+
+
+def further_units(configuration: Configuration, instance: Instance) -> str:
+    """Say which units of the cluster file were started."""
+    names = [unit["name"] for unit in configuration["given"]["units"] if unit["enable"]]
+    return ", ".join(names) or "none to be started"
+
+
+def commands_before(configuration: Configuration, instance: Instance) -> str:
+    """Say how many commands of the cluster file were run before everything else."""
+    return _ran(configuration["before"])
+
+
+def commands_after(configuration: Configuration, instance: Instance) -> str:
+    """Say how many commands of the cluster file were run after everything else."""
+    return _ran(configuration["given"]["after"])
+
+
+def instance_storage(configuration: Configuration, instance: Instance) -> str:
+    """Say which disks the instance type brings along."""
+    found = disks(instance)
+    if not found:
+        return "this instance has no disks of its own"
+    return f"{', '.join(found)} formatted and mounted at {STORAGE}"
+
+
+def names(configuration: Configuration, instance: Instance) -> str:
+    """Say which addresses the API's name stands for."""
+    own = instance.told.references["privateAddress"]
+    addresses = [own, *(address for _, address in sorted(configuration["masters"].items()) if address != own)]
+    return f"{configuration['apiHost']} is {', '.join(addresses)}"
+
+
+def services(configuration: Configuration, instance: Instance) -> str:
+    """Say which services run."""
+    return ", ".join(configuration["services"]) + " running"
+
+
+def backups(configuration: Configuration, instance: Instance) -> str:
+    """Say how often a snapshot is taken."""
+    bucket = instance.told.references["bucket"]
+    return f"a snapshot of etcd every {configuration['backups']['interval']} minutes into s3://{bucket}"
+
+
+def first_pod(configuration: Configuration, instance: Instance) -> str:
+    """Say that a pod ran, or why none was tried."""
+    if "staticPodPath" in configuration["kubeletPatch"]:
+        return "left out: the cluster file moves static pods elsewhere"
+    return f"a pod of {configuration['pause']} ran"
+
+
+def serving_certificates(configuration: Configuration, instance: Instance) -> str:
+    """Say that the master's own kubelet has asked for a certificate by now."""
+    return f"approved those of {instance.id}"
+
+
+def addresses_looked_up(configuration: Configuration, instance: Instance) -> str:
+    """Say that the masters' addresses are kept up to date."""
+    return "the masters' addresses are looked up every hour"
+
+
+STORAGE = "/mnt/instance-storage"
+ROUTINE: Mapping[str, tuple[float, Callable[[Configuration, Instance], str]]] = {
+    "given.before": (1.0, commands_before),
+    "system.settings": (0.6, settings),
+    "pod_network.prepare": (0.5, pod_network),
+    "drain.start": (0.3, draining),
+    "given.files": (0.2, further_files),
+    "disks.disks": (0.4, instance_storage),
+    "system.services": (2.3, services),
+    "given.units": (0.4, further_units),
+    "hosts.of_master": (0.1, names),
+    "approval.start": (0.8, serving_certificates),
+    "backup.schedule": (0.4, backups),
+    "first_pod.run": (1.6, first_pod),
+    "node.follow": (0.2, addresses_looked_up),
+    "given.after": (1.0, commands_after),
+}
+"""Seconds and words, by `module.function` of the boot program."""
+
+
+def disks(instance: Instance) -> list[str]:
+    """Return the disks that the instance type brings along; on Nitro the root volume is the first NVMe disk."""
+    storage = _type(instance).get("InstanceStorageInfo", {}).get("Disks", [])
+    count = sum(kind["Count"] for kind in storage)
+    return [f"/dev/nvme{number}n1" for number in range(1, count + 1)]
+
+
+def certificates_end(now: datetime.datetime) -> str:
+    """Return until when certificates are good that a master has made just now."""
+    return f"{now + CERTIFICATE_LIFE:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _ran(commands: list[str]) -> str:
+    return f"ran {len(commands)} of {len(commands)} commands"
+
+
+def _type(instance: Instance) -> Mapping[str, Any]:
+    region = instance.zone.rstrip("abcdefgh")
+    [found] = client("ec2", region).describe_instance_types(InstanceTypes=[instance.type])["InstanceTypes"]
+    kind: Mapping[str, Any] = found
+    return kind

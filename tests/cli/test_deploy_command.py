@@ -120,7 +120,7 @@ def test_an_api_that_cannot_be_reached_from_here_is_only_told(run: Command, monk
 
 
 def test_nobody_to_ask_is_said_before_anything_is_created(run: Command, where: Place) -> None:
-    ran = run("deploy", *ALLOWED, stack="nobody")
+    ran = run("deploy", *ALLOWED, "--ignore-quotas", stack="nobody")
     assert ran.code == 1
     assert "standard input is not a terminal: Deploy nobody?" in ran.err
     assert "--yes" in ran.err

@@ -269,11 +269,13 @@ TYPED: Mapping[tuple[str, str, str], Typed] = {
     ),
 }
 
-# Sentences that only mention what another page shows, and where it is run.
+# Sentences that only mention what another page shows, or what a test runs in a sandbox that is a process.
 MENTIONED: Mapping[tuple[str, str], str] = {
     ("README.md", "cfngen rollback"): "deploy.md",
     ("architecture.md", "cfngen delete"): "README.md",
     ("architecture.md", "cfngen rollback --force"): "operations.md",
+    ("deploy.md", "cfngen sandbox fail nodes"): "tests/cli/test_sandbox_command.py",
+    ("deploy.md", "cfngen sandbox status"): "tests/cli/test_sandbox_command.py",
     ("networking.md", "cfngen deploy"): "README.md",
     ("networking.md", "cfngen validate cluster"): "README.md",
     ("security.md", "cfngen status"): "README.md",

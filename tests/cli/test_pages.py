@@ -217,7 +217,8 @@ def test_every_table_is_of_commands_that_the_pages_have() -> None:
     assert set(TYPED) <= on_pages
     commands = {(page, command) for page, _, command in on_pages}
     assert set(MENTIONED) <= commands
-    assert {(page, command) for (_, command), page in MENTIONED.items()} <= commands - set(MENTIONED)
+    shown = {(where, command) for (_, command), where in MENTIONED.items() if not where.startswith("tests/")}
+    assert shown <= commands - set(MENTIONED)
     words = [line.text.replace("sudo ", "").replace("-i ", "").split() for _, line in lines]
     assert set(NOT_RUN) <= {" ".join(each[:count]) for each in words for count in (1, 2)}
     assert set(MAKE_ELSEWHERE) <= {word for each in words if "make" in each for word in each}

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import click
 import pytest
-import yaml
 
 import cfngen
 from cfngen.cli.application import application
@@ -21,6 +20,7 @@ from cfngen.userdata import roles
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
+LINKED = sorted([ROOT / "output/README.md", *ROOT.glob("tests/*/README.md")])
 MODULES = sorted((ROOT / "cfngen").rglob("*.py"))
 
 # Which parts of the package a part may import; `boot` runs on instances and is packed, never imported.
@@ -81,7 +81,7 @@ def options(command: click.Command) -> set[str]:
     return {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts} | {"--help"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", [*PAGES, *LINKED], ids=name)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
         if target.startswith("https://"):
@@ -127,18 +127,6 @@ def test_the_exit_codes_of_the_readme_are_those_of_the_program():
 
 def test_the_changelog_knows_this_version():
     assert f"\n## {cfngen.__version__} " in (ROOT / "CHANGELOG.md").read_text()
-
-
-def test_the_cluster_file_of_the_readme_is_one(tmp_path):
-    text = (ROOT / "README.md").read_text()
-    block = re.search(r"For example:\n\n((?:    .*\n|\n)+)", text)
-    assert block
-    file = tmp_path / "cluster.yaml"
-    file.write_text("".join(line[4:] for line in block[1].splitlines(keepends=True)))
-    cluster = load(file, environ={}).cluster
-    assert [group.name for group in cluster.node_groups] == [
-        group["name"] for group in yaml.safe_load(file.read_text())["nodeGroups"]
-    ]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name)

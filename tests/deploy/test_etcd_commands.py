@@ -117,11 +117,14 @@ def test_a_snapshot_is_chosen_by_its_key_or_the_end_of_it(where: Place, end: Cal
     assert chosen(backups(where), end(newest)) == newest
 
 
-def test_an_ambiguous_or_unknown_name_is_refused(where: Place) -> None:
+def test_a_name_that_a_snapshot_shares_with_its_daily_copy_means_the_snapshot(where: Place) -> None:
     daily = next(each for each in backups(where).snapshots() if each.period == "daily")
-    with pytest.raises(NoSnapshotError, match="may mean") as caught:
-        chosen(backups(where), daily.key.rpartition("/")[2])
-    assert caught.value.hint == "name the whole key."
+    name = daily.key.rpartition("/")[2]
+    assert chosen(backups(where), name).key == f"kubernetes/etcd/hourly/{name}"
+    assert chosen(backups(where), daily.key) == daily
+
+
+def test_an_unknown_name_is_refused(where: Place) -> None:
     with pytest.raises(NoSnapshotError, match="there is no snapshot yesterday"):
         chosen(backups(where), "yesterday")
 

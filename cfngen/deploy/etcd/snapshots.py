@@ -226,10 +226,11 @@ def chosen(place: Store, wanted: str) -> Snapshot:
 
     Args:
         place: where it lies.
-        wanted: `latest`, its key, or the end of its key.
+        wanted: `latest`, its key, or the end of its key. A name that a snapshot shares with its daily copy means the
+            snapshot itself.
 
     Raises:
-        NoSnapshotError: there is none, or several are meant.
+        NoSnapshotError: there is none.
         AwsError: S3 refuses.
     """
     found = place.snapshots()
@@ -238,11 +239,8 @@ def chosen(place: Store, wanted: str) -> Snapshot:
     else:
         exact = [each for each in found if each.key == wanted]
         matching = tuple(exact or [each for each in found if each.key.endswith("/" + wanted)])
-    if len(matching) == 1:
-        return matching[0]
     if matching:
-        keys = ", ".join(each.key for each in matching)
-        raise NoSnapshotError(f"{wanted} may mean {keys}", hint="name the whole key.")
+        return matching[0]
     what = f"there is no snapshot {wanted}" if found else "there is no snapshot"
     raise NoSnapshotError(
         f"{what} under s3://{place.bucket}/{place.prefix}",

@@ -1,0 +1,125 @@
+"""The accounts in which a page's commands are run: one that stands for AWS, and the one behind `--sandbox`.
+
+Both are in this process, and their clock jumps. Only one of them is there at a time: to go from the one to the other
+ends the one before with all that was in it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+
+for beside in ("aws", "deploy"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / beside))
+
+from deployed import WorldClock  # noqa: E402 (after the path)
+from deployed_cluster import session  # noqa: E402
+
+from cfngen.cli.target import Target  # noqa: E402
+from cfngen.sandbox.api import serving  # noqa: E402
+from cfngen.sandbox.world import World, opened  # noqa: E402
+
+REGIONS = ("us-west-2", "eu-central-1")  # of the default cluster, and of the README's
+LONGER = 12  # times that a sleep takes
+
+
+class Clock:
+    """The time of an account: what sleeps lets all regions go on, and sleeps long, so that it looks less often."""
+
+    def __init__(self, account: PagesAccount) -> None:
+        self._account = account
+
+    def now(self) -> datetime:
+        [first, *_] = self._account.clocks.values()
+        return first.now()
+
+    def sleep(self, seconds: float) -> None:
+        for clock in self._account.clocks.values():
+            clock.sleep(LONGER * seconds)
+
+
+class PagesAccount:
+    """What `cfngen` meets instead of AWS and of the sandbox's process.
+
+    Args:
+        patch: puts it in their place.
+
+    Attributes:
+        worlds: of the account that is there, by region.
+        clocks: the same.
+    """
+
+    endpoint = "http://127.0.0.1:1"
+    pid = 1
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.worlds: dict[str, World] = {}
+        self.clocks: dict[str, WorldClock] = {}
+        self._opened = ExitStack()
+        self._sandbox: bool | None = None
+        clock = Clock(self)
+        for module in ("botocore.endpoint", "botocore.waiter"):
+            patch.setattr(f"{module}.time", SimpleNamespace(sleep=clock.sleep))
+        patch.setattr("cfngen.deploy.clock.SystemClock", lambda: clock)
+        patch.setattr(Target, "_session", lambda target: session())
+        patch.setattr(Target, "kubernetes_override", lambda target, endpoint: self.kubernetes.get(endpoint, ""))
+        patch.setattr("cfngen.sandbox.process.start", lambda environ, **options: self)
+        patch.setattr("cfngen.sandbox.process.running", lambda environ: self if self._sandbox else None)
+        patch.setattr("cfngen.sandbox.process.stop", lambda environ: self.close())
+
+    def use(self, *, sandbox: bool) -> None:
+        """Be the sandbox, or AWS; new and empty, if it was the other one before."""
+        if self._sandbox == sandbox:
+            return
+        self.close()
+        self._sandbox = sandbox
+        [first, *others] = REGIONS
+        self.worlds[first] = self._opened.enter_context(opened(first))
+        lock = self.worlds[first].lock
+        self.worlds |= {region: self._opened.enter_context(opened(region, lock=lock)) for region in others}
+        self.clocks = {region: WorldClock(world) for region, world in self.worlds.items()}
+        served = self._opened.enter_context(serving({region: world.cloud for region, world in self.worlds.items()}))
+        for world in self.worlds.values():
+            world.machines.console = served.gaps.console
+
+    def close(self) -> bool:
+        """End the account that is there."""
+        was_there = self._sandbox is not None
+        self._opened.close()
+        self._sandbox = None
+        self.worlds, self.clocks = {}, {}
+        return was_there
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass, no longer than it says."""
+        for clock in self.clocks.values():
+            clock.sleep(seconds)
+
+    def stacks(self, region: str) -> list[str]:
+        """Names of the root stacks of a region."""
+        listed = self.client("cloudformation", region).describe_stacks()["Stacks"]
+        return [stack["StackName"] for stack in listed if "RootId" not in stack]
+
+    def client(self, service: str, region: str) -> Any:
+        """A client of the account."""
+        return session().client(service, region_name=region)
+
+    # What `--sandbox` asks of the sandbox's process.
+
+    @property
+    def kubernetes(self) -> Mapping[str, str]:
+        return {each.api_endpoint: each.address for world in self.worlds.values() for each in world.listening()}
+
+    def clock(self) -> Clock:
+        return Clock(self)
+
+    def session(self, region: str) -> boto3.Session:
+        return session()

@@ -19,7 +19,7 @@ cluster := $(if $(CLUSTER),--cluster '$(CLUSTER)')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help templates plan deploy delete demo test boot-test lint docs golden bench clean runtime sandbox development
+.PHONY: help templates plan deploy delete demo test drills boot-test lint docs golden bench clean runtime sandbox development
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ demo: sandbox  ## Deploy, look at and delete the default cluster in an account o
 
 test: development  ## Run the tests (TESTS=path)
 	@$(run) pytest --numprocesses auto $(TESTS)
+
+drills: development  ## Run the long tests: whole lives of clusters, every command of the pages (TESTS=path)
+	@$(run) pytest --numprocesses auto -m drill $(TESTS)
 
 boot-test: development  ## Boot clusters for real, as containers; needs root on Debian (TESTS=path, TIMING=file for a report)
 	@CFNGEN_BOOT_TIMING='$(TIMING)' sh .ci/boot-test $(filter-out tests,$(TESTS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +12,10 @@ import botocore.parsers
 import botocore.session
 from botocore.utils import parse_timestamp
 from dateutil.tz import tzutc
+
+# `make test` tells these to whatever it starts; a make that a test starts would take them for its own.
+for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+    os.environ.pop(name, None)
 
 # The models of botocore and moto are millions of objects that stay: looking through them after every few hundred new
 # ones takes a fifth of the suite's time.

@@ -10,6 +10,8 @@ from clusters import CASES, Account, describe, golden, inventory, landlord, left
 from cfngen.cluster.load import load
 from cfngen.sandbox.cloudformation import Resource, Stack, client
 
+pytestmark = pytest.mark.drill
+
 NESTED = ("existing-vpc", "existing-vpc-new-subnets", "own-images", "private-api", "several-groups", "three-masters")
 SEPARATELY = ("existing-elastic-ip", "extra-policies")  # name things that only an account can name
 

@@ -24,6 +24,8 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.cloudformation import Stack, client
 
+pytestmark = pytest.mark.drill
+
 LETTERS = "ABC"
 
 

@@ -11,6 +11,8 @@ from small_stacks import REGION, gateways, nested, table, tagged, text, vpc, vpc
 from cfngen.sandbox.cloudformation import CloudFormation, Stack, ValidationError, client
 from cfngen.sandbox.cloudformation.stack import STABLE
 
+pytestmark = pytest.mark.drill
+
 STEPS = 6
 ANYTHING = ("A", "B", "X", "Y", "G", "H", "Vpc", "Table")
 

@@ -20,6 +20,8 @@ from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import roles
 
+pytestmark = pytest.mark.drill
+
 MAKE_VARIABLES = re.findall(r"^([A-Z]+) \?=", (ROOT / "Makefile").read_text(), re.MULTILINE)
 EXAMPLE = next(part.text for part in read(ROOT / "README.md") if isinstance(part, ClusterFile))
 # How blocks begin that are neither commands nor cluster files: drawings, lines that a program prints, parameter files.

@@ -15,6 +15,8 @@ from cfngen.deploy.recovery import BusyError, rollback
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching.watch import Choice
 
+pytestmark = pytest.mark.drill
+
 ONE = {"name": "one", "nodeGroups": groups("general")}
 LARGER = {"name": "one", "nodeGroups": groups("general", instanceType="m5.large")}
 MOVED = {**ONE, "controlPlane": {"addresses": ["172.20.0.50"]}}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import click
+import pytest
 from deployed import Place, place
 
 from cfngen.cli.render.status import screen
 from cfngen.deploy.inspection.cluster_inquiry import read_status
 from cfngen.deploy.inspection.cluster_status import ClusterStatus, Unknown
+
+pytestmark = pytest.mark.drill
 
 
 def read(where: Place) -> ClusterStatus:

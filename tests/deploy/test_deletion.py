@@ -28,6 +28,8 @@ from cfngen.deploy.stacks import find
 from cfngen.errors import CfngenError
 from cfngen.sandbox.api.dependencies import refused as dependencies
 
+pytestmark = pytest.mark.drill
+
 
 @pytest.fixture(autouse=True)
 def _ec2() -> Iterator[None]:

@@ -21,6 +21,8 @@ from cfngen.deploy.removal.leftovers import LivingNamesakeError
 from cfngen.deploy.removal.survey import DeletionRequest
 from cfngen.sandbox.api.dependencies import refused as dependencies
 
+pytestmark = pytest.mark.drill
+
 LEFT_BEHIND = "Delete kubernetes without what cannot be deleted, and leave that behind?"
 
 

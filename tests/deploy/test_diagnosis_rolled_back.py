@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
 from deployed import place
 from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.watching.diagnosis import Diagnosis
+
+pytestmark = pytest.mark.drill
 
 ONE = {"name": "one", "nodeGroups": groups("general")}
 GROUP = "NodeGroupGeneralAutoScalingGroup"

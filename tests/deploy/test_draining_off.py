@@ -10,6 +10,8 @@ from deleting import NAME, REGION, Operator, created
 from cfngen.deploy.account import connect
 from cfngen.deploy.messages import Notice
 
+pytestmark = pytest.mark.drill
+
 HOOK = {
     "LifecycleHookName": "cfngen-drain",
     "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",

@@ -36,6 +36,8 @@ from cfngen.deploy.policies.permissions import etcd_policy, operator_policy
 from cfngen.deploy.recovery import BusyError, DeclinedError
 from cfngen.sandbox.cloudformation import client
 
+pytestmark = pytest.mark.drill
+
 ZONES = 'network.subnets=[{"zone": "us-west-2a"}, {"zone": "us-west-2b"}, {"zone": "us-west-2c"}]'
 MARKER = {"metadata": {"name": "written-later"}, "data": {"a": "b"}}
 

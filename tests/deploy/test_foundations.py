@@ -21,6 +21,8 @@ from cfngen.deploy.preview.foreseen import DecidedOnceError, foreseen
 from cfngen.sandbox.cloudformation import property_schemas
 from cfngen.templates import generate
 
+pytestmark = pytest.mark.drill
+
 ONE = {"name": "one", "nodeGroups": groups("general")}
 ALLOWED = {"allowedCidrs": ["203.0.113.0/24"]}
 SUBNETS = [{"zone": f"us-west-2{zone}"} for zone in "abc"]

@@ -17,6 +17,8 @@ from cfngen.deploy.recovery import rollback
 from cfngen.deploy.stacks import find, tree
 from cfngen.userdata.first_stage import unpacked
 
+pytestmark = pytest.mark.drill
+
 GROUP = "NodeGroupGeneralAutoScalingGroup"
 BLUE = {"name": "one", "nodeGroups": groups("general", labels={"colour": "blue"})}
 GREEN = {"name": "one", "nodeGroups": groups("general", labels={"colour": "green"})}

@@ -17,6 +17,8 @@ from cfngen.deploy.removal.obstacles import OccupiedError
 from cfngen.deploy.removal.survey import DeletionRequest
 from cfngen.deploy.stacks import find
 
+pytestmark = pytest.mark.drill
+
 
 @pytest.fixture
 def operator(cloud: Cloud) -> Operator:

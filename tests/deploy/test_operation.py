@@ -20,6 +20,8 @@ from cfngen.deploy.watching.diagnosis import Diagnosis
 from cfngen.deploy.watching.watch import Choice, WatchEndedError
 from cfngen.sandbox.cloudformation import client
 
+pytestmark = pytest.mark.drill
+
 ONE = {"name": "one", "nodeGroups": groups("general")}
 
 

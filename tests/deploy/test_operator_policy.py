@@ -23,6 +23,8 @@ from cfngen.deploy.removal.survey import DeletionRequest
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
 from cfngen.deploy.watching.events import history
 
+pytestmark = pytest.mark.drill
+
 NAME = "one"
 ONE = {"name": NAME, "nodeGroups": groups("general")}
 ROLE = f"arn:aws:iam::123456789012:role/{SERVICE_ROLE}"

@@ -14,6 +14,8 @@ from cfngen.deploy.phasing.update import UnfinishedError
 from cfngen.deploy.preview.plan import Plan
 from cfngen.sandbox.cloudformation import client
 
+pytestmark = pytest.mark.drill
+
 ONE = {"name": "one", "nodeGroups": groups("general", "work", minSize=1, maxSize=1)}
 
 

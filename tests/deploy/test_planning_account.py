@@ -14,6 +14,8 @@ from cfngen.deploy.planning_account import PlanChangesError, PlanningAccount
 from cfngen.deploy.recovery import BlockedError, BusyError, LostError, RemainsError
 from cfngen.deploy.status import _STANDINGS
 
+pytestmark = pytest.mark.drill
+
 ONE = {"name": "one", "nodeGroups": groups("general")}
 LARGER = {"name": "one", "nodeGroups": groups("general", instanceType="m5.large")}
 UNKNOWN_ONES = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "STATUS_OF_TOMORROW")

@@ -23,6 +23,8 @@ from cfngen.deploy.recovery import (
 )
 from cfngen.deploy.stacks import find
 
+pytestmark = pytest.mark.drill
+
 ONE = {"name": "one", "nodeGroups": groups("general")}
 LARGER = {"name": "one", "nodeGroups": groups("general", instanceType="m5.large")}
 GROUP = "NodeGroupGeneralAutoScalingGroup"

@@ -14,6 +14,8 @@ from cfngen.deploy.removal.remains import Remains, of_creation
 from cfngen.deploy.removal.retained import Retained
 from cfngen.deploy.stacks import existing
 
+pytestmark = pytest.mark.drill
+
 ONE = {"name": "one", "nodeGroups": groups("general", minSize=1, maxSize=1)}
 BUCKET, SNAPSHOT, KEY, SECRET = "bucket of etcd's snapshots", "snapshot", "KMS key", "secret"
 

@@ -9,6 +9,8 @@ from deployments import Operator, groups
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.recovery import DeclinedError
 
+pytestmark = pytest.mark.drill
+
 ONE = {"name": "one", "nodeGroups": groups("general")}
 GROUP = "NodeGroupGeneralAutoScalingGroup"
 MORE = {"name": "one", "nodeGroups": groups("general", "late")}

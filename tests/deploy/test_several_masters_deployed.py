@@ -25,6 +25,8 @@ from cfngen.deploy.watching.expectations import expect
 from cfngen.sandbox.api.dependencies import refused as dependencies
 from cfngen.templates import generate
 
+pytestmark = pytest.mark.drill
+
 ZONES = {"subnets": [{"zone": f"us-west-2{letter}"} for letter in "abc"]}
 BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 

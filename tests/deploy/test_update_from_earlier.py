@@ -15,6 +15,8 @@ from cfngen.deploy.messages import Event
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.stacks import CLUSTER_TAG
 
+pytestmark = pytest.mark.drill
+
 
 def create(operator: Operator, before: Earlier) -> None:
     """Create the cluster with the templates of then, as one did without change sets."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
+import pytest
 from deployed import place
 
 from cfngen.deploy.inspection.validation import validate, wait_until_valid
+
+pytestmark = pytest.mark.drill
 
 
 def test_waiting_begins_before_the_cluster_is_there():

@@ -17,6 +17,8 @@ from cfngen.sandbox.cloudformation import Event, Stack, client
 from cfngen.sandbox.world import World, opened
 from cfngen.templates import generate
 
+pytestmark = pytest.mark.drill
+
 GROUP, CONDITION = "AWS::AutoScaling::AutoScalingGroup", "AWS::CloudFormation::WaitCondition"
 # What waits for instances takes as long as they do; anything else takes what it usually does.
 DURATIONS = {kind: create for kind, (create, *_) in SECONDS.items()} | {GROUP: UNAWAITED, CONDITION: 0}

@@ -20,6 +20,8 @@ from cfngen.sandbox.contact import SandboxClock, SandboxGoneError, State, ask
 from cfngen.sandbox.last import Last, recall, remember
 from cfngen.templates import generate
 
+pytestmark = pytest.mark.drill
+
 TINY = {"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}}}
 FAST = 600.0
 ENDED = ("CREATE_COMPLETE", "CREATE_FAILED", "ROLLBACK_COMPLETE")
@@ -33,7 +35,12 @@ def environ(folder: Path) -> dict[str, str]:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[process.Running]:
     own = environ(tmp_path_factory.mktemp("state"))
     try:
-        yield process.start(own, speed=FAST)
+        started = process.start(own, speed=FAST)
+        body = {document.name: document.body for document in generate(golden("default"))}["standalone"]
+        s3 = started.session("us-west-2").client("s3")
+        s3.create_bucket(Bucket="newcomer", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+        s3.put_object(Bucket="newcomer", Key="one/standalone.json", Body=json.dumps(body).encode())
+        yield started
     finally:
         process.stop(own)
 
@@ -70,10 +77,6 @@ def fill(running: process.Running) -> None:
 
 def test_a_cluster_is_created_by_ordinary_clients(running: process.Running) -> None:
     session, clock, begin = running.session("us-west-2"), running.clock(), running.clock().now()
-    body = {each.name: each for each in generate(golden("default"))}["standalone"].body
-    s3 = session.client("s3")
-    s3.create_bucket(Bucket="newcomer", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
-    s3.put_object(Bucket="newcomer", Key="one/standalone.json", Body=json.dumps(body).encode())
     create(session, "k8s")
     assert finished(running, "k8s") == "CREATE_COMPLETE"
     assert running.fault == ""

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.drill
+
 for beside in ("aws", "deploy"):
     sys.path.insert(0, str(Path(__file__).parents[1] / beside))
 

@@ -12,6 +12,8 @@ from json_lines import lines
 
 from cfngen.lint import Finding
 
+pytestmark = pytest.mark.drill
+
 ALLOWED = ("--parameter", "ApiAllowedCidr=203.0.113.7/32")
 LARGER = ("--set", "nodeGroups[0].instanceType=m5.large")
 NODES = "NodeGroupNodesAutoScalingGroup"

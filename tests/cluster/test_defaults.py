@@ -94,6 +94,7 @@ def problems_of(data: dict[str, Any]) -> tuple[Problem, ...]:
     return ()
 
 
+@pytest.mark.drill
 def test_every_key_survives_every_wrong_type() -> None:
     """Whatever stands at a key, the answer is a cluster or an error that names the key."""
     whole = parse({"api": {"elasticIp": {"allocationId": "eipalloc-01234567", "address": "52.1.2.3"}}})

@@ -288,6 +288,7 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "sandbox": "installs packages: tests/test_make.py",
     "lint": "ruff, mypy and `cfngen templates --check`, which the pipeline runs",
     "boot-test": "needs root and containers: tests/bootlab",
+    "drills": "this test is one of them",
     "bench": "measures, and asserts nothing",
     "docs": "writes files of the project",
     "golden": "writes files of the project",

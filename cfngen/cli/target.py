@@ -200,6 +200,26 @@ class Target:
         return boto3.Session(profile_name=self.profile or None)
 
 
+def _remembered(context: click.Context, parameter: click.Parameter, output: str) -> str:
+    """Let failures know, too, who reads."""
+    settings = context.find_object(Settings)
+    if settings is not None:
+        settings.json = output == "json"
+    return output
+
+
+output_option = click.option(
+    "--output",
+    "-o",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    is_eager=True,  # so that a mistake in any other option is told in the form that is asked for
+    callback=_remembered,
+    help="Form of the results; docs/json.md describes the JSON.",
+)
+
+
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that choose its cluster, stack and account; it gets them as the argument `target`."""
 
@@ -212,16 +232,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--account", "account_number", metavar="NUMBER", default="", help="Refuse to work in any other AWS account."
     )
     @click.option("--sandbox", is_flag=True, help="Work in an account on this machine: no AWS account is needed.")
-    @click.option(
-        "--output",
-        "-o",
-        type=click.Choice(("text", "json")),
-        default="text",
-        show_default=True,
-        is_eager=True,  # so that a mistake in any other option is told in the form that is asked for
-        callback=remembered,
-        help="Form of the results; docs/json.md describes the JSON.",
-    )
+    @output_option
     @wraps(command)
     def aimed(
         *args: Any,
@@ -240,14 +251,6 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, target=target, **options)
 
     return aimed
-
-
-def remembered(context: click.Context, parameter: click.Parameter, output: str) -> str:
-    """Let failures know, too, who reads."""
-    settings = context.find_object(Settings)
-    if settings is not None:
-        settings.json = output == "json"
-    return output
 
 
 def key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:

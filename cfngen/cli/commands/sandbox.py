@@ -12,7 +12,7 @@ import click
 from cfngen.cli.failures import DONE, FAILED
 from cfngen.cli.json_output import emit
 from cfngen.cli.render.sandbox import sandbox_status
-from cfngen.cli.target import remembered
+from cfngen.cli.target import output_option
 from cfngen.cli.terminal import examples, warning
 from cfngen.cli.usage import Commands
 from cfngen.errors import CfngenError
@@ -82,16 +82,7 @@ def start(speed: float | None) -> None:
     short_help="Show whether the account runs, and what is in it.",
     epilog=examples("cfngen sandbox status", "cfngen sandbox status --output json | jq .stacks"),
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    is_eager=True,
-    callback=remembered,
-    help="Form of the results; docs/json.md describes the JSON.",
-)
+@output_option
 @click.pass_context
 def status(context: click.Context, output: str) -> None:
     """Show whether the account runs, since when, and what is in it: stacks, clusters, and what is made to fail.

@@ -21,6 +21,7 @@ from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.api.dependencies import refused
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, Launched, Resource, Stack, client
+from cfngen.sandbox.services import enforced
 from cfngen.templates import Document, generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
@@ -48,7 +49,7 @@ def in_memory(config: Mapping[str, Any] | None = None) -> Iterator[None]:
     """An AWS account of moto, empty unless one is open already; no call leaves the process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a thousand images, read again and again
-        with mock_aws(config=config), refused():
+        with mock_aws(config=config), refused(), enforced():
             yield
 
 

@@ -30,6 +30,7 @@ from moto.ec2.responses.general import General
 from moto.servicequotas.responses import ServiceQuotasResponse
 from moto.ssm.responses import SimpleSystemManagerResponse
 
+from cfngen.sandbox import services
 from cfngen.sandbox.api import dependencies
 from cfngen.sandbox.api.refusals import Refusal
 from cfngen.sandbox.api.requests import Call
@@ -149,6 +150,7 @@ class Gaps:
             ):
                 stack.enter_context(mock.patch.object(owner, name, method, create=not hasattr(owner, name)))
             stack.enter_context(dependencies.kept())
+            stack.enter_context(services.enforced())
             for module in (instances, amis, elastic_block_store, autoscaling):
                 stack.enter_context(mock.patch.object(module, "utcnow", self._utcnow))
             yield

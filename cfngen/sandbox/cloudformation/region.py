@@ -21,6 +21,7 @@ from cfngen.sandbox.cloudformation.failures import Failures
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Revision, Stack, masked
+from cfngen.sandbox.services import keep_time
 
 ACCOUNT = "123456789012"  # moto's
 NAME_LIMIT = 128
@@ -49,6 +50,7 @@ class Region:
         moto_faults.repair()
         self.region = region
         self.clock = Clock()
+        keep_time(region, lambda: self.clock.now)
         self.simulation = Simulation(self.clock)
         self.instances = instances
         self.durations = dict(durations or {})

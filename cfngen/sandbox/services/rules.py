@@ -1,0 +1,173 @@
+"""Rules of services: how one is declared, and how moto comes to keep it.
+
+Every request to moto, in process or to its server, passes `BaseResponse.call_action`; those to S3 pass
+`S3Response._bucket_response` and `_key_response`. There the rules of the operation are asked first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+from moto.core.exceptions import ServiceException
+from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.request import determine_request_protocol
+from moto.core.responses import ActionResult, BaseResponse
+from moto.core.routing import get_service_router
+from moto.core.utils import get_service_model
+from moto.s3.exceptions import S3ClientError
+from moto.s3.responses import S3Response
+from werkzeug.exceptions import NotFound
+
+Rule = Callable[["Attempt"], None]
+TimeIn = Callable[[], float]
+
+_RULES: dict[tuple[str, str], list[Rule]] = defaultdict(list)
+_CLOCKS: dict[str, TimeIn] = {}
+
+
+class Refused(Exception):  # noqa: N818 (an answer of the service, not a fault of ours)
+    """A service refuses a call.
+
+    Attributes:
+        code: the service's error code, e.g. `InvalidParameterValue`.
+        message: its words.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+class _Answer(ServiceException):
+    """A refusal as moto answers it; moto looks up errors of its own modules in the model of their service."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A call that is about to be executed.
+
+    Attributes:
+        service: as botocore calls it, e.g. `ec2`, `elbv2`.
+        operation: e.g. `AttachVolume`.
+        parameters: by the names of the API, as the service's model types them.
+        region: where.
+        backend: moto's objects of this service in this region.
+    """
+
+    service: str
+    operation: str
+    parameters: Mapping[str, Any]
+    region: str
+    backend: Any
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a parameter."""
+        return self.parameters.get(name, default)
+
+    @property
+    def time(self) -> float:
+        """Seconds of simulated time, as the region's clock shows them."""
+        return time_in(self.region)
+
+
+def rule(service: str, *operations: str) -> Callable[[Rule], Rule]:
+    """Let a function be asked before operations of a service; it raises Refused, or lets the call pass.
+
+    Args:
+        service: as botocore calls it.
+        operations: their names.
+    """
+
+    def declare(function: Rule) -> Rule:
+        for operation in operations:
+            _RULES[service, operation].append(function)
+        return function
+
+    return declare
+
+
+def keep_time(region: str, clock: TimeIn) -> None:
+    """Let a clock be that of a region from now on, in place of an earlier one."""
+    _CLOCKS[region] = clock
+
+
+def time_in(region: str) -> float:
+    """Return the seconds that the clock of a region shows; 0 where none is kept."""
+    return _CLOCKS[region]() if region in _CLOCKS else 0.0
+
+
+@contextlib.contextmanager
+def enforced() -> Iterator[None]:
+    """Let moto of this process refuse what the rules refuse; within another such context, nothing more."""
+    if getattr(BaseResponse.call_action, "asks_rules", False):
+        yield
+        return
+    call_action = BaseResponse.call_action
+    bucket_response, key_response = S3Response._bucket_response, S3Response._key_response  # noqa: SLF001
+
+    def checked_action(response: BaseResponse) -> Any:
+        try:
+            _check(response, response._get_action(), response.normalized_request)  # noqa: SLF001
+        except Refused as refused:
+            error = _Answer(refused.code, refused.message)
+            status, headers, body = response.serialized(ActionResult(error))
+            return status, *response._enrich_response({**headers, "status": str(status)}, body)  # noqa: SLF001
+        return call_action(response)
+
+    setattr(checked_action, "asks_rules", True)  # noqa: B010 - functions have no such attribute for mypy
+
+    def of_s3(original: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(response: S3Response, request: Any, *arguments: Any, **options: Any) -> Any:
+            try:
+                operation, _ = get_service_router("s3").match(response.normalized_request)
+                _check(response, str(operation.name), response.normalized_request)
+            except NotFound:
+                pass
+            except Refused as refused:
+                raise S3ClientError(refused.code, refused.message) from refused
+            return original(response, request, *arguments, **options)
+
+        return checked
+
+    with (
+        mock.patch.object(BaseResponse, "call_action", checked_action),
+        mock.patch.object(S3Response, "_bucket_response", of_s3(bucket_response)),
+        mock.patch.object(S3Response, "_key_response", of_s3(key_response)),
+    ):
+        yield
+
+
+def _check(response: BaseResponse, operation: str, request: Any) -> None:
+    service = response.boto3_service_name
+    rules = _RULES.get((service, operation))
+    if not rules:
+        return
+    model = get_service_model(service)
+    protocol = determine_request_protocol(model, request.content_type)
+    parser: Any = PROTOCOL_PARSERS[protocol](model.operation_model(operation), map_type=dict)
+    parameters = parser.parse(
+        {
+            "method": request.method,
+            "values": request.values,
+            "headers": request.headers,
+            "body": request.get_data(cache=True),
+            "url_path": request.path,
+            "url_params": response.uri_match,
+        }
+    )
+    attempt = Attempt(service, operation, parameters, response.region, _backend(response, service))
+    for check in rules:
+        check(attempt)
+
+
+def _backend(response: BaseResponse, service: str) -> Any:
+    from moto.backends import get_backend
+
+    backends: Any = get_backend(service)[response.current_account]  # type: ignore[call-overload]
+    return backends[response.region] if response.region in backends else backends[response.partition]

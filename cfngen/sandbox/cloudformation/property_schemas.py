@@ -1,13 +1,14 @@
 """Properties of resources against the published schemas of their types, which cfn-lint bundles.
 
 CloudFormation turns texts into the type a property has, so "20" is a size and true is "true" where a text is wanted.
-Names, required properties, types, enumerations, patterns and lengths are checked; formats such as "this is a VPC's id"
-are not, since the service itself then refuses what does not exist.
+Names, required properties and those that exclude each other, types, enumerations, patterns, lengths and numbers of
+items are checked; formats such as "this is a VPC's id" are not: the service itself then refuses what does not exist.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -96,7 +97,9 @@ class _Conformer:
             if types and "array" not in types:
                 raise _refusal(path, f"expected type: {types}, found: array")
             items = schema.get("items", {})
-            return [self.value(items, item, f"{path}/{index}") for index, item in enumerate(value)]
+            converted = [self.value(items, item, f"{path}/{index}") for index, item in enumerate(value)]
+            _check_items(schema, converted, path)
+            return converted
         return self._scalar(schema, types, value, path)
 
     def _dereferenced(self, schema: Schema) -> Schema:
@@ -116,23 +119,41 @@ class _Conformer:
     def _object(self, schema: Schema, types: list[str], value: dict[str, Any], path: str) -> Any:
         if types and "object" not in types:
             raise _refusal(path, f"expected type: {types}, found: object")
-        properties = schema.get("properties")
-        if properties is None:
+        properties, patterns = schema.get("properties"), schema.get("patternProperties", {})
+        if properties is None and not patterns:
             return value
-        unknown = sorted(set(value) - set(properties))
-        if unknown and not schema.get("additionalProperties") and "patternProperties" not in schema:
+        properties = properties or {}
+        unknown = sorted(
+            key for key in set(value) - set(properties) if not any(regex.search(pattern, key) for pattern in patterns)
+        )
+        if unknown and not schema.get("additionalProperties"):
             raise _refusal(path, f"extraneous key [{', '.join(unknown)}] is not permitted")
-        if missing := sorted(set(schema.get("required", [])) - set(value)):
-            raise _refusal(path, f"required key [{', '.join(missing)}] not found")
-        return {key: self.value(properties.get(key, {}), item, f"{path}/{key}") for key, item in value.items()}
+        _check_keys(schema, set(value), path)
+        converted = {key: self.value(properties.get(key, {}), item, f"{path}/{key}") for key, item in value.items()}
+        self._check_alternatives(schema, converted, path)
+        return converted
+
+    def _check_alternatives(self, schema: Schema, value: Mapping[str, Any], path: str) -> None:
+        """Hold an object against alternatives that only name the keys which one of them requires."""
+        for keyword in ("anyOf", "oneOf"):
+            alternatives = [self._dereferenced(each) for each in schema.get(keyword, [])]
+            if not all("required" in each for each in alternatives):
+                continue
+            fitting = [each for each in alternatives if set(each["required"]) <= set(value)]
+            if alternatives and (not fitting or (keyword == "oneOf" and len(fitting) > 1)):
+                raise _refusal(path, f"{len(fitting)} subschemas matched of {keyword}")
 
     def _scalar(self, schema: Schema, types: list[str], value: Any, path: str) -> Any:
         try:
             value = _converted(types, value)
         except ValueError:
             raise _refusal(path, f"expected type: {types}, found: {value!r}") from None
+        if "const" in schema and value != schema["const"]:
+            raise _refusal(path, f"{value!r} is not {schema['const']!r}")
         if "enum" in schema and value not in schema["enum"]:
             raise _refusal(path, f"{value!r} is not a valid enum value {schema['enum']}")
+        if (allowed := schema.get("enumCaseInsensitive")) and str(value).lower() not in map(str.lower, allowed):
+            raise _refusal(path, f"{value!r} is not a valid enum value {allowed}")
         if isinstance(value, str):
             if "pattern" in schema and not regex.search(schema["pattern"], value):
                 raise _refusal(path, f"{value!r} does not match pattern {schema['pattern']}")
@@ -141,6 +162,40 @@ class _Conformer:
         elif not schema.get("minimum", value) <= value <= schema.get("maximum", value):
             raise _refusal(path, f"{value} is too small or too large")
         return value
+
+
+def _check_items(schema: Schema, items: list[Any], path: str) -> None:
+    fewest, most = schema.get("minItems", 0), schema.get("maxItems", len(items))
+    if len(items) < fewest:
+        raise _refusal(path, f"expected minimum item count: {fewest}, found: {len(items)}")
+    if len(items) > most:
+        raise _refusal(path, f"expected maximum item count: {most}, found: {len(items)}")
+    texts = [text for text in (json.dumps(item, sort_keys=True) for item in items) if UNKNOWN not in text]
+    if schema.get("uniqueItems") and len(set(texts)) < len(texts):
+        raise _refusal(path, "array items are not unique")
+
+
+def _check_keys(schema: Schema, keys: set[str], path: str) -> None:
+    if missing := sorted(set(schema.get("required", [])) - keys):
+        raise _refusal(path, f"required key [{', '.join(missing)}] not found")
+    # The groups that cfn-lint adds to the schemas from the services' documentation.
+    for group in _groups(schema.get("requiredXor", [])):
+        if len(keys & set(group)) != 1:
+            raise _refusal(path, f"exactly one of {sorted(group)} is required")
+    for group in _groups(schema.get("requiredOr", [])):
+        if not keys & set(group):
+            raise _refusal(path, f"one of {sorted(group)} is required")
+    for keyword in ("dependentRequired", "dependencies"):
+        for key, others in schema.get(keyword, {}).items():
+            if key in keys and isinstance(others, list) and (missing := sorted(set(others) - keys)):
+                raise _refusal(path, f"property [{key}] requires {missing}")
+    for key, others in schema.get("dependentExcluded", {}).items():
+        if key in keys and (excluded := sorted(set(others) & keys)):
+            raise _refusal(path, f"property [{key}] cannot be given together with {excluded}")
+
+
+def _groups(value: list[Any]) -> list[list[str]]:
+    return [value] if value and isinstance(value[0], str) else value
 
 
 def _converted(types: list[str], value: Any) -> Any:

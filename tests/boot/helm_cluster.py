@@ -48,6 +48,7 @@ class Cluster:
         nodes: the Nodes by name.
         helm: state of each Helm release: `status`, `values`, `revision`, `changed` (seconds).
         broken: releases that Helm fails to install, with what it says.
+        staying: releases that Helm fails to uninstall, with what it says.
         definitions: resource definitions in a chart, by release.
         applied: what was applied besides, in order.
         during: called when Helm is in the midst of an installation.
@@ -58,6 +59,7 @@ class Cluster:
         self.nodes: dict[str, dict[str, Any]] = {}
         self.helm: dict[str, dict[str, Any]] = {}
         self.broken: dict[str, str] = {}
+        self.staying: dict[str, str] = {}
         self.definitions: dict[str, str] = {}
         self.applied: list[Any] = []
         self.during: Callable[[ScriptedMachine, str], None] = lambda machine, name: None
@@ -118,13 +120,14 @@ class Master(ScriptedMachine):
     def run(
         self, *command: str, stdin: str = "", expect: tuple[int, ...] = (0,), timeout: int = 900
     ) -> tuple[int, str]:
+        if command[0] not in ("kubectl", "helm"):
+            return super().run(*command, stdin=stdin, expect=expect, timeout=timeout)
         self.commands.append(" ".join(command))
+        self.judge(command)
         if command[0] == "kubectl":
             code, text = self._kubectl(list(command[4:]), stdin)
-        elif command[0] == "helm":
-            code, text = self._helm(list(command[1:]))
         else:
-            return 0, ""
+            code, text = self._helm(list(command[1:]))
         if code not in expect:
             raise BootError(f"`{' '.join(command)}` exited with {code}: {text}")
         return code, text
@@ -182,6 +185,9 @@ class Master(ScriptedMachine):
         if arguments[:2] == ["show", "crds"]:
             return 0, self.cluster.definitions.get(self.files[arguments[2]].rpartition(" ")[2], "")
         if arguments[0] == "uninstall":
+            if arguments[1] in self.cluster.staying:
+                self.cluster.helm[arguments[1]]["status"] = "uninstalling"
+                return 1, self.cluster.staying[arguments[1]]
             self.cluster.helm.pop(arguments[1], None)
             return 0, ""
         name, before = arguments[2], self.cluster.helm.get(arguments[2], {"status": "", "revision": 0})

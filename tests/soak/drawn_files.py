@@ -492,7 +492,7 @@ def _images(draw: DrawFn, design: Design) -> File:
 
 @st.composite
 def _volumes(draw: DrawFn, design: Design, least: int) -> File:
-    kind = draw(st.sampled_from(sorted(TYPES)))
+    kind = draw(st.sampled_from(("gp3", *sorted(TYPES))))
     limits = TYPES[kind]
     smallest = max(limits.sizes[0], least)
     size = draw(st.integers(smallest, smallest + 60) | st.sampled_from((smallest, limits.sizes[1])))

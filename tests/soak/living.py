@@ -71,6 +71,7 @@ class Account:
         return [parse(self.landlord.furnish(file)) for file in files]
 
     def deploy(self, cluster: Cluster) -> Finished:
+        self.cloud.clock.sleep(1)  # nobody types faster, and time stands still between two commands
         try:
             return self.operator.deploy(cluster, flags=flags(cluster))
         finally:

@@ -13,6 +13,7 @@ def repair() -> None:
     _versions_of_instances()
     _tags_of_launch_templates()
     _tags_of_dhcp_options()
+    _provisioned_disks()
     _transport()
     _keys()
     _actions()
@@ -107,6 +108,29 @@ def _tags_of_dhcp_options() -> None:
         return answer
 
     setattr(DHCPOptions, "create_dhcp_options", create_dhcp_options)  # noqa: B010
+
+
+def _provisioned_disks() -> None:
+    """Let instances be launched with disks of the types io1 and io2.
+
+    moto 5.2.5 drops the IOPS of block devices and refuses such a disk for want of them (moto/ec2/models/instances.py,
+    `run_instances` and `add_block_device`). The disk has the type, and none of the IOPS.
+    """
+    from moto.ec2.models.instances import Instance
+
+    original = Instance.add_block_device
+
+    def add_block_device(self: Any, *arguments: Any, **options: Any) -> Any:
+        kind = options.get("volume_type")
+        if kind not in ("io1", "io2"):
+            return original(self, *arguments, **options)
+        made = original(self, *arguments, **{**options, "volume_type": "gp3"})
+        path = arguments[1] if len(arguments) > 1 else options["device_path"]
+        volume = self.ec2_backend.volumes[self.block_device_mapping[path].volume_id]
+        volume.volume_type = kind
+        return made
+
+    setattr(Instance, "add_block_device", add_block_device)  # noqa: B010
 
 
 def _versions_of_instances() -> None:

@@ -414,7 +414,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "addons.charts": of(*section_of(Cluster, "addons.charts")).map(_own_names),
         "*.files": st.lists(
             st.fixed_dictionaries(
-                {"path": st.from_regex(r"(/srv|/etc/[a-z]{1,4})/[\w.@+,:-]{3,12}", fullmatch=True, alphabet=VISIBLE),
+                {"path": st.from_regex(r"(/srv|/etc/[a-z]{1,4})/[A-Za-z0-9_.@+,:-]{3,12}", fullmatch=True),
                  "content": st.text(VISIBLE | st.sampled_from("\n\t"), max_size=60)},
                 optional={"mode": st.from_regex(r"0?[0-7]{3}", fullmatch=True)},
             ),

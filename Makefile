@@ -14,7 +14,7 @@ ARGS ?=
 TESTS ?= tests
 TIMING ?=
 EXAMPLES ?= 50
-SEED ?= 0
+SEED ?= 1
 
 export PYTHON
 run := .venv/bin/python -m

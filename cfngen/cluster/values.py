@@ -190,6 +190,9 @@ AbsolutePath = Annotated[str, Text(r"(/[A-Za-z0-9_.@+,:-]+)+", "an absolute path
 FileMode = Annotated[str, Text(r"0?[0-7]{3}", 'permissions such as "0644", in quotation marks')]
 UnitName = Annotated[
     str,
-    Text(r"[A-Za-z0-9_.@:-]+\.(service|timer|socket|mount|path|target|slice)", "a systemd unit's name such as agent.service"),
+    Text(
+        r"[A-Za-z0-9_.@:-]+\.(service|timer|socket|mount|path|target|slice)",
+        "a systemd unit's name such as agent.service",
+    ),
 ]
 Command = Annotated[str, Text(r"[\s\S]*\S[\s\S]*", "a shell command")]

@@ -119,7 +119,7 @@ def test_the_schema_knows_types_patterns_and_choices() -> None:
 
 
 def test_a_pattern_means_in_an_editor_what_it_means_here() -> None:
-    """`\\w`, `\\d` and `\\b` take in the letters and digits of all scripts in Python, and those of ASCII in JSON Schema."""
+    """`\\w`, `\\d` and `\\b` take in the letters of all scripts in Python, and those of ASCII in JSON Schema."""
     patterns = re.findall(r"'pattern': '(.*?)'[,}]", str(json_schema()))
     assert len(patterns) > 20
     assert [each for each in patterns if re.search(r"\\[wdb]", each)] == []

@@ -4,7 +4,7 @@ What services name by chance (ids, ARNs, physical names) has the name of what it
 the stacks around it, or the landlord's word. What is left out, since two clusters of one file differ in it:
 
 - times, and numbers that count changes: versions of launch templates (the one that a group uses is compared);
-- how many instances a group has between its least and its greatest, where no template says it: that is the autoscaler's;
+- how many instances a group has between its least and its greatest: an autoscaler changes that, and so does a failure;
 - ids of instances, of their first interfaces and volumes: what they are launched from is compared;
 - contents of secrets, which are made by chance, and templates of earlier deployments in the operator's bucket.
 """
@@ -80,7 +80,9 @@ def _lines(item: Any, path: str = "") -> Iterator[str]:
             yield from _lines(value, f"{path}.{key}")
     elif isinstance(item, list):
         for value in item:
-            yield from _lines(value, f"{path}[]") if len(json.dumps(value)) > 200 else (f"{path}[] = {json.dumps(value)}",)
+            yield from (
+                _lines(value, f"{path}[]") if len(json.dumps(value)) > 200 else (f"{path}[] = {json.dumps(value)}",)
+            )
     else:
         yield f"{path} = {item}"
 
@@ -127,7 +129,9 @@ class _Plain:
                 if not VOLATILE.fullmatch(key)
             }
         if isinstance(item, (list, tuple)):
-            return sorted((self._plain(each) for each in item), key=lambda each: json.dumps(each, sort_keys=True, default=str))
+            return sorted(
+                (self._plain(each) for each in item), key=lambda each: json.dumps(each, sort_keys=True, default=str)
+            )
         return self._text(item) if isinstance(item, str) else item
 
     def _text(self, text: str) -> str:
@@ -209,44 +213,53 @@ def _identities(cloud: Cloud) -> Iterator[tuple[str, list[Any]]]:
         roles.append({**iam.get_role(RoleName=name)["Role"], "inline": inline, "attached": attached})
     yield "roles", roles
     policies = iam.list_policies(Scope="Local")["Policies"]
-    yield "policies", [
-        {
-            "arn": each["Arn"],
-            "document": iam.get_policy_version(PolicyArn=each["Arn"], VersionId=each["DefaultVersionId"])[
-                "PolicyVersion"
-            ]["Document"],
-        }
-        for each in policies
-    ]
+    yield (
+        "policies",
+        [
+            {
+                "arn": each["Arn"],
+                "document": iam.get_policy_version(PolicyArn=each["Arn"], VersionId=each["DefaultVersionId"])[
+                    "PolicyVersion"
+                ]["Document"],
+            }
+            for each in policies
+        ],
+    )
     yield "instance profiles", iam.list_instance_profiles()["InstanceProfiles"]
 
 
 def _stored(cloud: Cloud) -> Iterator[tuple[str, list[Any]]]:
     kms, s3 = cloud.client("kms"), cloud.client("s3")
     keys = [kms.describe_key(KeyId=each["KeyId"])["KeyMetadata"] for each in kms.list_keys()["Keys"]]
-    yield "keys", [
-        {
-            **each,
-            "policy": json.loads(kms.get_key_policy(KeyId=each["KeyId"], PolicyName="default")["Policy"]),
-            "rotation": kms.get_key_rotation_status(KeyId=each["KeyId"])["KeyRotationEnabled"],
-            "tags": kms.list_resource_tags(KeyId=each["KeyId"])["Tags"],
-        }
-        for each in keys
-        if each["KeyState"] == "Enabled" and not each["Description"].startswith("Default ")
-    ]
+    yield (
+        "keys",
+        [
+            {
+                **each,
+                "policy": json.loads(kms.get_key_policy(KeyId=each["KeyId"], PolicyName="default")["Policy"]),
+                "rotation": kms.get_key_rotation_status(KeyId=each["KeyId"])["KeyRotationEnabled"],
+                "tags": kms.list_resource_tags(KeyId=each["KeyId"])["Tags"],
+            }
+            for each in keys
+            if each["KeyState"] == "Enabled" and not each["Description"].startswith("Default ")
+        ],
+    )
     yield "secrets", cloud.client("secretsmanager").list_secrets()["SecretList"]
-    yield "buckets", [
-        {
-            "name": each["Name"],
-            **{
-                what: _or_nothing(getattr(s3, f"get_bucket_{what}"), Bucket=each["Name"])
-                for what in ("encryption", "versioning", "policy", "tagging", "ownership_controls")
-            },
-            "lifecycle": _or_nothing(s3.get_bucket_lifecycle_configuration, Bucket=each["Name"]),
-            "access": _or_nothing(s3.get_public_access_block, Bucket=each["Name"]),
-        }
-        for each in s3.list_buckets()["Buckets"]
-    ]
+    yield (
+        "buckets",
+        [
+            {
+                "name": each["Name"],
+                **{
+                    what: _or_nothing(getattr(s3, f"get_bucket_{what}"), Bucket=each["Name"])
+                    for what in ("encryption", "versioning", "policy", "tagging", "ownership_controls")
+                },
+                "lifecycle": _or_nothing(s3.get_bucket_lifecycle_configuration, Bucket=each["Name"]),
+                "access": _or_nothing(s3.get_public_access_block, Bucket=each["Name"]),
+            }
+            for each in s3.list_buckets()["Buckets"]
+        ],
+    )
 
 
 def _or_nothing(call: Callable[..., dict[str, Any]], **arguments: Any) -> Any:
@@ -262,23 +275,39 @@ def _or_nothing(call: Callable[..., dict[str, Any]], **arguments: Any) -> Any:
 def _balancers(cloud: Cloud) -> Iterator[tuple[str, list[Any]]]:
     elb = cloud.client("elbv2")
     balancers = elb.describe_load_balancers()["LoadBalancers"]
-    yield "load balancers", [
-        {**each, "attributes": elb.describe_load_balancer_attributes(LoadBalancerArn=each["LoadBalancerArn"])["Attributes"]}
-        for each in balancers
-    ]
-    yield "listeners", [
-        listener
-        for each in balancers
-        for listener in elb.describe_listeners(LoadBalancerArn=each["LoadBalancerArn"])["Listeners"]
-    ]
-    yield "target groups", [
-        {
-            **each,
-            "attributes": elb.describe_target_group_attributes(TargetGroupArn=each["TargetGroupArn"])["Attributes"],
-            "targets": [
-                target["Target"]
-                for target in elb.describe_target_health(TargetGroupArn=each["TargetGroupArn"])["TargetHealthDescriptions"]
-            ],
-        }
-        for each in elb.describe_target_groups()["TargetGroups"]
-    ]
+    yield (
+        "load balancers",
+        [
+            {
+                **each,
+                "attributes": elb.describe_load_balancer_attributes(LoadBalancerArn=each["LoadBalancerArn"])[
+                    "Attributes"
+                ],
+            }
+            for each in balancers
+        ],
+    )
+    yield (
+        "listeners",
+        [
+            listener
+            for each in balancers
+            for listener in elb.describe_listeners(LoadBalancerArn=each["LoadBalancerArn"])["Listeners"]
+        ],
+    )
+    yield (
+        "target groups",
+        [
+            {
+                **each,
+                "attributes": elb.describe_target_group_attributes(TargetGroupArn=each["TargetGroupArn"])["Attributes"],
+                "targets": [
+                    target["Target"]
+                    for target in elb.describe_target_health(TargetGroupArn=each["TargetGroupArn"])[
+                        "TargetHealthDescriptions"
+                    ]
+                ],
+            }
+            for each in elb.describe_target_groups()["TargetGroups"]
+        ],
+    )

@@ -144,9 +144,7 @@ def designs(draw: DrawFn, *, lived: bool = False) -> Design:
     blocks = list(IPv4Network(vpc).subnets(new_prefix=share))
     places = list(range(len(zones)))
     if written:
-        places = draw(
-            st.lists(st.integers(0, len(blocks) - 1), min_size=len(zones), max_size=len(zones), unique=True)
-        )
+        places = draw(st.lists(st.integers(0, len(blocks) - 1), min_size=len(zones), max_size=len(zones), unique=True))
     count = draw(st.sampled_from((1, 1, 1, 3, 5)))
     if plugin == "amazon-vpc" and blocks[0].num_addresses < 128:
         plugin = "cilium"
@@ -267,7 +265,12 @@ def subnet(design: Design, index: int) -> File:
 def group(draw: DrawFn, design: Design, name: str) -> File:
     """A node group: its name, type and sizes."""
     sizes = sorted(draw(st.lists(st.integers(0, design.room), min_size=3, max_size=3)))
-    found: File = {"name": name, "minSize": sizes[0], "maxSize": max(sizes[2], 1), "instanceType": draw(_instance_type(design))}
+    found: File = {
+        "name": name,
+        "minSize": sizes[0],
+        "maxSize": max(sizes[2], 1),
+        "instanceType": draw(_instance_type(design)),
+    }
     if draw(st.booleans()):
         found["desiredSize"] = sizes[1]
     return found
@@ -346,7 +349,8 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
     partition = "aws-cn" if design.region.startswith("cn-") else "aws-us-gov" if "-gov-" in design.region else "aws"
     policies = st.from_regex(rf"arn:{partition}:iam::123456789012:policy/[a-z]{{1,8}}", fullmatch=True)
     secrets = st.from_regex(
-        rf"arn:{partition}:secretsmanager:{design.region}:123456789012:secret:[a-z]{{1,8}}-[A-Za-z]{{6}}", fullmatch=True
+        rf"arn:{partition}:secretsmanager:{design.region}:123456789012:secret:[a-z]{{1,8}}-[A-Za-z]{{6}}",
+        fullmatch=True,
     )
     sources = st.lists(_ranges(), max_size=2, unique=True) | st.lists(
         _ranges(), min_size=1, max_size=3 if design.lived else 40, unique=True
@@ -387,8 +391,9 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "iam.permissionsBoundary": policies,
         "certificateAuthority.secret": secrets,
         "controlPlane.addresses": _addresses(design),
-        "nodeGroups[].zones": st.lists(st.sampled_from(zones), min_size=1, unique=True) if len(zones) == 1 else
-        st.just(zones[:1]) | st.lists(st.sampled_from(zones), min_size=1, unique=True),
+        "nodeGroups[].zones": st.lists(st.sampled_from(zones), min_size=1, unique=True)
+        if len(zones) == 1
+        else st.just(zones[:1]) | st.lists(st.sampled_from(zones), min_size=1, unique=True),
         "nodeGroups[].labels": st.dictionaries(_labels(), _label_values(), max_size=3),
         "nodeGroups[].taints": st.lists(
             st.fixed_dictionaries(
@@ -405,17 +410,29 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
             optional={
                 "imageRepository": st.just("registry.example.com/k8s"),
                 "featureGates": st.dictionaries(st.from_regex(r"[A-Z][a-zA-Z]{2,8}", fullmatch=True), st.booleans()),
-                "apiServer": st.fixed_dictionaries({"extraArgs": st.lists(
-                    st.fixed_dictionaries({"name": st.sampled_from(("v", "profiling", "audit-log-maxage")),
-                                           "value": st.from_regex(r"[0-9a-z]{1,4}", fullmatch=True)}),
-                    max_size=2, unique_by=lambda each: str(each["name"]))}),
+                "apiServer": st.fixed_dictionaries(
+                    {
+                        "extraArgs": st.lists(
+                            st.fixed_dictionaries(
+                                {
+                                    "name": st.sampled_from(("v", "profiling", "audit-log-maxage")),
+                                    "value": st.from_regex(r"[0-9a-z]{1,4}", fullmatch=True),
+                                }
+                            ),
+                            max_size=2,
+                            unique_by=lambda each: str(each["name"]),
+                        )
+                    }
+                ),
             },
         ),
         "addons.charts": of(*section_of(Cluster, "addons.charts")).map(_own_names),
         "*.files": st.lists(
             st.fixed_dictionaries(
-                {"path": st.from_regex(r"(/srv|/etc/[a-z]{1,4})/[A-Za-z0-9_.@+,:-]{3,12}", fullmatch=True),
-                 "content": st.text(VISIBLE | st.sampled_from("\n\t"), max_size=60)},
+                {
+                    "path": st.from_regex(r"(/srv|/etc/[a-z]{1,4})/[A-Za-z0-9_.@+,:-]{3,12}", fullmatch=True),
+                    "content": st.text(VISIBLE | st.sampled_from("\n\t"), max_size=60),
+                },
                 optional={"mode": st.from_regex(r"0?[0-7]{3}", fullmatch=True)},
             ),
             max_size=2,
@@ -423,8 +440,10 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         ),
         "*.units": st.lists(
             st.fixed_dictionaries(
-                {"name": st.from_regex(r"own-[a-z]{1,9}\.(service|timer)", fullmatch=True),
-                 "content": st.text(VISIBLE | st.sampled_from("\n\t"), max_size=60)},
+                {
+                    "name": st.from_regex(r"own-[a-z]{1,9}\.(service|timer)", fullmatch=True),
+                    "content": st.text(VISIBLE | st.sampled_from("\n\t"), max_size=60),
+                },
                 optional={"enable": st.booleans()},
             ),
             max_size=2,
@@ -516,7 +535,9 @@ def _addresses(draw: DrawFn, design: Design) -> list[str]:
         for position in (4, 5, 9, 10, 11, block.num_addresses - 2)
         if 4 <= position <= block.num_addresses - 2
     ]
-    return draw(st.lists(st.sampled_from(sorted(set(hosts))), min_size=design.count, max_size=design.count, unique=True))
+    return draw(
+        st.lists(st.sampled_from(sorted(set(hosts))), min_size=design.count, max_size=design.count, unique=True)
+    )
 
 
 def _kubelet() -> SearchStrategy[File]:

@@ -100,7 +100,7 @@ def _changed(draw: DrawFn, design: Design, before: File) -> tuple[str, Design, F
     else:
         what = "keys"
         strategies = strategies_of(design)
-        for key in draw(st.lists(st.sampled_from(sorted(strategies)), min_size=1, max_size=4, unique=True)):
+        for key in draw(st.lists(st.sampled_from(sorted(strategies)), min_size=2, max_size=5, unique=True)):
             if draw(st.integers(0, 3)) == 0:
                 for section in file["nodeGroups"] if key.startswith("nodeGroups[].") else [file]:
                     drop(section, key.removeprefix("nodeGroups[]."))

@@ -121,7 +121,9 @@ def of(annotation: Any, metadata: tuple[Any, ...] = ()) -> SearchStrategy[Any]:
         return _text(text)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        inner = tuple(item for each in arguments[1:] for item in (each.metadata if isinstance(each, FieldInfo) else [each]))
+        inner = tuple(
+            item for each in arguments[1:] for item in (each.metadata if isinstance(each, FieldInfo) else [each])
+        )
         return of(arguments[0], inner)
     if origin in (Union, types.UnionType):  # what may be null may be left out, and is null then
         [kind] = [each for each in arguments if each is not type(None)]

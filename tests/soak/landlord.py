@@ -10,7 +10,6 @@ import copy
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from cloud import Cloud
 from drawn_files import File, get, put

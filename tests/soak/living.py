@@ -186,21 +186,6 @@ def flags(cluster: Cluster) -> dict[str, str]:
     return {"ApiAllowedCidr": "203.0.113.7/32"} if asked else {}
 
 
-def fresh(earlier: list[File], file: File) -> Contents:
-    """What an account holds in which a cluster has just been created from a file.
-
-    Args:
-        earlier: files of the same life, whose surroundings the account has too.
-        file: the file.
-    """
-    with account_for(file) as account:
-        for each in earlier:
-            account.landlord.furnish(each)
-        finished = account.deploy(account.cluster(file))
-        assert finished.succeeded, told(account)
-        return account.contents()
-
-
 def live(life: Life, counted: Counter[str], verdicts: Path | None = None) -> None:
     """Live a life.
 
@@ -258,12 +243,15 @@ def _create(account: Account, cluster: Cluster, fails: int | None, counted: Coun
 def _update(account: Account, cluster: Cluster, fails: int | None, counted: Counter[str]) -> bool:
     """Carry a change out; False if it is refused."""
     before = account.contents()
+    refusal: CfngenError | None = None
     try:
         if fails is not None:
             _fail(account, cluster, fails, counted)
         mark = account.mark()
         finished = account.deploy(cluster)
-    except CfngenError as refusal:
+    except CfngenError as error:
+        refusal = error
+    if refusal:
         counted[f"refused: {type(refusal).__name__}"] += 1
         found = differences(before, account.contents())
         assert found == [], _report(f"refused ({refusal}), and yet changed", found)
@@ -278,8 +266,10 @@ def _update(account: Account, cluster: Cluster, fails: int | None, counted: Coun
 def _fail(account: Account, cluster: Cluster, fails: int, counted: Counter[str]) -> None:
     """Let a deployment fail at one of the resources that it changes, and see what comes of it."""
     changes = account.operator.plan(cluster, flags=flags(cluster)).changes
-    victims = sorted((each for each in changes if each.action in ("add", "update") and each.type != NESTED),
-                     key=lambda each: each.logical_id)
+    victims = sorted(
+        (each for each in changes if each.action in ("add", "update") and each.type != NESTED),
+        key=lambda each: each.logical_id,
+    )
     if not victims:
         return
     victim = victims[fails % len(victims)]
@@ -305,7 +295,9 @@ def _fail(account: Account, cluster: Cluster, fails: int, counted: Counter[str])
     found = differences(phases.begun or begun, account.contents())
     if phases.begun:  # what protects resources against replacement is lifted while a phase is carried out
         found = [each for each in found if ": .policy = " not in each]
-    assert found == [], _report(f"{victim.logical_id} failed ({during}); the rollback does not end where it began", found)
+    assert found == [], _report(
+        f"{victim.logical_id} failed ({during}); the rollback does not end where it began", found
+    )
 
 
 class _Phases(list[Message]):
@@ -354,7 +346,9 @@ def _delete(account: Account, sticks: int | None, counted: Counter[str], before:
 def _unnamed(account: Account, before: Inventory) -> Inventory:
     """What is in the account, was not before, and is named by nothing that was reported."""
     said = json.dumps([_plain(each) for each in account.reported], default=str)
-    left = {kind: {each for each in ids - before[kind] if each not in said} for kind, ids in account.inventory().items()}
+    left = {
+        kind: {each for each in ids - before[kind] if each not in said} for kind, ids in account.inventory().items()
+    }
     return {kind: ids for kind, ids in left.items() if ids}
 
 

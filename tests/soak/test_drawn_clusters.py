@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chance import tried
 from clusters import templates_of
 from drawn_files import DESIGNED, OPTIONAL, Design, File, designs, files, put, strategies_of
-from drawn_lives import Life, lives
+from drawn_lives import lives
 from drawn_values import leaves
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -29,6 +30,9 @@ SAME = settings(
     phases=(Phase.generate,),
     suppress_health_check=list(HealthCheck),
 )
+LIVED = (17, 25)
+LINTED = (3, 6)
+"""Numbers of what is tried: more would take minutes."""
 KEYS = frozenset(leaf.path for leaf in leaves(Cluster))
 _NEW = Design(
     False, "us-west-2", "a", "172.20.0.0/16", ("172.20.0.0/24",), False, "no", "vpc-routes", "10.244.0.0/16",
@@ -98,28 +102,17 @@ def test_every_key_of_a_design_is_drawn() -> None:
     assert frozenset().union(*map(below, DESIGNED)) - drawn == set()
 
 
-FILES = designs().flatmap(files)
+@pytest.mark.parametrize("number", range(8))
+def test_drawn_files_are_valid_and_give_templates_that_lint_accepts(number: int, tmp_path: Path) -> None:
+    def generated(file: File) -> None:
+        cluster = parse(file)
+        templates = templates_of(cluster)
+        if number in LINTED:
+            assert lint.lint(templates, region=cluster.region, cache=tmp_path) == ()
+
+    tried(number, designs().flatmap(files), generated, shrink=False)
 
 
-@settings(SAME, max_examples=25)
-@given(FILES)
-def test_drawn_files_are_valid_and_give_templates(file: File) -> None:
-    templates_of(parse(file))
-
-
-@settings(SAME, max_examples=3)
-@given(file=FILES)
-def test_lint_has_nothing_to_say(verdicts: Path, file: File) -> None:
-    cluster = parse(file)
-    assert lint.lint(templates_of(cluster), region=cluster.region, cache=verdicts) == ()
-
-
-@pytest.fixture(scope="module")
-def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("verdicts")
-
-
-@settings(SAME, max_examples=2)
-@given(lives(most=1))
-def test_a_life_goes_as_planned(life: Life) -> None:
-    live(life, Counter())
+@pytest.mark.parametrize("number", LIVED)
+def test_a_life_goes_as_planned(number: int) -> None:
+    tried(number, lives(most=1), lambda life: live(life, Counter()), shrink=False)

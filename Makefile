@@ -4,6 +4,7 @@
 #   make plan CLUSTER=production.yaml
 #   make deploy CLUSTER=production.yaml ARGS="--profile production --parameter ApiAllowedCidr=203.0.113.7/32"
 #   make test TESTS=tests/cli
+#   make soak EXAMPLES=500 SEED=7
 #   make PYTHON=python3.12 test
 
 PYTHON ?= python3
@@ -13,6 +14,7 @@ ARGS ?=
 TESTS ?= tests
 TIMING ?=
 SAMPLE ?= 100
+EXAMPLES ?= 50
 SEED ?= 1
 
 export PYTHON
@@ -21,7 +23,7 @@ cluster := $(if $(CLUSTER),--cluster '$(CLUSTER)')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help templates plan deploy delete demo test drills boot-test lint docs golden bench mutants clean runtime sandbox development
+.PHONY: help templates plan deploy delete demo test drills soak boot-test lint docs golden bench mutants clean runtime sandbox development
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +49,9 @@ test: development  ## Run the tests (TESTS=path)
 
 drills: development  ## Run the long tests: whole lives of clusters, every command of the pages (TESTS=path)
 	@$(run) pytest --numprocesses auto -m drill $(TESTS)
+
+soak: development  ## Live lives of clusters by chance, and see whether each goes as planned (EXAMPLES=number, SEED=number)
+	@CFNGEN_SOAK_EXAMPLES='$(EXAMPLES)' CFNGEN_SOAK_SEED='$(SEED)' $(run) pytest -m soak tests/soak
 
 boot-test: development  ## Boot clusters for real, as containers; needs root on Debian (TESTS=path, TIMING=file for a report)
 	@CFNGEN_BOOT_TIMING='$(TIMING)' sh .ci/boot-test $(filter-out tests,$(TESTS))

@@ -151,7 +151,7 @@ AllocationId = Annotated[
 PolicyArn = Annotated[
     str,
     Text(
-        r"arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[\w+=,.@/-]+",
+        r"arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9_+=,.@/-]+",
         "the ARN of an IAM managed policy such as arn:aws:iam::123456789012:policy/team",
     ),
 ]
@@ -165,7 +165,7 @@ KeyArn = Annotated[
 SecretArn = Annotated[
     str,
     Text(
-        r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]+",
+        r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9_/+=.@-]+",
         "the ARN of a secret such as arn:aws:secretsmanager:us-west-2:123456789012:secret:ca-AbCdEf",
     ),
 ]
@@ -186,10 +186,13 @@ LabelKey = Annotated[
 LabelValue = Annotated[
     str, Text(rf"({_LABEL})?", "a label's value: up to 63 letters, digits, hyphens, underscores and dots")
 ]
-AbsolutePath = Annotated[str, Text(r"(/[\w.@+,:-]+)+", "an absolute path such as /etc/motd")]
+AbsolutePath = Annotated[str, Text(r"(/[A-Za-z0-9_.@+,:-]+)+", "an absolute path such as /etc/motd")]
 FileMode = Annotated[str, Text(r"0?[0-7]{3}", 'permissions such as "0644", in quotation marks')]
 UnitName = Annotated[
     str,
-    Text(r"[\w.@:-]+\.(service|timer|socket|mount|path|target|slice)", "a systemd unit's name such as agent.service"),
+    Text(
+        r"[A-Za-z0-9_.@:-]+\.(service|timer|socket|mount|path|target|slice)",
+        "a systemd unit's name such as agent.service",
+    ),
 ]
 Command = Annotated[str, Text(r"[\s\S]*\S[\s\S]*", "a shell command")]

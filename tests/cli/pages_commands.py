@@ -289,6 +289,7 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "lint": "ruff, mypy and `cfngen templates --check`, which the pipeline runs",
     "boot-test": "needs root and containers: tests/bootlab",
     "drills": "this test is one of them",
+    "soak": "takes as long as one likes, and is for finding what no test knows",
     "bench": "measures, and asserts nothing",
     "mutants": "runs tests for half an hour; its parts are tested in tests/mutants",
     "docs": "writes files of the project",

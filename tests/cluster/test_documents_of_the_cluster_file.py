@@ -118,6 +118,13 @@ def test_the_schema_knows_types_patterns_and_choices() -> None:
     assert not re.search(schema["properties"]["name"]["pattern"], "Blue")
 
 
+def test_a_pattern_means_in_an_editor_what_it_means_here() -> None:
+    """`\\w`, `\\d` and `\\b` take in the letters of all scripts in Python, and those of ASCII in JSON Schema."""
+    patterns = re.findall(r"'pattern': '(.*?)'[,}]", str(json_schema()))
+    assert len(patterns) > 20
+    assert [each for each in patterns if re.search(r"\\[wdb]", each)] == []
+
+
 def test_loading_asks_nothing_but_the_file() -> None:
     """No environment, no clock, no network, and neither cfn-lint nor troposphere is imported."""
     program = """

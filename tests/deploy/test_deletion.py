@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from cloud import Cloud, cloud_of
 from clusters import golden, inventory, landlord, resources
 from deleting import NAME, OURS, REGION, Operator, created, place_of
+from deployments import Operator as Deployer
 from made_by_kubernetes import Place
 
 from cfngen.deploy.account import connect
@@ -45,6 +46,20 @@ def operator(cloud: Cloud) -> Operator:
 def left(before: dict[str, set[str]]) -> dict[str, set[str]]:
     after = inventory(REGION)
     return {kind: after[kind] - before[kind] for kind in after if after[kind] - before[kind]}
+
+
+def test_snapshots_of_masters_whose_addition_was_rolled_back_are_named(cloud: Cloud, operator: Operator) -> None:
+    """Their volumes are in the stack's events alone by then."""
+    before = inventory(REGION)
+    created(cloud)
+    cloud.engine.fail("MasterBAutoScalingGroup", "no capacity", during="CREATE")
+    deployer = Deployer(cloud)
+    assert deployer.deploy({"controlPlane": {"count": 3}}).status == "UPDATE_ROLLBACK_COMPLETE"
+    assert len(left(before)["snapshots"]) == 2
+    deleted = operator.deletes()
+    named = {each.id for each in deleted.retained if each.kind == "snapshot"}
+    assert len(named) == 3
+    assert named == left(before)["snapshots"]
 
 
 @pytest.mark.parametrize("form", ["standalone", "cluster"])

@@ -21,6 +21,7 @@ from cfngen.words import counted
 
 KEPT = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
 AT_ONCE = 100  # values in one filter; EC2 takes 200
+_VOLUME = "AWS::EC2::Volume"
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool =
     """
     kept = f"{copy} holds a copy of them" if copy else "they went with their secret"
     data = "etcd's data" if created else "etcd's data, or blank if no master came up"
-    volumes = sorted(scope.ids("AWS::EC2::Volume"))
+    volumes = sorted(scope.ids(_VOLUME) | _former_volumes(account, scope))
     pages = account.client("ec2").get_paginator("describe_snapshots")
     found = []
     for start in range(0, len(volumes), AT_ONCE):
@@ -71,6 +72,25 @@ def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool =
                 for each in page["Snapshots"]
             ]
     return tuple(found)
+
+
+def _former_volumes(account: Account, scope: Scope) -> frozenset[str]:
+    """Return the volumes that the stacks once had, as those of masters whose addition was rolled back.
+
+    No list of resources has them any more, only the stack's events, which CloudFormation keeps for 90 days.
+    """
+    from botocore.exceptions import ClientError
+
+    pages = account.client("cloudformation").get_paginator("describe_stack_events")
+    stacks = sorted({each.stack_id for each in scope.resources if each.view.type == _VOLUME})
+    try:
+        events = [each for stack in stacks for page in pages.paginate(StackName=stack) for each in page["StackEvents"]]
+    except ClientError as error:
+        if code_of(error) not in DENIED:
+            raise
+        return frozenset()
+    volumes = (each.get("PhysicalResourceId", "") for each in events if each.get("ResourceType") == _VOLUME)
+    return frozenset(filter(None, volumes))
 
 
 def keys(account: Account, scope: Scope) -> tuple[Retained, ...]:

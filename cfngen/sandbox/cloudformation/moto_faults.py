@@ -11,6 +11,9 @@ def repair() -> None:
     """Put them right, for as long as the process lasts."""
     _user_data_of_versions()
     _versions_of_instances()
+    _tags_of_launch_templates()
+    _tags_of_dhcp_options()
+    _provisioned_disks()
     _transport()
     _keys()
     _actions()
@@ -71,6 +74,63 @@ def _user_data_of_versions() -> None:
         return original(self, data, description)
 
     setattr(LaunchTemplate, "create_version", create_version)  # noqa: B010
+
+
+def _tags_of_launch_templates() -> None:
+    """Let a launch template have the tags that it was given last, and its first version none of them.
+
+    moto 5.2.5 shows those of the creation for good, and copies them into what the template launches
+    (moto/ec2/models/launch_templates.py and moto/ec2/responses/launch_templates.py, `create_launch_template`).
+    """
+    from moto.ec2.models.launch_templates import LaunchTemplate
+
+    original = LaunchTemplate.create_version
+
+    def create_version(self: Any, data: dict[str, Any], description: str) -> Any:
+        launched = [each for each in data.get("TagSpecifications", []) if each["ResourceType"] != "launch-template"]
+        rest = {key: value for key, value in data.items() if key != "TagSpecifications"}
+        return original(self, {**rest, "TagSpecifications": launched} if launched else rest, description)
+
+    setattr(LaunchTemplate, "create_version", create_version)  # noqa: B010
+    setattr(LaunchTemplate, "tags", property(lambda self: self.get_tags(), lambda self, tags: None))  # noqa: B010
+
+
+def _tags_of_dhcp_options() -> None:
+    """Let DHCP options have the tags that they are made with, which moto 5.2.5 passes over."""
+    from moto.ec2.responses.dhcp_options import DHCPOptions
+
+    original = DHCPOptions.create_dhcp_options
+
+    def create_dhcp_options(self: Any) -> Any:
+        answer = original(self)
+        tags = self._parse_tag_specification().get("dhcp-options", {})
+        answer.result["DhcpOptions"].add_tags(tags)
+        return answer
+
+    setattr(DHCPOptions, "create_dhcp_options", create_dhcp_options)  # noqa: B010
+
+
+def _provisioned_disks() -> None:
+    """Let instances be launched with disks of the types io1 and io2.
+
+    moto 5.2.5 drops the IOPS of block devices and refuses such a disk for want of them (moto/ec2/models/instances.py,
+    `run_instances` and `add_block_device`). The disk has the type, and none of the IOPS.
+    """
+    from moto.ec2.models.instances import Instance
+
+    original = Instance.add_block_device
+
+    def add_block_device(self: Any, *arguments: Any, **options: Any) -> Any:
+        kind = options.get("volume_type")
+        if kind not in ("io1", "io2"):
+            return original(self, *arguments, **options)
+        made = original(self, *arguments, **{**options, "volume_type": "gp3"})
+        path = arguments[1] if len(arguments) > 1 else options["device_path"]
+        volume = self.ec2_backend.volumes[self.block_device_mapping[path].volume_id]
+        volume.volume_type = kind
+        return made
+
+    setattr(Instance, "add_block_device", add_block_device)  # noqa: B010
 
 
 def _versions_of_instances() -> None:

@@ -1,0 +1,555 @@
+"""Valid cluster files by chance: a network first, then any of the other keys that go with it.
+
+A file is drawn for a design: what most cross-checks of `cfngen.cluster.checks` are about. What a single key holds comes
+from its type (`drawn_values`), or from `_special` where the design, an account or another key has a say.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from typing import Any, cast
+
+from drawn_values import OBJECTS, VISIBLE, leaves, of, section_of
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from cfngen.cluster import instance_types
+from cfngen.cluster.checks.access import _TAKEN
+from cfngen.cluster.checks.volumes import TYPES
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.names import logical_id, too_long
+from cfngen.cluster.network_plugins import PLUGINS
+from cfngen.cluster.tag_keys import key_fault
+from cfngen.releases import exact_version, minors
+from cfngen.text_limits import STACK_TAG_VALUE
+
+File = dict[str, Any]
+# Zones as moto has them; in the account of a Local Zone, or of another partition, no cluster can live there.
+ZONES: Mapping[str, str] = {"us-west-2": "abc", "us-east-1": "abcdf", "eu-central-1": "abc", "ap-northeast-1": "acd"}
+ELSEWHERE: Mapping[str, str] = {"us-gov-west-1": "abc", "cn-north-1": "ab", "sa-east-1": "abc"}
+VPCS = ("172.20.0.0/16", "10.64.0.0/16", "192.168.16.0/20", "172.31.128.0/17", "10.77.0.0/24", "10.77.8.0/26")
+PODS = ("10.244.0.0/16", "100.64.0.0/10", "10.128.0.0/12", "198.18.0.0/16")
+SERVICES = ("10.0.0.0/16", "10.96.0.0/12", "172.30.0.0/20", "10.5.5.0/28")
+PORTS = (443, 6443, 8443, 1, 60000, 65535)
+FREE_ADDRESSES = ("52.10.20.30", "3.120.4.5")
+
+
+@dataclass(frozen=True)
+class Design:
+    """What the keys of a cluster file have to go with.
+
+    Attributes:
+        lived: whether a cluster is to be deployed: it is small then, and has only what an account of moto can have.
+        region: the region.
+        zones: letters of the subnets' zones.
+        vpc: range of the VPC.
+        subnets: range of each subnet.
+        written: whether the file has the subnets' ranges; otherwise they are the default ones.
+        existing: `no`, the `vpc`, or its `subnets` too.
+        plugin: the network plug-in.
+        pods: range of pods.
+        services: range of services.
+        count: how many masters.
+        architectures: of the instance types.
+        groups: names of the node groups.
+    """
+
+    lived: bool
+    region: str
+    zones: str
+    vpc: str
+    subnets: tuple[str, ...]
+    written: bool
+    existing: str
+    plugin: str
+    pods: str
+    services: str
+    count: int
+    architectures: tuple[str, ...]
+    groups: tuple[str, ...]
+
+    @property
+    def room(self) -> int:
+        """How many nodes each group may have: by the subnets' addresses and the pods' ranges, and while lived few."""
+        addresses = sum(max(IPv4Network(each).num_addresses - 5, 0) for each in self.subnets[:1]) - self.count
+        each = 14 if self.plugin == "amazon-vpc" else 1
+        ranges = 2 ** (24 - IPv4Network(self.pods).prefixlen) - self.count
+        most = min(addresses // each, ranges, 2 if self.lived else 5000)
+        return max(most // max(len(self.groups), 1), 0)
+
+
+def keys(model_path: str = "") -> Iterator[str]:
+    """Every key that a file may have; of a list of sections the list, whose items are drawn as a whole."""
+    for leaf in leaves(Cluster):
+        parts = leaf.path.split("[].")
+        whole = parts[0] if len(parts) > 1 else leaf.path
+        if parts[0] == "nodeGroups":
+            whole = "[].".join(parts[:2])
+        if whole.startswith(model_path):
+            yield whole
+
+
+# Drawn with the design, since most other keys hang on them.
+DESIGNED = frozenset(
+    {
+        "name",
+        "region",
+        "network.vpc.id",
+        "network.vpc.cidr",
+        "network.subnets",
+        "network.plugin",
+        "network.podCidr",
+        "network.serviceCidr",
+        "controlPlane.count",
+        "nodeGroups[].name",
+        "nodeGroups[].minSize",
+        "nodeGroups[].maxSize",
+        "nodeGroups[].desiredSize",
+        "nodeGroups[].instanceType",
+        "controlPlane.instanceType",
+    }
+)
+# Sections whose keys hang on each other, drawn as a whole.
+WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas")
+
+
+def _unit(key: str) -> str:
+    parts = key.split(".")
+    index = next((index for index, part in enumerate(parts) if part in WHOLE), len(parts) - 1)
+    return ".".join(parts[: index + 1])
+
+
+OPTIONAL = tuple(dict.fromkeys(_unit(each) for each in keys() if each not in DESIGNED))
+"""What is drawn besides the design, key by key."""
+
+
+@st.composite
+def designs(draw: DrawFn, *, lived: bool = False) -> Design:
+    """What the keys of a file have to go with."""
+    regions = {**ZONES} if lived else {**ZONES, **ELSEWHERE}
+    region = draw(st.sampled_from(sorted(regions)))
+    zones = "".join(draw(st.lists(st.sampled_from(regions[region]), min_size=1, max_size=3, unique=True)))
+    vpc = draw(st.sampled_from(VPCS))
+    plugin = draw(st.sampled_from(sorted(PLUGINS)))
+    existing = draw(st.sampled_from(("no", "no", "vpc", "subnets")))
+    written = existing != "no" or draw(st.booleans())
+    prefix = IPv4Network(vpc).prefixlen + (len(zones) - 1).bit_length()
+    share = min(max(24, prefix), 32)
+    if written:
+        # A master has eleven addresses of its subnet beside it at the least, and with pods there some more.
+        share = draw(st.integers(max(prefix, 16), max(min(27, 20 if plugin == "amazon-vpc" else 27), prefix)))
+    blocks = list(IPv4Network(vpc).subnets(new_prefix=share))
+    places = list(range(len(zones)))
+    if written:
+        places = draw(st.lists(st.integers(0, len(blocks) - 1), min_size=len(zones), max_size=len(zones), unique=True))
+    count = draw(st.sampled_from((1, 1, 1, 3, 5)))
+    if plugin == "amazon-vpc" and blocks[0].num_addresses < 128:
+        plugin = "cilium"
+    names = st.from_regex(r"[a-z]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
+    groups = draw(st.lists(names, max_size=2 if lived else 4, unique_by=logical_id))
+    pods = draw(st.sampled_from(PODS))
+    services = draw(st.sampled_from([each for each in SERVICES if not _overlap(each, pods)]))
+    return Design(
+        lived, region, zones, vpc, tuple(str(blocks[place]) for place in places), written, existing, plugin, pods,
+        services, count, draw(st.sampled_from((("amd64",), ("amd64",), ("arm64",), ("amd64", "arm64")))), tuple(groups),
+    )  # fmt: skip
+
+
+def _overlap(one: str, other: str) -> bool:
+    return IPv4Network(one).overlaps(IPv4Network(other))
+
+
+@st.composite
+def files(draw: DrawFn, design: Design, *, including: Sequence[str] = (), most: int = 12) -> File:
+    """A valid cluster file.
+
+    Args:
+        draw: of Hypothesis.
+        design: what its keys have to go with.
+        including: keys that it has in any case, if the design allows them.
+        most: how many further keys it has at most.
+    """
+    file = draw(_frame(design))
+    strategies = strategies_of(design)
+    least = draw(st.integers(0, most))
+    chosen = draw(st.lists(st.sampled_from(sorted(strategies)), min_size=least, max_size=most, unique=True))
+    for key in dict.fromkeys((*including, *chosen)):
+        if key in strategies:
+            draw_key(draw, file, key, strategies[key])
+    return settled(file, design)
+
+
+def draw_key(draw: DrawFn, file: File, key: str, strategy: SearchStrategy[Any]) -> None:
+    """Give a file a key, one of `OPTIONAL`; of node groups one of them, or none where there is none."""
+    if not key.startswith("nodeGroups[]."):
+        put(file, key, draw(strategy))
+        return
+    groups = cast("list[File]", file["nodeGroups"])
+    if groups:
+        put(draw(st.sampled_from(groups)), key.removeprefix("nodeGroups[]."), draw(strategy))
+
+
+def put(file: File, key: str, value: Any) -> None:
+    """Set a key of a file."""
+    *sections, last = key.split(".")
+    for section in sections:
+        file = file.setdefault(section, {})
+    file[last] = value
+
+
+def drop(file: File, key: str) -> None:
+    """Leave a key out of a file."""
+    *sections, last = key.split(".")
+    for section in sections:
+        if section not in file:
+            return
+        file = file[section]
+    file.pop(last, None)
+
+
+def get(file: File, key: str, default: Any = None) -> Any:
+    """The value of a key."""
+    here: Any = file
+    for part in key.split("."):
+        if not isinstance(here, dict) or part not in here:
+            return default
+        here = here[part]
+    return here
+
+
+@st.composite
+def _frame(draw: DrawFn, design: Design) -> File:
+    """The part of a file that its design says."""
+    name = draw(
+        st.from_regex(r"[a-z]([a-z0-9-]{0,10}[a-z0-9])?", fullmatch=True)
+        if design.lived
+        else st.from_regex(r"[a-z]([a-z0-9-]{0,26}[a-z0-9])?", fullmatch=True).filter(
+            lambda each: not too_long(each) and not each.startswith("internal-")
+        )
+    )
+    frame: File = {
+        "name": name,
+        "region": design.region,
+        "network": network(design),
+        "controlPlane": {"count": design.count, "instanceType": draw(_instance_type(design))},
+        "nodeGroups": [draw(group(design, each)) for each in design.groups],
+    }
+    return frame
+
+
+def network(design: Design) -> File:
+    """The section of a design's network."""
+    found: File = {"vpc": {"cidr": design.vpc}, "plugin": design.plugin, "serviceCidr": design.services}
+    if PLUGINS[cast("Any", design.plugin)].pod_range:
+        found["podCidr"] = design.pods
+    if design.existing != "no":
+        found["vpc"]["id"] = "vpc-0a1b2c3d4e5f60718"
+    found["subnets"] = [subnet(design, index) for index in range(len(design.zones))]
+    return found
+
+
+def subnet(design: Design, index: int) -> File:
+    """One of a design's subnets."""
+    found: File = {"zone": design.region + design.zones[index]}
+    if design.written:
+        found["cidr"] = design.subnets[index]
+    if design.existing == "subnets":
+        found["id"] = f"subnet-0a1b2c3d4e5f6071{index}"
+    return found
+
+
+@st.composite
+def group(draw: DrawFn, design: Design, name: str) -> File:
+    """A node group: its name, type and sizes."""
+    sizes = sorted(draw(st.lists(st.integers(0, design.room), min_size=3, max_size=3)))
+    found: File = {
+        "name": name,
+        "minSize": sizes[0],
+        "maxSize": max(sizes[2], 1),
+        "instanceType": draw(_instance_type(design)),
+    }
+    if draw(st.booleans()):
+        found["desiredSize"] = sizes[1]
+    return found
+
+
+def _instance_type(design: Design) -> SearchStrategy[str]:
+    """A type of the region; what is lived has small ones, for an account's quota of processors is small."""
+    known = instance_types.known(design.region) or ("t3.medium", "m5.large", "t4g.medium")
+    fit = sorted(each for each in known if not instance_types.unfit(each, "node"))
+    small = [each for each in fit if each.partition(".")[2] in ("medium", "large") and each[0] in "tmcr"]
+    types = small if design.lived else fit
+    return st.sampled_from([each for each in types if instance_types.architecture(each) in design.architectures])
+
+
+def strategies_of(design: Design) -> dict[str, SearchStrategy[Any]]:
+    """A strategy for each key of `OPTIONAL` that goes with a design."""
+    special = _special(design)
+    found: dict[str, SearchStrategy[Any]] = {}
+    for key in OPTIONAL:
+        if not _possible(key, design):
+            continue
+        general = key.replace("nodeGroups[].", "*.").replace("controlPlane.", "*.")
+        if (strategy := special.get(key, special.get(general))) is not None:
+            found[key] = strategy
+        else:
+            found[key] = of(*section_of(Cluster, key))
+    return found
+
+
+def _possible(key: str, design: Design) -> bool:
+    """Whether a key goes with a design at all."""
+    plugin = PLUGINS[cast("Any", design.plugin)]
+    rules: Mapping[str, Callable[[], bool]] = {
+        "network.routeTable": lambda: design.existing == "subnets" and plugin.routes,
+        "network.internetGateway": lambda: design.existing == "vpc",
+        "network.dhcpOptions": lambda: design.existing == "no",
+        "network.pluginValues": lambda: plugin.installed,
+        "network.nonMasqueradeCidr": lambda: plugin.routes,
+        "api.elasticIp": lambda: design.count == 1,
+        # A security group is one of a VPC: of one that is still to be made there is none.
+        "controlPlane.additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
+        "nodeGroups[].additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
+    }
+    return rules.get(key, lambda: True)()
+
+
+def settled(file: File, design: Design) -> File:
+    """A file without what does not go together, and with what something else asks for."""
+    for key in OPTIONAL:
+        if not _possible(key, design):
+            for section in file["nodeGroups"] if key.startswith("nodeGroups[].") else [file]:
+                drop(section, key.removeprefix("nodeGroups[]."))
+    if get(file, "ssh.keyName"):
+        drop(file, "ssh.publicKey")
+    if get(file, "api.public") is False and design.existing != "subnets":
+        drop(file, "api.public")
+    if get(file, "api.public") is False:
+        drop(file, "api.elasticIp")
+    for section in file["nodeGroups"]:
+        if section.get("publicIp") is False and design.existing != "subnets":
+            drop(section, "publicIp")
+    if get(file, "addons.externalDns.enabled") and not get(file, "addons.externalDns.zones"):
+        put(file, "addons.externalDns.zones", ["Z0123456789ABCDEFGHIJ"])
+    if get(file, "addons.fluentBit.enabled"):
+        put(file, "addons.fluentBit.values.config.outputs", "[OUTPUT]\n    Name stdout\n    Match *\n")
+    addresses = get(file, "controlPlane.addresses")
+    if addresses is not None and len(addresses) != design.count:
+        drop(file, "controlPlane.addresses")
+    return file
+
+
+def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
+    """Strategies for keys of which the design, an account or another key has a say; `*` is masters and nodes."""
+    zones = [design.region + letter for letter in design.zones]
+    host = IPv4Network(design.services).network_address + 10
+    partition = "aws-cn" if design.region.startswith("cn-") else "aws-us-gov" if "-gov-" in design.region else "aws"
+    policies = st.from_regex(rf"arn:{partition}:iam::123456789012:policy/[a-z]{{1,8}}", fullmatch=True)
+    secrets = st.from_regex(
+        rf"arn:{partition}:secretsmanager:{design.region}:123456789012:secret:[a-z]{{1,8}}-[A-Za-z]{{6}}",
+        fullmatch=True,
+    )
+    sources = st.lists(_ranges(), max_size=2, unique=True) | st.lists(
+        _ranges(), min_size=1, max_size=3 if design.lived else 40, unique=True
+    )
+    lists = st.lists(
+        st.fixed_dictionaries(
+            {"id": st.sampled_from(("pl-0123456789abcdef0", "pl-0123456789abcdef1")), "maxEntries": st.integers(1, 10)}
+        ),
+        max_size=2,
+        unique_by=lambda each: str(each["id"]),
+    )
+    return {
+        "kubernetesVersion": st.sampled_from([*minors(), *map(exact_version, minors())]),
+        "network.vpc.name": _tag_values(),
+        "network.dnsServiceIp": st.just(str(host)),
+        "network.quotas": _quotas(),
+        "network.nonMasqueradeCidr": st.sampled_from(("10.0.0.0/8", "172.16.0.0/12", design.vpc)),
+        "network.dhcpOptions": st.sampled_from(("default", "dopt-0123456789abcdef0")),
+        "api.port": st.sampled_from([each for each in PORTS if each not in _TAKEN]),
+        "api.allowedCidrs": sources,
+        "api.allowedPrefixLists": lists,
+        "api.elasticIp": st.fixed_dictionaries(
+            {"allocationId": st.just("eipalloc-0123456789abcdef0"), "address": st.sampled_from(FREE_ADDRESSES)}
+        ),
+        "ssh.keyName": st.from_regex(r"[a-z][\x20-\x7e]{0,20}[a-z]", fullmatch=True).filter(
+            lambda name: "{{resolve:" not in name
+        ),
+        "ssh.allowedCidrs": sources,
+        "ssh.allowedPrefixLists": lists,
+        "image": _images(design),
+        "*.image": _images(design),
+        "*.rootVolume": _volumes(design, least=8),
+        "*.volume": _volumes(design, least=1),
+        "*.additionalSecurityGroups": st.lists(
+            st.sampled_from(("sg-0123456789abcdef0", "sg-0123456789abcdef1")), max_size=2, unique=True
+        ),
+        "*.additionalPolicies": st.lists(policies, max_size=3, unique=True),
+        "iam.permissionsBoundary": policies,
+        "certificateAuthority.secret": secrets,
+        "controlPlane.addresses": _addresses(design),
+        "nodeGroups[].zones": st.lists(st.sampled_from(zones), min_size=1, unique=True)
+        if len(zones) == 1
+        else st.just(zones[:1]) | st.lists(st.sampled_from(zones), min_size=1, unique=True),
+        "nodeGroups[].labels": st.dictionaries(_labels(), _label_values(), max_size=3),
+        "nodeGroups[].taints": st.lists(
+            st.fixed_dictionaries(
+                {"key": _labels(), "effect": st.sampled_from(("NoSchedule", "PreferNoSchedule", "NoExecute"))},
+                optional={"value": _label_values()},
+            ),
+            max_size=3,
+            unique_by=lambda each: (each["key"], each["effect"]),
+        ),
+        "*.kubeletConfiguration": _kubelet(),
+        "kubernetes.kubeletConfiguration": _kubelet(),
+        "kubernetes.clusterConfiguration": st.fixed_dictionaries(
+            {},
+            optional={
+                "imageRepository": st.just("registry.example.com/k8s"),
+                "featureGates": st.dictionaries(st.from_regex(r"[A-Z][a-zA-Z]{2,8}", fullmatch=True), st.booleans()),
+                "apiServer": st.fixed_dictionaries(
+                    {
+                        "extraArgs": st.lists(
+                            st.fixed_dictionaries(
+                                {
+                                    "name": st.sampled_from(("v", "profiling", "audit-log-maxage")),
+                                    "value": st.from_regex(r"[0-9a-z]{1,4}", fullmatch=True),
+                                }
+                            ),
+                            max_size=2,
+                            unique_by=lambda each: str(each["name"]),
+                        )
+                    }
+                ),
+            },
+        ),
+        "addons.charts": of(*section_of(Cluster, "addons.charts")).map(_own_names),
+        "*.files": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "path": st.from_regex(r"(/srv|/etc/[a-z]{1,4})/[A-Za-z0-9_.@+,:-]{3,12}", fullmatch=True),
+                    "content": st.text(VISIBLE | st.sampled_from("\n\t"), max_size=60),
+                },
+                optional={"mode": st.from_regex(r"0?[0-7]{3}", fullmatch=True)},
+            ),
+            max_size=2,
+            unique_by=lambda each: str(each["path"]),
+        ),
+        "*.units": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "name": st.from_regex(r"own-[a-z]{1,9}\.(service|timer)", fullmatch=True),
+                    "content": st.text(VISIBLE | st.sampled_from("\n\t"), max_size=60),
+                },
+                optional={"enable": st.booleans()},
+            ),
+            max_size=2,
+            unique_by=lambda each: str(each["name"]),
+        ),
+        "tags": st.dictionaries(_tag_keys(), _tag_values(), max_size=4),
+    }
+
+
+def _own_names(charts: list[File]) -> list[File]:
+    """Charts with names that no other release has."""
+    return [{**each, "name": f"own-{index}-{each['name']}"[:53].rstrip("-")} for index, each in enumerate(charts)]
+
+
+def _ranges() -> SearchStrategy[str]:
+    return st.builds(
+        lambda number, prefix: str(IPv4Network((number, prefix), strict=False)),
+        st.integers(0x0B000000, 0xDF000000),
+        st.integers(16, 32),
+    ) | st.just("0.0.0.0/0")
+
+
+def _labels() -> SearchStrategy[str]:
+    return st.from_regex(r"([a-z]{1,8}\.example/)?[A-Za-z]([A-Za-z0-9_.-]{0,20}[A-Za-z0-9])?", fullmatch=True)
+
+
+def _label_values() -> SearchStrategy[str]:
+    return st.from_regex(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?", fullmatch=True)
+
+
+def _tag_keys() -> SearchStrategy[str]:
+    characters = string.ascii_letters + string.digits + " _.:/=+-@äß東"
+    return st.text(characters, min_size=1, max_size=60).filter(lambda key: not key_fault(key))
+
+
+def _tag_values() -> SearchStrategy[str]:
+    characters = string.ascii_letters + string.digits + " _.:/=+-@äß東"
+    return st.text(characters, min_size=1, max_size=80).filter(lambda value: not STACK_TAG_VALUE.fault(value))
+
+
+@st.composite
+def _quotas(draw: DrawFn) -> File:
+    rules = draw(st.integers(60, 200))
+    return {
+        "rulesPerSecurityGroup": rules,
+        "securityGroupsPerInterface": draw(st.integers(5, min(16, 1000 // rules))),
+    }
+
+
+@st.composite
+def _images(draw: DrawFn, design: Design) -> File:
+    distributions = of(*section_of(Cluster, "image.distribution"))
+    kind = draw(st.sampled_from(("distribution", "id", "ssmParameter")))
+    found: File = {"distribution": draw(distributions)} if draw(st.booleans()) or kind == "distribution" else {}
+    if len(design.architectures) == 1 and draw(st.booleans()):
+        found["architecture"] = design.architectures[0]
+    if kind == "id" and design.architectures == ("amd64",):
+        found["id"] = draw(st.sampled_from(("ami-0123456789abcdef0", "ami-0123456789abcdef1")))
+    if kind == "ssmParameter" and design.architectures == ("amd64",):
+        found["ssmParameter"] = "/platform/images/node"
+    if ("id" in found or "ssmParameter" in found) and draw(st.booleans()):
+        found["rootDevice"] = draw(st.sampled_from(("/dev/xvda", "/dev/sda1")))
+    return found
+
+
+@st.composite
+def _volumes(draw: DrawFn, design: Design, least: int) -> File:
+    kind = draw(st.sampled_from(("gp3", *sorted(TYPES))))
+    limits = TYPES[kind]
+    smallest = max(limits.sizes[0], least)
+    size = draw(st.integers(smallest, smallest + 60) | st.sampled_from((smallest, limits.sizes[1])))
+    found: File = {"type": kind, "size": size}
+    if limits.iops and (limits.needs_iops or draw(st.booleans())):
+        low, high = limits.iops[0], min(limits.iops[1], max(limits.iops_per_gib * size, limits.iops[0]))
+        found["iops"] = draw(st.integers(low, high))
+    if kind == "gp3" and draw(st.booleans()):
+        found["throughput"] = draw(st.integers(125, min(2000, found.get("iops", 3000) // 4)))
+    if draw(st.integers(0, 3)) == 0:
+        partition = "aws-cn" if design.region.startswith("cn-") else "aws-us-gov" if "-gov-" in design.region else "aws"
+        found["kmsKey"] = f"arn:{partition}:kms:{design.region}:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    return found
+
+
+@st.composite
+def _addresses(draw: DrawFn, design: Design) -> list[str]:
+    hosts = [
+        str(block[position])
+        for block in map(IPv4Network, design.subnets)
+        for position in (4, 5, 9, 10, 11, block.num_addresses - 2)
+        if 4 <= position <= block.num_addresses - 2
+    ]
+    return draw(
+        st.lists(st.sampled_from(sorted(set(hosts))), min_size=design.count, max_size=design.count, unique=True)
+    )
+
+
+def _kubelet() -> SearchStrategy[File]:
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "maxPods": st.integers(1, 250),
+            "serializeImagePulls": st.booleans(),
+            "evictionHard": st.dictionaries(
+                st.sampled_from(("memory.available", "nodefs.available")), st.from_regex(r"[1-9]%", fullmatch=True)
+            ),
+            "memoryThrottlingFactor": st.floats(0, 1),
+            "own": OBJECTS,
+        },
+    )

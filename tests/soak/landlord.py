@@ -1,0 +1,158 @@
+"""What a drawn cluster file takes for granted in the account: made there, and named in the file by its real id.
+
+Whatever the file says of such a thing is the name by which an account is compared with another; a cluster that changes
+keeps what it has of it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cloud import Cloud
+from drawn_files import File, get, put
+
+NOBODY = {"Version": "2012-10-17", "Statement": [{"Effect": "Deny", "Action": "*", "Resource": "*"}]}
+
+
+@dataclass
+class Landlord:
+    """Somebody who has what clusters are built upon.
+
+    Attributes:
+        cloud: the account.
+        real: ids and ARNs in it by what a file says.
+    """
+
+    cloud: Cloud
+    real: dict[str, str] = field(default_factory=dict)
+
+    def furnish(self, file: File) -> File:
+        """Return the file as it holds in this account, which then has everything that it names."""
+        furnished = copy.deepcopy(file)
+        self._network(furnished)
+        self._network_beside(furnished)
+        self._access(furnished)
+        for instances in (furnished["controlPlane"], *furnished["nodeGroups"]):
+            self._instances(furnished, instances)
+        self._instances(furnished, furnished)
+        return furnished
+
+    def _made(self, drawn: str, make: Callable[[], str]) -> str:
+        if drawn not in self.real:
+            self.real[drawn] = make()
+        return self.real[drawn]
+
+    def _replace(self, file: File, key: str, make: Callable[[str], str]) -> None:
+        """Put the real thing into a file that names one."""
+        if drawn := get(file, key):
+            put(file, key, self._made(drawn, lambda: make(drawn)))
+
+    def _network(self, file: File) -> None:
+        ec2, vpc = self.cloud.client("ec2"), file["network"]["vpc"]
+        self._replace(file, "network.vpc.id", lambda _: ec2.create_vpc(CidrBlock=vpc["cidr"])["Vpc"]["VpcId"])
+        existing = [each for each in file["network"]["subnets"] if "id" in each]
+        for subnet in existing:
+            self._replace(subnet, "id", lambda _, subnet=subnet: self._subnet(vpc["id"], subnet))
+        if "id" in vpc:
+            gateway = get(file, "network.internetGateway", "igw-of-the-vpc")
+            put(file, "network.internetGateway", self._made(gateway, lambda: self._gateway(vpc["id"])))
+            if existing:
+                del file["network"]["internetGateway"]
+        if existing and file["network"]["plugin"] == "vpc-routes":
+            table = get(file, "network.routeTable", "rtb-of-the-subnets")
+            put(file, "network.routeTable", self._made(table, lambda: self._table(file)))
+
+    def _subnet(self, vpc: str, subnet: File) -> str:
+        made = self.cloud.client("ec2").create_subnet(
+            VpcId=vpc, CidrBlock=subnet["cidr"], AvailabilityZone=subnet["zone"]
+        )
+        return str(made["Subnet"]["SubnetId"])
+
+    def _gateway(self, vpc: str) -> str:
+        ec2 = self.cloud.client("ec2")
+        gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+        ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
+        return str(gateway)
+
+    def _table(self, file: File) -> str:
+        ec2, network = self.cloud.client("ec2"), file["network"]
+        table = ec2.create_route_table(VpcId=network["vpc"]["id"])["RouteTable"]["RouteTableId"]
+        for subnet in network["subnets"]:
+            ec2.associate_route_table(RouteTableId=table, SubnetId=subnet["id"])
+        return str(table)
+
+    def _network_beside(self, file: File) -> None:
+        ec2 = self.cloud.client("ec2")
+        options = [{"Key": "domain-name", "Values": ["example.com"]}]
+        if get(file, "network.dhcpOptions", "default") != "default":
+            self._replace(
+                file,
+                "network.dhcpOptions",
+                lambda _: ec2.create_dhcp_options(DhcpConfigurations=options)["DhcpOptions"]["DhcpOptionsId"],
+            )
+        for section in ("api", "ssh"):
+            for each in get(file, f"{section}.allowedPrefixLists", ()):
+                self._replace(each, "id", lambda name: self._prefix_list(name))
+        if elastic := get(file, "api.elasticIp"):
+            self._replace(
+                file,
+                "api.elasticIp.allocationId",
+                lambda _: ec2.allocate_address(Domain="vpc", Address=elastic["address"])["AllocationId"],
+            )
+
+    def _prefix_list(self, name: str) -> str:
+        made = self.cloud.client("ec2").create_managed_prefix_list(
+            PrefixListName=name, MaxEntries=10, AddressFamily="IPv4", Entries=[{"Cidr": "198.51.100.0/24"}]
+        )
+        return str(made["PrefixList"]["PrefixListId"])
+
+    def _access(self, file: File) -> None:
+        name = get(file, "ssh.keyName")
+        if name:
+            self._made(f"key pair {name}", lambda: self.cloud.client("ec2").create_key_pair(KeyName=name)["KeyName"])
+        self._replace(file, "iam.permissionsBoundary", self._policy)
+        self._replace(file, "certificateAuthority.secret", self._secret)
+        bucket = get(file, "etcd.backups.bucket")
+        if bucket:
+            self._made(f"bucket {bucket}", lambda: self._bucket(bucket))
+
+    def _policy(self, arn: str) -> str:
+        name = arn.rpartition("/")[2]
+        made = self.cloud.client("iam").create_policy(PolicyName=name, PolicyDocument=json.dumps(NOBODY))
+        return str(made["Policy"]["Arn"])
+
+    def _secret(self, arn: str) -> str:
+        name = arn.rpartition(":")[2].rpartition("-")[0]
+        made = self.cloud.client("secretsmanager").create_secret(Name=name, SecretString="{}")
+        return str(made["ARN"])
+
+    def _bucket(self, name: str) -> str:
+        region = self.cloud.cluster.region
+        where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+        self.cloud.client("s3").create_bucket(Bucket=name, **where)
+        return name
+
+    def _instances(self, file: File, instances: File) -> None:
+        images = self.cloud.account.images
+        if drawn := get(instances, "image.id"):
+            put(instances, "image.id", self._made(drawn, lambda: sorted(images.values())[int(drawn[-1])]))
+        for section in ("rootVolume", "volume"):
+            self._replace(instances, f"{section}.kmsKey", self._key)
+        vpc = get(file, "network.vpc.id")
+        groups, policies = instances.get("additionalSecurityGroups", []), instances.get("additionalPolicies", [])
+        for index, drawn in enumerate(groups):
+            groups[index] = self._made(drawn, lambda drawn=drawn: self._security_group(drawn, vpc))
+        for index, drawn in enumerate(policies):
+            policies[index] = self._made(drawn, lambda drawn=drawn: self._policy(drawn))
+
+    def _key(self, _: str) -> str:
+        return str(self.cloud.client("kms").create_key(Description="volumes")["KeyMetadata"]["Arn"])
+
+    def _security_group(self, name: str, vpc: str) -> str:
+        made = self.cloud.client("ec2").create_security_group(
+            GroupName=name.replace("sg-", "own-"), Description=name, VpcId=vpc
+        )
+        return str(made["GroupId"])

@@ -1,0 +1,118 @@
+"""Clusters by chance: a few of them, the same in every run; `make soak` lives as many as there is time for."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chance import tried
+from clusters import templates_of
+from drawn_files import DESIGNED, OPTIONAL, Design, File, designs, files, put, strategies_of
+from drawn_lives import lives
+from drawn_values import leaves
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from living import live
+
+from cfngen import lint
+from cfngen.cluster.load import parse
+from cfngen.cluster.model import Cluster
+
+# Nobody waits for a smaller example here: `make soak` looks for one.
+SAME = settings(
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=(Phase.generate,),
+    suppress_health_check=list(HealthCheck),
+)
+LIVED = (17, 25)
+LINTED = (3, 6)
+"""Numbers of what is tried: more would take minutes."""
+KEYS = frozenset(leaf.path for leaf in leaves(Cluster))
+_NEW = Design(
+    False, "us-west-2", "a", "172.20.0.0/16", ("172.20.0.0/24",), False, "no", "vpc-routes", "10.244.0.0/16",
+    "10.0.0.0/16", 1, ("amd64",), ("nodes",),
+)  # fmt: skip
+# Together they allow every key.
+DESIGNS = (
+    _NEW,
+    replace(_NEW, plugin="cilium"),
+    *(replace(_NEW, existing=each, written=True) for each in ("vpc", "subnets")),
+)
+
+
+def keys_of(value: Any, path: str = "") -> set[str]:
+    """The keys of the model that a part of a file has."""
+    if path in KEYS:
+        return {path}
+    if isinstance(value, dict):
+        return set().union(*(keys_of(item, f"{path}.{key}".lstrip(".")) for key, item in value.items()))
+    if isinstance(value, list):
+        return set().union(*(keys_of(item, f"{path}[]") for item in value))
+    return {path}
+
+
+def below(key: str) -> frozenset[str]:
+    """The keys of the model that are drawn together with one of `OPTIONAL` or `DESIGNED`."""
+    return frozenset(each for each in KEYS if each == key or each.startswith((f"{key}.", f"{key}[]")))
+
+
+@functools.cache
+def strategies() -> dict[str, st.SearchStrategy[Any]]:
+    """A strategy for each key, of a design that allows it."""
+    return {key: strategy for each in DESIGNS for key, strategy in strategies_of(each).items()}
+
+
+def test_a_key_without_a_strategy_is_noticed() -> None:
+    assert KEYS - frozenset().union(*map(below, (*OPTIONAL, *DESIGNED))) == set()
+    assert set(OPTIONAL) - set(strategies()) == set()
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_every_key_is_drawn(part: int) -> None:
+    keys = sorted(OPTIONAL)[part::6]
+    drawn: set[str] = set()
+
+    @settings(SAME, max_examples=40)
+    @given(st.fixed_dictionaries({key: strategies()[key] for key in keys}))
+    def draw(values: dict[str, Any]) -> None:
+        file: File = {}
+        for key, value in values.items():
+            put(file, key, value)
+        drawn.update(keys_of(file))
+
+    draw()
+    assert frozenset().union(*map(below, keys)) - drawn == set()
+
+
+def test_every_key_of_a_design_is_drawn() -> None:
+    drawn: set[str] = set()
+
+    @settings(SAME, max_examples=10)
+    @given(st.tuples(*(files(design, most=0) for design in DESIGNS)))
+    def draw(found: tuple[File, ...]) -> None:
+        drawn.update(*map(keys_of, found))
+
+    draw()
+    assert frozenset().union(*map(below, DESIGNED)) - drawn == set()
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_drawn_files_are_valid_and_give_templates_that_lint_accepts(number: int, tmp_path: Path) -> None:
+    def generated(file: File) -> None:
+        cluster = parse(file)
+        templates = templates_of(cluster)
+        if number in LINTED:
+            assert lint.lint(templates, region=cluster.region, cache=tmp_path) == ()
+
+    tried(number, designs().flatmap(files), generated, shrink=False)
+
+
+@pytest.mark.parametrize("number", LIVED)
+def test_a_life_goes_as_planned(number: int) -> None:
+    tried(number, lives(most=1), lambda life: live(life, Counter()), shrink=False)

@@ -20,6 +20,7 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationErr
 from cfngen.sandbox.cloudformation.failures import Failures
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
+from cfngen.sandbox.cloudformation.order import Order
 from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Revision, Stack, masked
 from cfngen.sandbox.services import keep_time
 
@@ -37,6 +38,8 @@ class Region:
             launched it; what the instance does later it asks the clock for. Without it, instances do nothing.
         durations: seconds that making, changing or removing a resource takes, by type, or "*" for the others; without
             it, no time at all.
+        seed: draws an order for resources that do not depend on each other, any that their dependencies allow; without
+            it, they come in the order of the template.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Region:
         stored: Mapping[str, str] | None = None,
         instances: Callable[[Launched], None] = lambda launched: None,
         durations: Mapping[str, float] | None = None,
+        seed: int | None = None,
     ) -> None:
         moto_faults.repair()
         self.region = region
@@ -54,6 +58,7 @@ class Region:
         self.simulation = Simulation(self.clock)
         self.instances = instances
         self.durations = dict(durations or {})
+        self.order = Order(seed)
         self.stored = dict(stored or {})
         self.failures = Failures()
         self.metadata_tags = False  # the account's default: whether instances read their tags from their metadata
@@ -106,7 +111,7 @@ class Region:
 
     def take_time(self, resource_type: str) -> Operation:
         """Let as much time pass as a resource of a type takes."""
-        seconds = self.durations.get(resource_type, self.durations.get("*", 0))
+        seconds = self.order.lasting(self.durations.get(resource_type, self.durations.get("*", 0)))
         if seconds:
             end = self.clock.now + seconds
             self.clock.later(seconds, lambda: None)

@@ -65,7 +65,7 @@ def remove_resources(service: Region, stack: Stack, *, force: bool = False) -> G
     remaining = {key: each for key, each in stack.resources.items() if each.exists}
     problems: list[str] = []
     while free := _unneeded(remaining, problems):
-        for key in reversed(free):
+        for key in service.order.next_of(reversed(free)):
             resource = remaining[key]
             yield from remove_resource(service, stack, resource, resource.definition.deletion_policy, force=force)
             if resource.exists:
@@ -81,17 +81,17 @@ def remove_obsolete(service: Region, stack: Stack) -> Generator[Condition, None,
     while stack.obsolete:
         latest = {each.logical_id: (each, policy) for each, policy in stack.obsolete}
         stack.obsolete = [each for each in stack.obsolete if each not in latest.values()]  # earlier ones of the same id
-        for resource in dependents_first({key: each for key, (each, _) in latest.items() if each.exists}):
+        for resource in dependents_first(service, {key: each for key, (each, _) in latest.items() if each.exists}):
             yield from remove_resource(service, stack, resource, latest[resource.logical_id][1])
             left = left or resource.exists
     return left
 
 
-def dependents_first(resources: Mapping[str, Resource]) -> list[Resource]:
+def dependents_first(service: Region, resources: Mapping[str, Resource]) -> list[Resource]:
     """Resources in an order in which none is needed by a later one."""
     remaining, ordered = dict(resources), []
     while free := _unneeded(remaining, []):
-        ordered += [remaining.pop(key) for key in reversed(free)]
+        ordered += [remaining.pop(key) for key in service.order.next_of(reversed(free))]
     return ordered
 
 

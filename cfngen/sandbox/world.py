@@ -141,6 +141,7 @@ class World:
         self.cloud = CloudFormation(region, instances=self.machines, durations=durations)
         self.cloud.stored = Published(region, parameters)
         self.machines.cloud = self.cloud
+        self.cloud.leaving = self.machines.leave
 
     def advance(self, seconds: float) -> None:
         """Let simulated time pass, and everything happen that is due in it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from cfngen.sandbox.services import scaling_activities
+
 
 @functools.cache
 def repair() -> None:
@@ -13,6 +15,7 @@ def repair() -> None:
     _versions_of_instances()
     _transport()
     _keys()
+    scaling_activities.model()
     _actions()
 
 

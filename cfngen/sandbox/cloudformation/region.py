@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation import admission, creation, moto_faults, planning, properties, undoing
+from cfngen.sandbox.cloudformation import admission, creation, moto_faults, planning, properties, signals, undoing
 from cfngen.sandbox.cloudformation.admission import LOOKUPS, NESTED
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
@@ -22,7 +22,8 @@ from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.order import Order
 from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Revision, Stack, masked
-from cfngen.sandbox.services import keep_time
+from cfngen.sandbox.services import keep_time, scaling_activities
+from cfngen.sandbox.services.schedule import keep_schedule
 
 ACCOUNT = "123456789012"  # moto's
 NAME_LIMIT = 128
@@ -57,7 +58,17 @@ class Region:
         keep_time(region, lambda: self.clock.now)
         self.simulation = Simulation(self.clock)
         self.instances = instances
+        self.leaving: Callable[[str], None] = lambda instance_id: None  # told whom a lifecycle hook holds at its end
         self.durations = dict(durations or {})
+        keep_schedule(region, self.clock.later, self.durations)
+        scaling_activities.observe(
+            region,
+            scaling_activities.Observer(
+                launched=lambda group, ids: signals.launched_by_itself(self, group, ids),
+                leaving=lambda instance_id: self.leaving(instance_id),
+                time=lambda: self.clock.time,
+            ),
+        )
         self.order = Order(seed)
         self.stored = dict(stored or {})
         self.failures = Failures()

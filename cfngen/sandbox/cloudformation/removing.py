@@ -11,14 +11,12 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.cloudformation.clock import Condition, Operation
 from cfngen.sandbox.cloudformation.errors import ResourceError
-from cfngen.sandbox.cloudformation.handlers import HANDLERS
+from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.properties import GROUP, call
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
-
-TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 
 
 def delete(
@@ -115,9 +113,8 @@ def remove_resource(
         else:
             yield from service.take_time(resource.type)
             told = call(service, stack, resource)
-            # Nodes of a group that never came about have no pods to move.
-            if resource.type == GROUP and resource.progress == "settled":
-                yield from _held_by_hooks(service, resource.physical_id)
+            if resource.type == GROUP:
+                yield from _emptied(service, resource.physical_id)
             if policy == "Snapshot":
                 HANDLERS[resource.type].snapshot(told)
             try:
@@ -133,23 +130,20 @@ def remove_resource(
         service.record(stack, resource, "DELETE_COMPLETE")
 
 
-def _held_by_hooks(service: Region, group: str) -> Operation:
-    """Wait as a group's terminating instances do: until no hook holds them, or its time is up.
+def _emptied(service: Region, group: str) -> Operation:
+    """Let a group have no instances, and wait until they are gone.
 
-    EC2 Auto Scaling user guide, "How lifecycle hooks work". Nothing here completes the action or asks for more time.
+    A hook holds them before: EC2 Auto Scaling user guide, "How lifecycle hooks work"; deleted by force, a group would
+    not wait (API, DeleteAutoScalingGroup). That CloudFormation does not use force is seen in stacks whose deletion
+    takes as long as their instances work (buildkite/elastic-ci-stack-for-aws#1457).
     """
     scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
-
-    def holding() -> list[int]:
-        mine = [each for each in scaling.lifecycle_hooks.values() if each.auto_scaling_group_name == group]
-        return [int(each.heartbeat_timeout) for each in mine if each.lifecycle_transition == TERMINATING]
-
-    found = scaling.autoscaling_groups.get(group)
-    if not holding() or found is None or not found.instance_states:
+    if group not in scaling.autoscaling_groups:
         return
-    deadline = service.clock.now + max(holding())
-    service.clock.later(max(holding()), lambda: None)
-    yield lambda: not holding() or service.clock.now >= deadline
+    client("autoscaling", service.region).update_auto_scaling_group(
+        AutoScalingGroupName=group, MinSize=0, MaxSize=0, DesiredCapacity=0
+    )
+    yield lambda: group not in scaling.autoscaling_groups or not scaling.autoscaling_groups[group].instance_states
 
 
 def _is_gone(error: ClientError) -> bool:

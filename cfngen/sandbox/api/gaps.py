@@ -5,7 +5,7 @@
 - S3: moto ignores `ExpectedBucketOwner`, and lets everybody into every bucket. Here: 403 where the owner is another,
   and buckets that belong to somebody else.
 - S3: moto takes a statement that denies calls without TLS as one that denies all calls. Here every call has TLS.
-- Auto Scaling: moto's DescribeScalingActivities tells of nothing. Here: launches that failed, and what a test has said.
+- Auto Scaling: moto's DescribeScalingActivities tells of nothing. Here: launches, and what a test has said.
 - EC2 and Auto Scaling: moto's instances, images and volumes are of the time of this machine. Here: of simulated time.
 - EC2 and Elastic Load Balancing: what depends on what; see `dependencies`.
 - Systems Manager: public parameters cannot be put into moto. Here: what the engine's templates find, clients find too.
@@ -172,9 +172,7 @@ class Gaps:
         def describe_scaling_activities(response: BaseResponse) -> ActionResult:
             [group] = response.querystring.get("AutoScalingGroupName", [""])
             found = [each for name, made in self.activities.items() for each in made if group in ("", name)]
-            found += scaling_activities.failed_launches(
-                autoscaling.autoscaling_backends[ACCOUNT][response.region], group
-            )
+            found += scaling_activities.activities(autoscaling.autoscaling_backends[ACCOUNT][response.region], group)
             found.sort(key=lambda each: each["StartTime"], reverse=True)
             return ActionResult({"Activities": found})
 

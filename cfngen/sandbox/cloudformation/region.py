@@ -37,8 +37,9 @@ class Region:
         stored: Parameter Store, for parameters of type AWS::SSM::Parameter::Value: values by name.
         instances: called for each instance that a stack's Auto Scaling group launches, as soon as the group has
             launched it; what the instance does later it asks the clock for. Without it, instances do nothing.
-        durations: seconds that making, changing or removing a resource takes, by type, or "*" for the others; without
-            it, no time at all.
+        durations: seconds that things take, by the names of `cfngen.sandbox.durations`: making, changing or removing a
+            resource by its type, "update" or "delete" before it where that is not the same, "*" for other types;
+            without it, no time at all.
         seed: draws an order for resources that do not depend on each other, any that their dependencies allow; without
             it, they come in the order of the template.
     """
@@ -120,9 +121,10 @@ class Region:
         """Every change set there is."""
         return list(self._change_sets)
 
-    def take_time(self, resource_type: str) -> Operation:
-        """Let as much time pass as a resource of a type takes."""
-        seconds = self.order.lasting(self.durations.get(resource_type, self.durations.get("*", 0)))
+    def take_time(self, resource_type: str, verb: str = "create") -> Operation:
+        """Let as much time pass as it takes to create, update or delete a resource of a type."""
+        names = (f"{verb} {resource_type}", resource_type, "*")
+        seconds = self.order.lasting(next((self.durations[each] for each in names if each in self.durations), 0))
         if seconds:
             end = self.clock.now + seconds
             self.clock.later(seconds, lambda: None)

@@ -111,7 +111,7 @@ def remove_resource(
         if resource.child:
             yield from _remove_child(service, resource.child, force=force)
         else:
-            yield from service.take_time(resource.type)
+            yield from service.take_time(resource.type, "delete")
             told = call(service, stack, resource)
             if resource.type == GROUP:
                 yield from _emptied(service, resource.physical_id)

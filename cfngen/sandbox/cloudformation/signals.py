@@ -92,8 +92,9 @@ def stabilize(service: Region, resource: Resource) -> Operation:
         ResourceError: a launch has failed, in which CloudFormation sees no more than that (eksctl-io/eksctl#8383)
     """
     turn, scaling = resource.turn, autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
-    if failed := scaling_activities.failed_launches(scaling, resource.physical_id):
-        raise ResourceError(f"Group did not stabilize. Last scaling activity: {failed[0]['StatusMessage']}")
+    launches = scaling_activities.activities(scaling, resource.physical_id)
+    if launches and launches[0]["StatusCode"] == "Failed":
+        raise ResourceError(f"Group did not stabilize. Last scaling activity: {launches[0]['StatusMessage']}")
     states = scaling.autoscaling_groups[resource.physical_id].instance_states
     if any(each.lifecycle_state == "Pending:Wait" for each in states):
         yield (

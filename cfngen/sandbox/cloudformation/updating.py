@@ -243,7 +243,7 @@ def modify(
     except ResourceError:
         resource.attempted = dict(before)
         raise
-    yield from service.take_time(resource.type)
+    yield from service.take_time(resource.type, "update")
     if resource.turn != turn or known:
         return
     if resource.type == NESTED:

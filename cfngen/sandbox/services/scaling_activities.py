@@ -70,14 +70,14 @@ def observe(region: str, observer: Observer) -> None:
     _OBSERVERS[region] = observer
 
 
-def failed_launches(backend: Any, group_name: str) -> list[dict[str, Any]]:
-    """Return the activities of a group that have failed, the newest first; it may be deleted.
+def activities(backend: Any, group_name: str) -> list[dict[str, Any]]:
+    """Return what a group has tried to launch, the newest first; it may be deleted.
 
     Args:
         backend: moto's Auto Scaling in a region.
         group_name: empty for all groups.
     """
-    made: dict[str, list[dict[str, Any]]] = backend.__dict__.setdefault("failed_launches", {})
+    made: dict[str, list[dict[str, Any]]] = backend.__dict__.setdefault("launches_tried", {})
     if group_name:
         return made.setdefault(group_name, [])
     return [each for found in made.values() for each in found]
@@ -194,26 +194,28 @@ def _interface_in_use(group: Any, count: int) -> str:
     return ""
 
 
-def _failed(group: Any, reason: str) -> None:
+def _note(group: Any, launched: str, refused: str) -> None:
+    """Remember an activity: a launch that has succeeded, or one that has not."""
     observer = _OBSERVERS.get(group.region)
-    made = failed_launches(group.autoscaling_backend, group.name)
-    message = f"{reason} Launching EC2 instance failed."
+    made = activities(group.autoscaling_backend, group.name)
     now = observer.time() if observer else datetime.datetime.now(datetime.timezone.utc)
-    capacity = len(group.active_instances())
+    message = f"{refused} Launching EC2 instance failed." if refused else ""
     made.insert(
         0,
         {
             "ActivityId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{group.arn} {len(made)}")),
             "AutoScalingGroupName": group.name,
             "AutoScalingGroupARN": group.arn,
-            "Description": f"Launching a new EC2 instance.  Status Reason: {message}",
+            "Description": f"Launching a new EC2 instance.  Status Reason: {message}"
+            if refused
+            else f"Launching a new EC2 instance: {launched}",
             "Cause": f"At {now:%Y-%m-%dT%H:%M:%SZ} an instance was started in response to a difference between desired "
-            f"and actual capacity, increasing the capacity from {capacity} to {group.desired_capacity}.",
+            "and actual capacity.",
             "StartTime": now,
             "EndTime": now,
-            "StatusCode": "Failed",
-            "StatusMessage": message,
+            "StatusCode": "Failed" if refused else "Successful",
             "Progress": 100,
+            **({"StatusMessage": message} if refused else {}),
         },
     )
 
@@ -237,7 +239,7 @@ def _launches(model_of_groups: Any) -> None:
 
     def replace_autoscaling_group_instances(self: Any, count_needed: int, propagated_tags: Any) -> None:
         if reason := _interface_in_use(self, count_needed):
-            _failed(self, reason)
+            _note(self, "", reason)
             if seconds := lasting(self.region, RETRY):
                 after(self.region, seconds, functools.partial(_fill, self))
             return
@@ -245,6 +247,7 @@ def _launches(model_of_groups: Any) -> None:
         launch(self, count_needed, propagated_tags)
         for state in self.instance_states:
             if id(state) not in known:
+                _note(self, state.instance.id, "")
                 _hold(self, state, LAUNCHING, "Pending:Wait")
 
     setattr(model_of_groups, "active_instances", active_instances)  # noqa: B010 - as in moto_faults

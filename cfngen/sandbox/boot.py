@@ -22,7 +22,7 @@ from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.instance import Instance, Script, kernel
 from cfngen.sandbox.kubernetes_objects import NodeFacts, register, schedule, start_addons, start_control_plane
 from cfngen.sandbox.kubernetes_state import uid
-from cfngen.sandbox.routine_steps import ROUTINE, certificates_end, disks
+from cfngen.sandbox.routine_steps import DRAINING, ROUTINE, certificates_end, disks
 from cfngen.sandbox.user_data import ProgramError, completed, filled
 
 Boot = Generator[float, None, None]
@@ -184,6 +184,7 @@ class Program:
     def _routine(self, function: str) -> Generator[float, None, str]:
         seconds, words = ROUTINE[function]
         yield seconds
+        self.instance.watches = self.instance.watches or function == DRAINING
         return words(self.configuration, self.instance)
 
     def _packages(self) -> Generator[float, None, str]:

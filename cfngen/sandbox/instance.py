@@ -32,6 +32,7 @@ class Instance:
         number: how many were launched before it.
         launched: when, in seconds of the simulated clock.
         console: what it has written to its console.
+        watches: whether it waits for its end by now, to move its pods before.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Instance:
     launched: float
     console: list[str] = field(default_factory=list)
     name: str = ""
+    watches: bool = False
 
     @property
     def facts(self) -> dict[str, str]:

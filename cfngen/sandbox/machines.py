@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from botocore.exceptions import ClientError
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
+from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.sandbox import interfaces, user_data
 from cfngen.sandbox.boot import Boot, Program
 from cfngen.sandbox.cloudformation import CloudFormation, Launched, client
@@ -24,6 +26,8 @@ from cfngen.sandbox.instance import Instance, Script
 SILENCE = 40.0
 FORGOTTEN = 50.0
 GROUP_TAG = "aws:autoscaling:groupName"
+# Seconds until an instance notices its end (boot/drain.py), and in which a node's pods have moved: a guess.
+NOTICED, MOVED = 5.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,30 @@ class Machines:
         )
         self.instances[instance.id] = instance
         self._continue(instance, Program(self, instance).boot())
+
+    def leave(self, instance_id: str) -> None:
+        """Let an instance that a lifecycle hook holds move its pods, if it can, and then let Auto Scaling go on.
+
+        One that never came so far as to watch for its end says nothing: the hook's time runs out.
+        """
+        instance = self.instances.get(instance_id)
+        if instance is not None and instance.watches:
+            self.cloud.clock.later(NOTICED, lambda: self._drain(instance))
+
+    def _drain(self, instance: Instance) -> None:
+        for cluster in self.clusters.values():
+            if node := cluster.state.get("nodes", instance.id):
+                node["spec"]["unschedulable"] = True
+        self.cloud.clock.later(MOVED, lambda: self._drained(instance))
+
+    def _drained(self, instance: Instance) -> None:
+        with contextlib.suppress(ClientError):  # the hook may be gone, or its time over
+            client("autoscaling", self.region).complete_lifecycle_action(
+                LifecycleHookName=DRAIN_HOOK,
+                AutoScalingGroupName=instance.group,
+                InstanceId=instance.id,
+                LifecycleActionResult="CONTINUE",
+            )
 
     def metadata(self, stack: str, resource: str) -> Mapping[str, Any]:
         """Return the metadata of a stack's resource.

@@ -110,11 +110,12 @@ def addresses_looked_up(configuration: Configuration, instance: Instance) -> str
 
 
 STORAGE = "/mnt/instance-storage"
+DRAINING = "drain.start"  # from here on a service waits for the instance's end
 ROUTINE: Mapping[str, tuple[float, Callable[[Configuration, Instance], str]]] = {
     "given.before": (1.0, commands_before),
     "system.settings": (0.6, settings),
     "pod_network.prepare": (0.5, pod_network),
-    "drain.start": (0.3, draining),
+    DRAINING: (0.3, draining),
     "given.files": (0.2, further_files),
     "disks.disks": (0.4, instance_storage),
     "system.services": (2.3, services),

@@ -36,9 +36,10 @@ from werkzeug.serving import make_server
 from cfngen.sandbox.api import serving
 from cfngen.sandbox.cloudformation.clock import START
 from cfngen.sandbox.contact import HOST, PATH, SPEED, STATUS, State, write
+from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.groups import groups, meant
 from cfngen.sandbox.last import Last, remember
-from cfngen.sandbox.world import DURATIONS, World
+from cfngen.sandbox.world import World
 
 TICK = 0.05  # seconds of real time between two looks at the clock
 LONGEST = 1.0  # seconds of real time that may pass at once: a machine that was suspended must not skip hours

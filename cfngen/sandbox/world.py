@@ -26,37 +26,6 @@ PUBLISHERS = {
     "/debian/release/13": ("Debian GNU/Linux 13 (trixie)", "/dev/xvda"),
     "/al2023-": ("Amazon Linux 2023", "/dev/xvda"),
 }
-# Seconds that resources take to make: guesses, so that a newcomer sees a stack grow as stacks do. That an instance
-# profile takes longest of all, two minutes, is well known; here it takes a quarter of that.
-DURATIONS = {
-    "AWS::AutoScaling::AutoScalingGroup": 4.0,
-    "AWS::EC2::DHCPOptions": 12.0,
-    "AWS::EC2::EIP": 12.0,
-    "AWS::EC2::EIPAssociation": 2.0,
-    "AWS::EC2::InternetGateway": 15.0,
-    "AWS::EC2::KeyPair": 1.0,
-    "AWS::EC2::LaunchTemplate": 4.0,
-    "AWS::EC2::NetworkInterface": 4.0,
-    "AWS::EC2::Route": 3.0,
-    "AWS::EC2::RouteTable": 9.0,
-    "AWS::EC2::SecurityGroup": 6.0,
-    "AWS::EC2::SecurityGroupIngress": 1.0,
-    "AWS::EC2::Subnet": 4.0,
-    "AWS::EC2::SubnetRouteTableAssociation": 2.0,
-    "AWS::EC2::VPC": 11.0,
-    "AWS::EC2::VPCDHCPOptionsAssociation": 3.0,
-    "AWS::EC2::VPCGatewayAttachment": 3.0,
-    "AWS::EC2::Volume": 8.0,
-    "AWS::ElasticLoadBalancingV2::Listener": 2.0,
-    "AWS::ElasticLoadBalancingV2::LoadBalancer": 135.0,
-    "AWS::ElasticLoadBalancingV2::TargetGroup": 6.0,
-    "AWS::IAM::InstanceProfile": 30.0,
-    "AWS::IAM::Role": 16.0,
-    "AWS::KMS::Key": 18.0,
-    "AWS::S3::Bucket": 22.0,
-    "AWS::S3::BucketPolicy": 2.0,
-    "AWS::SecretsManager::Secret": 2.0,
-}
 
 
 class Published(dict[str, str]):
@@ -141,6 +110,7 @@ class World:
         self.cloud = CloudFormation(region, instances=self.machines, durations=durations)
         self.cloud.stored = Published(region, parameters)
         self.machines.cloud = self.cloud
+        self.cloud.leaving = self.machines.leave
 
     def advance(self, seconds: float) -> None:
         """Let simulated time pass, and everything happen that is due in it."""

@@ -147,8 +147,14 @@ class Account:
         return self.cloud.wait(self.cloud.delete_stack(stack.name))
 
 
-def prepared(cluster: Cluster, **outcomes: str | None) -> Account:
-    """An account ready for a cluster, whose groups' instances end booting as told (see `Machines`)."""
+def prepared(cluster: Cluster, *, seed: int | None = None, **outcomes: str | None) -> Account:
+    """An account ready for a cluster, whose groups' instances end booting as told (see `Machines`).
+
+    Args:
+        cluster: whose templates are uploaded.
+        seed: draws the order of resources; see `CloudFormation`.
+        outcomes: what instances signal, by group.
+    """
     region = cluster.region
     s3 = client("s3", region)
     elsewhere = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
@@ -159,7 +165,7 @@ def prepared(cluster: Cluster, **outcomes: str | None) -> Account:
     register = client("ec2", region).register_image
     images = {name: register(Name=name.strip("/").replace("/", "-"))["ImageId"] for name in IMAGES}
     machines = Machines(region, outcomes)
-    machines.cloud = CloudFormation(region, stored=images, instances=machines)
+    machines.cloud = CloudFormation(region, stored=images, instances=machines, seed=seed)
     return Account(cluster, templates, machines.cloud, machines, images)
 
 

@@ -1,12 +1,14 @@
-"""The double itself: lifecycle hooks come, change and go with their group."""
+"""The double itself: lifecycle hooks, and how instances of a group come and go over time."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from small_stacks import REGION, created, group, signalling, updated
+import pytest
+from small_stacks import REGION, created, group, running, signalling, text, types, updated
 
-from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.cloudformation import CloudFormation, client
+from cfngen.sandbox.services.scaling_activities import REPLACEMENT, SHUTTING_DOWN
 
 HOOK = {
     "LifecycleHookName": "drain",
@@ -43,3 +45,111 @@ def test_hooks_follow_the_template_without_another_group_or_instance() -> None:
         assert stack.status == "UPDATE_COMPLETE"
         assert stack.resources["Group"].physical_id == name
         assert hooks_of(name) == expected
+
+
+def state(instance: str) -> str:
+    """Lifecycle state of an instance; nothing if its group has it no more."""
+    found = client("autoscaling", REGION).describe_auto_scaling_instances(InstanceIds=[instance])
+    return "".join(each["LifecycleState"] for each in found["AutoScalingInstances"])
+
+
+def held() -> tuple[CloudFormation, dict[str, str], str]:
+    """A group whose hook holds an instance, in the words of the API, and what replaces it."""
+    cloud = signalling((60, "SUCCESS"))
+    stack = created(cloud, hooked(HOOK))
+    [instance] = running()
+    client("autoscaling", REGION).terminate_instance_in_auto_scaling_group(
+        InstanceId=instance, ShouldDecrementDesiredCapacity=False
+    )
+    [new] = running().keys() - {instance}
+    name = stack.resources["Group"].physical_id
+    return cloud, {"AutoScalingGroupName": name, "LifecycleHookName": "drain", "InstanceId": instance}, new
+
+
+def test_an_instance_stays_until_its_hook_lets_it_go_and_is_replaced_meanwhile() -> None:
+    cloud, action, new = held()
+    cloud.advance(119)
+    assert (state(action["InstanceId"]), state(new)) == ("Terminating:Wait", "InService")
+    assert action["InstanceId"] in running()
+    client("autoscaling", REGION).complete_lifecycle_action(**action, LifecycleActionResult="CONTINUE")
+    assert list(running()) == [new]
+
+
+def test_a_hooks_time_runs_out_and_heartbeats_prolong_it_up_to_a_hundred_times() -> None:
+    cloud, action, new = held()
+    begin = cloud.clock.now
+    while action["InstanceId"] in running():
+        client("autoscaling", REGION).record_lifecycle_action_heartbeat(**action)
+        cloud.advance(100)
+    assert list(running()) == [new]
+    assert cloud.clock.now - begin == 100 * 120
+
+
+def test_a_hook_that_is_deleted_lets_go() -> None:
+    _, action, new = held()
+    client("autoscaling", REGION).delete_lifecycle_hook(
+        AutoScalingGroupName=action["AutoScalingGroupName"], LifecycleHookName="drain"
+    )
+    assert list(running()) == [new]
+
+
+def test_a_group_is_deleted_once_its_hooks_have_let_go() -> None:
+    cloud = signalling((60, "SUCCESS"))
+    created(cloud, hooked(HOOK))
+    begin = cloud.clock.now
+    assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"
+    assert cloud.clock.now - begin == 120
+
+
+def test_a_rolling_update_goes_on_while_a_hook_holds_what_it_has_terminated() -> None:
+    """awslabs/amazon-eks-ami#66: "Successfully terminated", and the next batch, long before the instance is gone."""
+    cloud = signalling(*[(10, "SUCCESS")] * 4)
+    resources = {**group(2), "Group": hooked(HOOK)["Group"]}
+    resources["Group"]["Properties"] |= {"MinSize": 2, "MaxSize": 2}
+    resources["Group"]["CreationPolicy"]["ResourceSignal"]["Count"] = 2
+    stack = created(cloud, resources)
+    begin = cloud.clock.now
+    resources["Template"] = group(2, size="t3.large")["Template"]
+    updated(cloud, resources)
+    assert (stack.status, cloud.clock.now - begin) == ("UPDATE_COMPLETE", 20)
+    assert types() == ["t3.large"] * 2 + ["t3.small"] * 2
+    cloud.advance(120)
+    assert types() == ["t3.large"] * 2
+
+
+@pytest.mark.parametrize(("default", "launches"), [("CONTINUE", 1), ("ABANDON", 2)])
+def test_a_launch_is_complete_once_its_hook_lets_it_go(default: str, launches: int) -> None:
+    hook = {**HOOK, "LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING", "DefaultResult": default}
+    cloud = signalling(*[(10, "SUCCESS")] * 2)
+    stack = cloud.create_stack("s", body=text(hooked(hook)))
+    cloud.advance(119)
+    [first] = running()
+    assert (state(first), stack.status) == ("Pending:Wait", "CREATE_IN_PROGRESS")
+    if default == "ABANDON":
+        cloud.advance(1)
+        [second] = running()
+        assert state(second) == "Pending:Wait" != state(first)
+        action = {"AutoScalingGroupName": stack.resources["Group"].physical_id, "LifecycleHookName": "drain"}
+        client("autoscaling", REGION).complete_lifecycle_action(
+            **action, InstanceId=second, LifecycleActionResult="CONTINUE"
+        )
+    cloud.wait(stack)
+    assert (stack.status, len(cloud.launched)) == ("CREATE_COMPLETE", launches)
+    assert [state(each) for each in running()] == ["InService"]
+
+
+def test_instances_take_their_time_to_go_and_to_come() -> None:
+    cloud = signalling(*[(10, "SUCCESS")] * 2)
+    created(cloud, group(1))
+    cloud.durations |= {SHUTTING_DOWN: 60, REPLACEMENT: 14}
+    begin = cloud.clock.now
+    cloud.update_stack("s", body=text(group(1, size="t3.large")))
+    cloud.advance(13)
+    assert running() == {}
+    cloud.advance(11)
+    assert (types(), cloud.stack("s").status) == (["t3.large"], "UPDATE_COMPLETE")
+    states = client("ec2", REGION).describe_instances()["Reservations"]
+    assert "shutting-down" in str(states)
+    cloud.advance(36)
+    assert cloud.clock.now - begin == 60
+    assert "shutting-down" not in str(client("ec2", REGION).describe_instances()["Reservations"])

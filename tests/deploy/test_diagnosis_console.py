@@ -13,7 +13,7 @@ from in_moto import StillClock
 
 from cfngen.boot.sequence import run
 from cfngen.deploy.account import Account
-from cfngen.deploy.watching.console_output import SPOKEN_LINES, boot_words, of_group, of_instance
+from cfngen.deploy.watching.console_output import SPOKEN_LINES, boot_words, launch_failures, of_group, of_instance
 
 
 def console(*said: str, speaker: str = "python3[702]") -> str:
@@ -147,3 +147,24 @@ def test_a_task_that_fails_later_does_not_make_a_finished_boot_a_failed_one():
     assert (
         boot_words(console(ONE, "cfngen: done in 9.1 s") + console(later, speaker="python3[9]"))[-1] == "done in 9.1 s"
     )
+
+
+def test_launches_that_failed_before_one_that_did_not(account: Account):
+    """While a master is replaced, the first launches find its network interface in use."""
+    activity = {"AutoScalingGroupName": "g", "Cause": "a difference", "StartTime": "2026-01-01T00:00:00Z"}
+    made = {
+        **activity,
+        "ActivityId": "1",
+        "StatusCode": "Successful",
+        "Description": "Launching a new EC2 instance: i-1",
+    }
+    gone = {**activity, "ActivityId": "2", "StatusCode": "Successful", "Description": "Terminating EC2 instance: i-0"}
+    failed = {**activity, "ActivityId": "3", "StatusCode": "Failed", "StatusMessage": "Interface: [eni-1] in use."}
+    for newest_first, reasons in (
+        ([made, failed, failed], ()),
+        ([failed, made, failed], ("Interface: [eni-1] in use.",)),
+        ([gone, failed], ("Interface: [eni-1] in use.",)),
+    ):
+        with Stubber(account.client("autoscaling")) as stub:
+            stub.add_response("describe_scaling_activities", {"Activities": newest_first})
+            assert launch_failures(account, "g") == reasons

@@ -239,6 +239,7 @@ def test_masters_and_nodes_take_the_version_that_they_are_told() -> None:
         told = where.instances(MASTERS)[-1].told.version("kubelet")
         assert told.startswith("1.35.")
         assert cluster.state.version == told
+        where.world.advance(60)  # the last old node leaves after the update is complete
         nodes = {each["status"]["nodeInfo"]["kubeletVersion"] for each in cluster.state.list("nodes")}
         assert nodes == {f"v{told}"}
 

@@ -7,6 +7,7 @@ a rollback terminates what failed.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -129,6 +130,9 @@ def boot_words(output: str) -> tuple[str, ...]:
 def launch_failures(account: Account, group: str) -> tuple[str, ...]:
     """Return why a group could not launch instances, each reason once, the newest first.
 
+    Not what a later launch has overcome: the first launches onto a master's network interface fail while the old
+    instance still has it, and Auto Scaling tries again until one succeeds.
+
     Args:
         account: where it is.
         group: the group's name; it may be deleted.
@@ -139,8 +143,14 @@ def launch_failures(account: Account, group: str) -> tuple[str, ...]:
     answer = account.client("autoscaling").describe_scaling_activities(
         AutoScalingGroupName=group, IncludeDeletedGroups=True, MaxRecords=100
     )
-    failed = (each for each in answer["Activities"] if each["StatusCode"] in ("Failed", "Cancelled"))
+    since = itertools.takewhile(lambda each: not _launched(each), answer["Activities"])  # the newest come first
+    failed = (each for each in since if each["StatusCode"] in ("Failed", "Cancelled"))
     return tuple(dict.fromkeys(each["StatusMessage"] for each in failed if each.get("StatusMessage")))
+
+
+def _launched(activity: Mapping[str, Any]) -> bool:
+    """Return whether an activity has launched an instance."""
+    return activity["StatusCode"] == "Successful" and str(activity.get("Description", "")).startswith("Launching")
 
 
 def _instances(account: Account, group: str) -> Mapping[str, str]:

@@ -5,7 +5,7 @@
 - S3: moto ignores `ExpectedBucketOwner`, and lets everybody into every bucket. Here: 403 where the owner is another,
   and buckets that belong to somebody else.
 - S3: moto takes a statement that denies calls without TLS as one that denies all calls. Here every call has TLS.
-- Auto Scaling: moto's DescribeScalingActivities tells of nothing. Here: what a test has said.
+- Auto Scaling: moto's DescribeScalingActivities tells of nothing. Here: launches, and what a test has said.
 - EC2 and Auto Scaling: moto's instances, images and volumes are of the time of this machine. Here: of simulated time.
 - EC2 and Elastic Load Balancing: what depends on what; see `dependencies`.
 - Systems Manager: public parameters cannot be put into moto. Here: what the engine's templates find, clients find too.
@@ -35,6 +35,7 @@ from cfngen.sandbox.api import dependencies
 from cfngen.sandbox.api.refusals import Refusal
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation.clock import START
+from cfngen.sandbox.services import scaling_activities
 
 ACCOUNT = "123456789012"  # moto's
 OTHER = "999999999999"
@@ -171,6 +172,8 @@ class Gaps:
         def describe_scaling_activities(response: BaseResponse) -> ActionResult:
             [group] = response.querystring.get("AutoScalingGroupName", [""])
             found = [each for name, made in self.activities.items() for each in made if group in ("", name)]
+            found += scaling_activities.activities(autoscaling.autoscaling_backends[ACCOUNT][response.region], group)
+            found.sort(key=lambda each: each["StartTime"], reverse=True)
             return ActionResult({"Activities": found})
 
         return describe_scaling_activities

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from cfngen.sandbox.cloudformation import admission, metadata_tags, properties, removing, signals
+from cfngen.sandbox.cloudformation import admission, metadata_tags, properties, removing, signals, update_policies
 from cfngen.sandbox.cloudformation.admission import NESTED
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError
@@ -173,6 +173,7 @@ def bring_into_being(service: Region, stack: Stack, resource: Resource, status: 
         yield from _create_nested(service, stack, resource, status)
         return
     if resource.type == GROUP:
+        update_policies.rolling(service, stack, resource)
         metadata_tags.check_launches(service, resource.properties)
     created = HANDLERS[resource.type].create(properties.call(service, stack, resource))
     resource.physical_id, resource.attributes = created.physical_id, dict(created.attributes)
@@ -180,6 +181,9 @@ def bring_into_being(service: Region, stack: Stack, resource: Resource, status: 
     service.record(stack, resource, status, "Resource creation Initiated")
     if resource.type == GROUP:
         signals.announce(service, resource, set())
+        yield from signals.stabilize(service, resource)
+        if resource.turn != turn:
+            return
     if wanted:
         yield from signals.await_signals(service, resource, seconds)
 

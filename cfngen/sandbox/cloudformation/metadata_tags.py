@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import ClientError
+
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.text_limits import METADATA_TAG_KEY
@@ -41,9 +43,13 @@ def check_launches(service: Region, group: Mapping[str, Any]) -> None:
 
 
 def _launch_template(service: Region, specification: Mapping[str, Any]) -> Mapping[str, Any]:
-    versions = client("ec2", service.region).describe_launch_template_versions(
-        LaunchTemplateId=specification["LaunchTemplateId"], Versions=[str(specification["Version"])]
-    )["LaunchTemplateVersions"]
+    version = str(specification["Version"])
+    try:
+        versions = client("ec2", service.region).describe_launch_template_versions(
+            LaunchTemplateId=specification.get("LaunchTemplateId", ""), Versions=[version]
+        )["LaunchTemplateVersions"]
+    except ClientError:  # the group is refused for that
+        return {}
     data: Mapping[str, Any] = versions[0]["LaunchTemplateData"] if versions else {}
     return data
 

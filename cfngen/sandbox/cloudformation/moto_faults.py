@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from cfngen.sandbox.services import scaling_activities
+
 
 @functools.cache
 def repair() -> None:
@@ -16,6 +18,7 @@ def repair() -> None:
     _provisioned_disks()
     _transport()
     _keys()
+    scaling_activities.model()
     _actions()
 
 

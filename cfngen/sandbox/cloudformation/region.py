@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation import admission, creation, moto_faults, planning, properties, undoing
+from cfngen.sandbox.cloudformation import admission, creation, moto_faults, planning, properties, signals, undoing
 from cfngen.sandbox.cloudformation.admission import LOOKUPS, NESTED
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
@@ -20,8 +20,10 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationErr
 from cfngen.sandbox.cloudformation.failures import Failures
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
+from cfngen.sandbox.cloudformation.order import Order
 from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Revision, Stack, masked
-from cfngen.sandbox.services import keep_time
+from cfngen.sandbox.services import keep_time, scaling_activities
+from cfngen.sandbox.services.schedule import keep_schedule
 
 ACCOUNT = "123456789012"  # moto's
 NAME_LIMIT = 128
@@ -35,8 +37,11 @@ class Region:
         stored: Parameter Store, for parameters of type AWS::SSM::Parameter::Value: values by name.
         instances: called for each instance that a stack's Auto Scaling group launches, as soon as the group has
             launched it; what the instance does later it asks the clock for. Without it, instances do nothing.
-        durations: seconds that making, changing or removing a resource takes, by type, or "*" for the others; without
-            it, no time at all.
+        durations: seconds that things take, by the names of `cfngen.sandbox.durations`: making, changing or removing a
+            resource by its type, "update" or "delete" before it where that is not the same, "*" for other types;
+            without it, no time at all.
+        seed: draws an order for resources that do not depend on each other, any that their dependencies allow; without
+            it, they come in the order of the template.
     """
 
     def __init__(
@@ -46,6 +51,7 @@ class Region:
         stored: Mapping[str, str] | None = None,
         instances: Callable[[Launched], None] = lambda launched: None,
         durations: Mapping[str, float] | None = None,
+        seed: int | None = None,
     ) -> None:
         moto_faults.repair()
         self.region = region
@@ -53,7 +59,18 @@ class Region:
         keep_time(region, lambda: self.clock.now)
         self.simulation = Simulation(self.clock)
         self.instances = instances
+        self.leaving: Callable[[str], None] = lambda instance_id: None  # told whom a lifecycle hook holds at its end
         self.durations = dict(durations or {})
+        keep_schedule(region, self.clock.later, self.durations)
+        scaling_activities.observe(
+            region,
+            scaling_activities.Observer(
+                launched=lambda group, ids: signals.launched_by_itself(self, group, ids),
+                leaving=lambda instance_id: self.leaving(instance_id),
+                time=lambda: self.clock.time,
+            ),
+        )
+        self.order = Order(seed)
         self.stored = dict(stored or {})
         self.failures = Failures()
         self.metadata_tags = False  # the account's default: whether instances read their tags from their metadata
@@ -104,9 +121,10 @@ class Region:
         """Every change set there is."""
         return list(self._change_sets)
 
-    def take_time(self, resource_type: str) -> Operation:
-        """Let as much time pass as a resource of a type takes."""
-        seconds = self.durations.get(resource_type, self.durations.get("*", 0))
+    def take_time(self, resource_type: str, verb: str = "create") -> Operation:
+        """Let as much time pass as it takes to create, update or delete a resource of a type."""
+        names = (f"{verb} {resource_type}", resource_type, "*")
+        seconds = self.order.lasting(next((self.durations[each] for each in names if each in self.durations), 0))
         if seconds:
             end = self.clock.now + seconds
             self.clock.later(seconds, lambda: None)

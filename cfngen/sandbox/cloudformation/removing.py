@@ -11,14 +11,12 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.cloudformation.clock import Condition, Operation
 from cfngen.sandbox.cloudformation.errors import ResourceError
-from cfngen.sandbox.cloudformation.handlers import HANDLERS
+from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.properties import GROUP, call
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
-
-TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 
 
 def delete(
@@ -65,7 +63,7 @@ def remove_resources(service: Region, stack: Stack, *, force: bool = False) -> G
     remaining = {key: each for key, each in stack.resources.items() if each.exists}
     problems: list[str] = []
     while free := _unneeded(remaining, problems):
-        for key in reversed(free):
+        for key in service.order.next_of(reversed(free)):
             resource = remaining[key]
             yield from remove_resource(service, stack, resource, resource.definition.deletion_policy, force=force)
             if resource.exists:
@@ -81,17 +79,17 @@ def remove_obsolete(service: Region, stack: Stack) -> Generator[Condition, None,
     while stack.obsolete:
         latest = {each.logical_id: (each, policy) for each, policy in stack.obsolete}
         stack.obsolete = [each for each in stack.obsolete if each not in latest.values()]  # earlier ones of the same id
-        for resource in dependents_first({key: each for key, (each, _) in latest.items() if each.exists}):
+        for resource in dependents_first(service, {key: each for key, (each, _) in latest.items() if each.exists}):
             yield from remove_resource(service, stack, resource, latest[resource.logical_id][1])
             left = left or resource.exists
     return left
 
 
-def dependents_first(resources: Mapping[str, Resource]) -> list[Resource]:
+def dependents_first(service: Region, resources: Mapping[str, Resource]) -> list[Resource]:
     """Resources in an order in which none is needed by a later one."""
     remaining, ordered = dict(resources), []
     while free := _unneeded(remaining, []):
-        ordered += [remaining.pop(key) for key in reversed(free)]
+        ordered += [remaining.pop(key) for key in service.order.next_of(reversed(free))]
     return ordered
 
 
@@ -113,11 +111,10 @@ def remove_resource(
         if resource.child:
             yield from _remove_child(service, resource.child, force=force)
         else:
-            yield from service.take_time(resource.type)
+            yield from service.take_time(resource.type, "delete")
             told = call(service, stack, resource)
-            # Nodes of a group that never came about have no pods to move.
-            if resource.type == GROUP and resource.progress == "settled":
-                yield from _held_by_hooks(service, resource.physical_id)
+            if resource.type == GROUP:
+                yield from _emptied(service, resource.physical_id)
             if policy == "Snapshot":
                 HANDLERS[resource.type].snapshot(told)
             try:
@@ -133,23 +130,20 @@ def remove_resource(
         service.record(stack, resource, "DELETE_COMPLETE")
 
 
-def _held_by_hooks(service: Region, group: str) -> Operation:
-    """Wait as a group's terminating instances do: until no hook holds them, or its time is up.
+def _emptied(service: Region, group: str) -> Operation:
+    """Let a group have no instances, and wait until they are gone.
 
-    EC2 Auto Scaling user guide, "How lifecycle hooks work". Nothing here completes the action or asks for more time.
+    A hook holds them before: EC2 Auto Scaling user guide, "How lifecycle hooks work"; deleted by force, a group would
+    not wait (API, DeleteAutoScalingGroup). That CloudFormation does not use force is seen in stacks whose deletion
+    takes as long as their instances work (buildkite/elastic-ci-stack-for-aws#1457).
     """
     scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
-
-    def holding() -> list[int]:
-        mine = [each for each in scaling.lifecycle_hooks.values() if each.auto_scaling_group_name == group]
-        return [int(each.heartbeat_timeout) for each in mine if each.lifecycle_transition == TERMINATING]
-
-    found = scaling.autoscaling_groups.get(group)
-    if not holding() or found is None or not found.instance_states:
+    if group not in scaling.autoscaling_groups:
         return
-    deadline = service.clock.now + max(holding())
-    service.clock.later(max(holding()), lambda: None)
-    yield lambda: not holding() or service.clock.now >= deadline
+    client("autoscaling", service.region).update_auto_scaling_group(
+        AutoScalingGroupName=group, MinSize=0, MaxSize=0, DesiredCapacity=0
+    )
+    yield lambda: group not in scaling.autoscaling_groups or not scaling.autoscaling_groups[group].instance_states
 
 
 def _is_gone(error: ClientError) -> bool:

@@ -8,37 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cfngen.sandbox.cloudformation import metadata_tags, properties, signals
+from cfngen.sandbox.cloudformation import metadata_tags, properties, signals, update_policies
 from cfngen.sandbox.cloudformation.clock import Operation
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
+from cfngen.sandbox.cloudformation.update_policies import RollingPolicy
 
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
-
-POLICIES = {"AutoScalingRollingUpdate", "AutoScalingReplacingUpdate", "AutoScalingScheduledAction"}
-KEYS = {"MaxBatchSize", "MinInstancesInService", "MinSuccessfulInstancesPercent", "PauseTime", "SuspendProcesses",
-        "WaitOnResourceSignals"}  # fmt: skip
-LONGEST_PAUSE = 3600  # seconds
-
-
-@dataclass(frozen=True)
-class _Policy:
-    batch: int
-    in_service: int
-    percent: int
-    pause: int
-    suspended: tuple[str, ...]
-    signals: bool
-
-    @property
-    def timeout(self) -> str:
-        minutes, seconds = divmod(self.pause, 60)
-        return "PT" + (f"{minutes}M" if minutes else "") + (f"{seconds}S" if seconds or not minutes else "")
 
 
 def change(service: Region, stack: Stack, resource: Resource, before: Mapping[str, Any]) -> Operation:
@@ -48,11 +28,11 @@ def change(service: Region, stack: Stack, resource: Resource, before: Mapping[st
         ResourceError: it could not be changed, or too many new instances have not become ready
     """
     group = resource.physical_id
+    policy = update_policies.rolling(service, stack, resource)
     old = set(signals.instances(service, group))
     metadata_tags.check_launches(service, resource.properties)
     HANDLERS[resource.type].update(properties.call(service, stack, resource), before)
     signals.announce(service, resource, old)
-    policy = _policy(service, stack, resource)
     if policy is None or not _rolls(resource, before):
         return
     present = json.dumps(resource.properties.get("LaunchTemplate"))
@@ -66,29 +46,7 @@ def _rolls(resource: Resource, before: Mapping[str, Any]) -> bool:
     return resource.status == "UPDATE_FAILED" or any(resource.properties.get(key) != before.get(key) for key in keys)
 
 
-def _policy(service: Region, stack: Stack, resource: Resource) -> _Policy | None:
-    declared = service.scope(stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
-    if unknown := sorted(set(declared) - POLICIES):
-        raise NotModelledError(f"UpdatePolicy {unknown}")
-    if "AutoScalingRollingUpdate" not in declared:
-        return None
-    told = declared["AutoScalingRollingUpdate"]
-    if unknown := sorted(set(told) - KEYS):
-        raise NotModelledError(f"AutoScalingRollingUpdate {unknown}")
-    express = stack.root.express
-    waits = not express and str(told.get("WaitOnResourceSignals", False)).lower() == "true"
-    pause = signals.seconds_of(told.get("PauseTime", "PT5M" if waits else "PT0S"), "PauseTime")
-    return _Policy(
-        int(told.get("MaxBatchSize", 1)),
-        int(told.get("MinInstancesInService", 0)),
-        int(told.get("MinSuccessfulInstancesPercent", 100)),
-        0 if express else min(pause, LONGEST_PAUSE),
-        tuple(told.get("SuspendProcesses", ())),
-        waits,
-    )
-
-
-def _roll(service: Region, stack: Stack, resource: Resource, policy: _Policy, obsolete: list[str]) -> Operation:
+def _roll(service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, obsolete: list[str]) -> Operation:
     autoscaling, group = client("autoscaling", service.region), {"AutoScalingGroupName": resource.physical_id}
     described = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[resource.physical_id])
     [found] = described["AutoScalingGroups"]
@@ -111,14 +69,14 @@ def _roll(service: Region, stack: Stack, resource: Resource, policy: _Policy, ob
         _resume(service, resource, policy)
 
 
-def _resume(service: Region, resource: Resource, policy: _Policy) -> None:
+def _resume(service: Region, resource: Resource, policy: RollingPolicy) -> None:
     if policy.suspended:
         client("autoscaling", service.region).resume_processes(
             AutoScalingGroupName=resource.physical_id, ScalingProcesses=list(policy.suspended)
         )
 
 
-def _announcement(policy: _Policy, obsolete: list[str]) -> str:
+def _announcement(policy: RollingPolicy, obsolete: list[str]) -> str:
     text = f"Rolling update initiated. Terminating {len(obsolete)} obsolete instance(s) in batches of {policy.batch}"
     if policy.in_service:
         text += f", while keeping at least {policy.in_service} instance(s) in service"
@@ -132,7 +90,7 @@ def _batches(
     service: Region,
     stack: Stack,
     resource: Resource,
-    policy: _Policy,
+    policy: RollingPolicy,
     obsolete: list[str],
     capacity: int,
     most: int,
@@ -154,31 +112,44 @@ def _batches(
         wanted = max(min(len(batch), capacity - made), 0)
         text = f"Terminating instance(s) [{','.join(batch)}]; replacing with {wanted} new instance(s)."
         _tell(service, stack, resource, text)
-        for each in batch:
+        before = set(signals.instances(service, group))
+        resource.signals, resource.signals_wanted = {}, wanted if policy.signals else 0
+        for number, each in enumerate(batch):
+            # The group itself launches what takes the place of an instance (awslabs/amazon-eks-ami#66).
             client("autoscaling", service.region).terminate_instance_in_auto_scaling_group(
-                InstanceId=each, ShouldDecrementDesiredCapacity=True
+                InstanceId=each, ShouldDecrementDesiredCapacity=number >= wanted
             )
         text = f"Successfully terminated instance(s) [{','.join(batch)}]"
         _tell(service, stack, resource, f"{text} (Progress {100 * (total - len(obsolete)) // total}%).")
         if wanted:
-            size = len(signals.instances(service, group)) + wanted
-            yield from _launch(service, stack, resource, policy, size)
+            yield from _ready(service, stack, resource, policy, wanted, before)
             made += wanted
 
 
-def _launch(service: Region, stack: Stack, resource: Resource, policy: _Policy, size: int) -> Operation:
+def _launch(service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, size: int) -> Operation:
     """Let the group have so many instances and wait for the new ones.
 
     Raises:
-        ResourceError: too few are
+        ResourceError: too few are ready
     """
-    turn = resource.turn
     before = set(signals.instances(service, resource.physical_id))
     count = size - len(before)
     resource.signals, resource.signals_wanted = {}, count if policy.signals else 0
     client("autoscaling", service.region).set_desired_capacity(
         AutoScalingGroupName=resource.physical_id, DesiredCapacity=size
     )
+    yield from _ready(service, stack, resource, policy, count, before)
+
+
+def _ready(
+    service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, count: int, before: set[str]
+) -> Operation:
+    """Wait for so many instances that a group did not have before.
+
+    Raises:
+        ResourceError: too few are ready
+    """
+    turn = resource.turn
     if policy.signals:
         text = f"New instance(s) added to autoscaling group - Waiting on {count} resource signal(s)"
         _tell(service, stack, resource, f"{text} with a timeout of {policy.timeout}.")

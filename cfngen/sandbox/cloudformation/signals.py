@@ -6,11 +6,15 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from moto.autoscaling.models import autoscaling_backends
+from moto.core.models import DEFAULT_ACCOUNT_ID
+
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.properties import GROUP, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.stack import Launched, Resource, Stack
+from cfngen.sandbox.services import scaling_activities
 
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
@@ -53,20 +57,55 @@ def creation_policy(service: Region, stack: Stack, resource: Resource) -> tuple[
 
 
 def instances(service: Region, group: str) -> list[str]:
-    """Instances that a group has, in the order of launch; moto shuffles them when a group shrinks."""
+    """Instances that a group has and keeps, in the order of launch; moto shuffles them when a group shrinks."""
     answer = client("autoscaling", service.region).describe_auto_scaling_groups(AutoScalingGroupNames=[group])
-    found = [each["InstanceId"] for each in answer["AutoScalingGroups"][0]["Instances"]]
+    members = answer["AutoScalingGroups"][0]["Instances"]
+    found = [each["InstanceId"] for each in members if not each["LifecycleState"].startswith("Terminat")]
     order = list(service.launched)
     return sorted(found, key=lambda each: order.index(each) if each in service.launched else len(order))
 
 
-def announce(service: Region, resource: Resource, before: set[str]) -> list[str]:
-    """Tell of each instance that a group has launched, and remember from what; returns them."""
-    launched = [each for each in instances(service, resource.physical_id) if each not in before]
+def announce(service: Region, resource: Resource, before: set[str]) -> None:
+    """Tell of each instance that a group has launched, and remember from what."""
+    _tell(service, resource, [each for each in instances(service, resource.physical_id) if each not in before])
+
+
+def launched_by_itself(service: Region, group: str, launched: list[str]) -> None:
+    """Tell of instances that a group has launched some time after it was asked to, or in place of others."""
+    for stack in service.stacks():
+        for resource in stack.resources.values():
+            if resource.type == GROUP and resource.physical_id == group and resource.exists:
+                _tell(service, resource, launched)
+
+
+def _tell(service: Region, resource: Resource, launched: list[str]) -> None:
     for each in launched:
-        service.launched[each] = json.dumps(resource.properties.get("LaunchTemplate"))
-        service.instances(Launched(each, resource.physical_id))
-    return launched
+        if each not in service.launched:
+            service.launched[each] = json.dumps(resource.properties.get("LaunchTemplate"))
+            service.instances(Launched(each, resource.physical_id))
+
+
+def stabilize(service: Region, resource: Resource) -> Operation:
+    """Wait until a new group has its instances; hooks may hold them.
+
+    Raises:
+        ResourceError: a launch has failed, in which CloudFormation sees no more than that (eksctl-io/eksctl#8383)
+    """
+    turn, scaling = resource.turn, autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
+    launches = scaling_activities.activities(scaling, resource.physical_id)
+    if launches and launches[0]["StatusCode"] == "Failed":
+        raise ResourceError(f"Group did not stabilize. Last scaling activity: {launches[0]['StatusMessage']}")
+    states = scaling.autoscaling_groups[resource.physical_id].instance_states
+    if any(each.lifecycle_state == "Pending:Wait" for each in states):
+        yield (
+            lambda: (
+                resource.turn != turn
+                or not any(
+                    each.lifecycle_state == "Pending:Wait"
+                    for each in scaling.autoscaling_groups[resource.physical_id].instance_states
+                )
+            )
+        )
 
 
 def await_signals(service: Region, resource: Resource, seconds: int) -> Operation:

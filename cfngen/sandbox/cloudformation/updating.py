@@ -92,7 +92,7 @@ def clean_up(service: Region, stack: Stack, done: str) -> Operation:
     """Remove what a stack no longer needs, and let its nested stacks do the same; the update is complete then."""
     left = yield from removing.remove_obsolete(service, stack)
     nested = {key: each for key, each in stack.resources.items() if each.child and _waits(each.child)}
-    for resource in removing.dependents_first(nested):
+    for resource in removing.dependents_first(service, nested):
         if resource.child is not None:
             service.simulation.start(clean_up(service, resource.child, done))
             yield resource.child.has_finished
@@ -243,7 +243,7 @@ def modify(
     except ResourceError:
         resource.attempted = dict(before)
         raise
-    yield from service.take_time(resource.type)
+    yield from service.take_time(resource.type, "update")
     if resource.turn != turn or known:
         return
     if resource.type == NESTED:

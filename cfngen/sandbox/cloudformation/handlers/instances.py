@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import ResourceError
@@ -187,12 +187,13 @@ class AutoScalingGroup(Handler):
 
     def create(self, call: Call) -> Created:
         name = call.name()
+        hooks = {HOOKS: list(_hooks(call))} if call.properties.get(HOOKS) else {}
         client("autoscaling", call.region).create_auto_scaling_group(
             AutoScalingGroupName=name,
             Tags=_group_tags(name, call.properties.get("Tags", [])),
             **_settings(call, set(self.properties)),
+            **hooks,
         )
-        _put_hooks(call, name, {})
         return Created(name)
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
@@ -244,15 +245,18 @@ def _settings(call: Call, keys: set[str]) -> dict[str, Any]:
 
 
 def _put_hooks(call: Call, group: str, before: Mapping[str, Any]) -> None:
-    """Give a group its lifecycle hooks, which moto keeps and does not wait for."""
-    autoscaling, hooks = client("autoscaling", call.region), call.properties.get(HOOKS, [])
-    names = {each["LifecycleHookName"] for each in hooks}
+    """Give a group the lifecycle hooks that it is to have now."""
+    autoscaling, names = client("autoscaling", call.region), {each["LifecycleHookName"] for each in _hooks(call)}
     for name in {each["LifecycleHookName"] for each in before.get(HOOKS, [])} - names:
         autoscaling.delete_lifecycle_hook(AutoScalingGroupName=group, LifecycleHookName=name)
-    for each in hooks:
-        # Templates may have numbers as text.
-        timeout = {key: int(value) for key, value in each.items() if key == "HeartbeatTimeout"}
-        autoscaling.put_lifecycle_hook(AutoScalingGroupName=group, **{**each, **timeout})
+    for each in _hooks(call):
+        autoscaling.put_lifecycle_hook(AutoScalingGroupName=group, **each)
+
+
+def _hooks(call: Call) -> Iterator[dict[str, Any]]:
+    """Lifecycle hooks; templates may have numbers as text."""
+    for each in call.properties.get(HOOKS, []):
+        yield {**each, **{key: int(value) for key, value in each.items() if key == "HeartbeatTimeout"}}
 
 
 def _group_tags(name: str, tags: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,0 +1,87 @@
+"""How long things take on AWS, which publishes next to none of it: what people's logs show, and what is a guess.
+
+Told to an account as `durations`; an account that is told nothing takes no time, which keeps tests short. Each row says
+where its seconds come from. Times of creation are those from the first event of a resource to its last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from cfngen.sandbox.services.scaling_activities import REPLACEMENT, RETRY, SHUTTING_DOWN
+
+EKS = "awslabs/amazon-eks-ami#66"
+ECS = "aws/aws-cli#3952"
+VPC = "widdix/aws-s3-virusscan#39"
+OPENSHIFT = "openshift/openshift-ansible-contrib#1012"
+PROFILE = "hashicorp/terraform#15341"
+TERRAFORM = "DevopsArtFactory/terraform-provisioning#4"
+BALANCER = "Elastic Load Balancing user guide: a new load balancer is `provisioning` for a few minutes"
+
+
+@dataclass(frozen=True)
+class Duration:
+    """How long something takes.
+
+    Attributes:
+        name: a type of resource, or what a service does.
+        seconds: of its creation, or of what the service does.
+        evidence: whether a log or a page says so, or nobody.
+        source: a thread with the log, or the page.
+        update: seconds of a change in place.
+        delete: seconds of its deletion.
+    """
+
+    name: str
+    seconds: float
+    evidence: Literal["documented", "seen", "assumed"] = "assumed"
+    source: str = ""
+    update: float = 5.0
+    delete: float = 5.0
+
+
+TABLE = (
+    Duration("AWS::AutoScaling::AutoScalingGroup", 4, delete=4),
+    Duration("AWS::EC2::DHCPOptions", 12),
+    Duration("AWS::EC2::EIP", 16, delete=10),
+    Duration("AWS::EC2::EIPAssociation", 16, "seen", OPENSHIFT),
+    Duration("AWS::EC2::InternetGateway", 16, "seen", ECS, delete=10),
+    Duration("AWS::EC2::KeyPair", 1, delete=1),
+    Duration("AWS::EC2::LaunchTemplate", 4),
+    Duration("AWS::EC2::NetworkInterface", 4),
+    Duration("AWS::EC2::Route", 15, "seen", VPC),
+    Duration("AWS::EC2::RouteTable", 9),
+    Duration("AWS::EC2::SecurityGroup", 6),
+    Duration("AWS::EC2::SecurityGroupIngress", 1, delete=1),
+    Duration("AWS::EC2::Subnet", 4),
+    Duration("AWS::EC2::SubnetRouteTableAssociation", 15, "seen", VPC),
+    Duration("AWS::EC2::VPC", 16, "seen", ECS),
+    Duration("AWS::EC2::VPCDHCPOptionsAssociation", 3),
+    Duration("AWS::EC2::VPCGatewayAttachment", 15, delete=10),
+    # Of a deletion: the snapshot is only begun.
+    Duration("AWS::EC2::Volume", 8, delete=15),
+    Duration("AWS::ElasticLoadBalancingV2::Listener", 2),
+    Duration("AWS::ElasticLoadBalancingV2::LoadBalancer", 135, "documented", BALANCER, delete=15),
+    Duration("AWS::ElasticLoadBalancingV2::TargetGroup", 6),
+    Duration("AWS::IAM::InstanceProfile", 122, "seen", PROFILE),
+    Duration("AWS::IAM::Role", 16, "seen", ECS),
+    Duration("AWS::KMS::Key", 18),
+    Duration("AWS::S3::Bucket", 22),
+    Duration("AWS::S3::BucketPolicy", 2),
+    Duration("AWS::SecretsManager::Secret", 2),
+    Duration(SHUTTING_DOWN, 45),
+    Duration(REPLACEMENT, 12, "seen", EKS),
+    Duration(RETRY, 30),
+)
+
+
+def _names() -> Iterator[tuple[str, float]]:
+    for each in TABLE:
+        yield each.name, each.seconds
+        yield f"update {each.name}", each.update
+        yield f"delete {each.name}", each.delete
+
+
+DURATIONS: dict[str, float] = dict(_names())

@@ -1,0 +1,357 @@
+"""How the instances of an Auto Scaling group come and go over time; moto 5.2 launches and terminates them at once.
+
+- A lifecycle hook holds an instance that is launched (`Pending:Wait`) or terminated (`Terminating:Wait`) until somebody
+  completes the action or its heartbeat times out, which has the hook's default result; heartbeats prolong it to 48
+  hours or 100 times the timeout at most (Auto Scaling user guide, "How lifecycle hooks work"). A hook that is deleted
+  lets go of what it holds (API, DeleteLifecycleHook).
+- An instance that is terminated and not to be replaced lowers the desired capacity; any other is replaced while it is
+  still going: launched 14 s after, terminated three to five minutes after the call (awslabs/amazon-eks-ami#66).
+- An instance keeps its network interfaces until it is terminated. A launch onto one of them fails meanwhile,
+  "Interface: [eni-…] in use. Launching EC2 instance failed." (terraform-aws-modules/terraform-aws-autoscaling#226),
+  and the group tries again: it maintains its desired capacity (Auto Scaling user guide, "Auto Scaling groups").
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cfngen.sandbox.services.rules import time_in
+from cfngen.sandbox.services.schedule import after, lasting
+
+LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
+TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
+LONGEST_HOLD = 48 * 3600  # seconds
+MOST_HEARTBEATS = 100
+SHUTTING_DOWN = "instance shutting down"
+REPLACEMENT = "launch in place of a terminated instance"
+RETRY = "launch after a failed one"
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Who is told what happens by itself in a region.
+
+    Attributes:
+        launched: a group has launched instances by itself; its name and their ids.
+        leaving: a hook holds an instance that is to be terminated; its id.
+        time: what the region's clock shows.
+    """
+
+    launched: Callable[[str, list[str]], None]
+    leaving: Callable[[str], None]
+    time: Callable[[], datetime.datetime]
+
+
+_OBSERVERS: dict[str, Observer] = {}
+
+
+@dataclass
+class Hold:
+    """A lifecycle action that is under way.
+
+    Attributes:
+        hook: moto's lifecycle hook.
+        deadline: simulated second at which its heartbeat times out.
+        last: after which no heartbeat prolongs it.
+    """
+
+    hook: Any
+    deadline: float
+    last: float
+
+
+def observe(region: str, observer: Observer) -> None:
+    """Let somebody be told what happens by itself in a region, in place of an earlier one."""
+    _OBSERVERS[region] = observer
+
+
+def activities(backend: Any, group_name: str) -> list[dict[str, Any]]:
+    """Return what a group has tried to launch, the newest first; it may be deleted.
+
+    Args:
+        backend: moto's Auto Scaling in a region.
+        group_name: empty for all groups.
+    """
+    made: dict[str, list[dict[str, Any]]] = backend.__dict__.setdefault("launches_tried", {})
+    if group_name:
+        return made.setdefault(group_name, [])
+    return [each for found in made.values() for each in found]
+
+
+def hold_of(state: Any) -> Hold | None:
+    """Return the lifecycle action that one of moto's `InstanceState`s waits for."""
+    hold: Hold | None = getattr(state, "hold", None)
+    return hold
+
+
+def leaves(state: Any) -> bool:
+    """Return whether an instance is about to be terminated."""
+    return str(state.lifecycle_state).startswith("Terminat")
+
+
+def terminate(group: Any, state: Any) -> None:
+    """Begin to terminate an instance of a group; a hook may hold it before."""
+    if leaves(state):
+        return
+    if not _hold(group, state, TERMINATING, "Terminating:Wait"):
+        _shut_down(group, state)
+    elif observer := _OBSERVERS.get(group.region):
+        observer.leaving(state.instance.id)
+
+
+def let_go(group: Any, state: Any, result: str) -> None:
+    """Complete the lifecycle action of an instance.
+
+    Args:
+        group: of the instance.
+        state: moto's.
+        result: CONTINUE or ABANDON; a terminating instance goes in either case, a launching one with ABANDON.
+    """
+    state.hold = None
+    if state.lifecycle_state == "Terminating:Wait":
+        _shut_down(group, state)
+    elif result == "ABANDON":
+        _shut_down(group, state)
+        _fill(group)
+    else:
+        state.lifecycle_state = "InService"
+
+
+def beat(state: Any) -> None:
+    """Record a heartbeat of an instance that a hook holds."""
+    hold = hold_of(state)
+    if hold is not None:
+        now = time_in(state.auto_scaling_group.region)
+        hold.deadline = min(now + int(hold.hook.heartbeat_timeout), hold.last)
+        _watch(state.auto_scaling_group, state, hold)
+
+
+def _hold(group: Any, state: Any, transition: str, waiting: str) -> bool:
+    """Let a hook hold an instance; False if the group has none for the transition."""
+    hooks = group.autoscaling_backend.lifecycle_hooks.values()
+    mine = [each for each in hooks if each.auto_scaling_group_name == group.name]
+    hook = next((each for each in mine if each.lifecycle_transition == transition), None)
+    if hook is None:
+        return False
+    now, timeout = time_in(group.region), int(hook.heartbeat_timeout)
+    state.lifecycle_state = waiting
+    state.hold = Hold(hook, now + timeout, now + min(LONGEST_HOLD, MOST_HEARTBEATS * timeout))
+    _watch(group, state, state.hold)
+    return True
+
+
+def _watch(group: Any, state: Any, hold: Hold) -> None:
+    def look() -> None:
+        if hold_of(state) is hold and time_in(group.region) >= hold.deadline:
+            let_go(group, state, hold.hook.default_result)
+
+    after(group.region, hold.deadline - time_in(group.region), look)
+
+
+def _shut_down(group: Any, state: Any) -> None:
+    from moto.ec2.models.instances import InstanceState
+
+    state.lifecycle_state = "Terminating"
+    seconds = lasting(group.region, SHUTTING_DOWN)
+    if seconds:
+        state.instance._state = InstanceState("shutting-down", 32)  # noqa: SLF001 - moto has no other way
+    after(group.region, seconds, functools.partial(_terminated, group, state))
+
+
+def _terminated(group: Any, state: Any) -> None:
+    group.instance_states = [each for each in group.instance_states if each is not state]
+    group.autoscaling_backend.ec2_backend.terminate_instances([state.instance.id])
+
+
+def _fill(group: Any) -> None:
+    """Let a group have as many instances as it is to have, if it is still there."""
+    if group.autoscaling_backend.autoscaling_groups.get(group.name) is not group:
+        return
+    before = {each.instance.id for each in group.instance_states}
+    group.set_desired_capacity(group.desired_capacity)
+    new = [each.instance.id for each in group.instance_states if each.instance.id not in before]
+    if new and group.region in _OBSERVERS:
+        _OBSERVERS[group.region].launched(group.name, new)
+
+
+def _interface_in_use(group: Any, count: int) -> str:
+    """Return why a group cannot launch so many instances onto the network interface of its launch template."""
+    template = group.ec2_launch_template
+    if template is None:
+        return ""
+    data = template.get_version(group.launch_template_version).data
+    for each in data.get("NetworkInterfaces", ()):
+        if identifier := each.get("NetworkInterfaceId"):
+            interface = group.ec2_backend.enis.get(identifier)
+            user = interface.instance if interface else None
+            if count > 1 or (user and user.state != "terminated"):
+                return f"Interface: [{identifier}] in use."
+    return ""
+
+
+def _note(group: Any, launched: str, refused: str) -> None:
+    """Remember an activity: a launch that has succeeded, or one that has not."""
+    observer = _OBSERVERS.get(group.region)
+    made = activities(group.autoscaling_backend, group.name)
+    now = observer.time() if observer else datetime.datetime.now(datetime.timezone.utc)
+    message = f"{refused} Launching EC2 instance failed." if refused else ""
+    made.insert(
+        0,
+        {
+            "ActivityId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{group.arn} {len(made)}")),
+            "AutoScalingGroupName": group.name,
+            "AutoScalingGroupARN": group.arn,
+            "Description": f"Launching a new EC2 instance.  Status Reason: {message}"
+            if refused
+            else f"Launching a new EC2 instance: {launched}",
+            "Cause": f"At {now:%Y-%m-%dT%H:%M:%SZ} an instance was started in response to a difference between desired "
+            "and actual capacity.",
+            "StartTime": now,
+            "EndTime": now,
+            "StatusCode": "Failed" if refused else "Successful",
+            "Progress": 100,
+            **({"StatusMessage": message} if refused else {}),
+        },
+    )
+
+
+@functools.cache
+def model() -> None:
+    """Let moto's groups behave so, for as long as the process lasts."""
+    from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity
+
+    _launches(FakeAutoScalingGroup)
+    _terminations(AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity)
+    _actions(AutoScalingBackend)
+
+
+def _launches(model_of_groups: Any) -> None:
+    launch = model_of_groups.replace_autoscaling_group_instances
+
+    def active_instances(self: Any) -> list[Any]:
+        """Those that count towards the capacity."""
+        return [each for each in self.instance_states if each.lifecycle_state in ("InService", "Pending:Wait")]
+
+    def replace_autoscaling_group_instances(self: Any, count_needed: int, propagated_tags: Any) -> None:
+        if reason := _interface_in_use(self, count_needed):
+            _note(self, "", reason)
+            if seconds := lasting(self.region, RETRY):
+                after(self.region, seconds, functools.partial(_fill, self))
+            return
+        known = {id(each) for each in self.instance_states}
+        launch(self, count_needed, propagated_tags)
+        for state in self.instance_states:
+            if id(state) not in known:
+                _note(self, state.instance.id, "")
+                _hold(self, state, LAUNCHING, "Pending:Wait")
+
+    setattr(model_of_groups, "active_instances", active_instances)  # noqa: B010 - as in moto_faults
+    setattr(model_of_groups, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010
+
+
+def _terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
+    resize = model_of_groups.set_desired_capacity
+
+    def set_desired_capacity(self: Any, new_capacity: int | None) -> None:
+        wanted = self.min_size if new_capacity is None else new_capacity
+        surplus = len(self.active_instances()) - int(wanted or 0)
+        if self.mixed_instances_policy or surplus <= 0:
+            resize(self, new_capacity)
+            return
+        self.desired_capacity = wanted
+        unprotected = [each for each in self.active_instances() if not each.protected_from_scale_in]
+        for state in unprotected[:surplus]:
+            terminate(self, state)
+        if self.name in self.autoscaling_backend.autoscaling_groups:
+            self.autoscaling_backend.update_attached_elbs(self.name)
+            self.autoscaling_backend.update_attached_target_groups(self.name)
+
+    def terminate_instance(self: Any, instance_id: str, should_decrement: bool) -> Any:
+        state = next(
+            state
+            for group in self.autoscaling_groups.values()
+            for state in group.instance_states
+            if state.instance.id == instance_id
+        )
+        group = state.auto_scaling_group
+        original = group.desired_capacity
+        if should_decrement and not leaves(state):
+            group.desired_capacity = original - 1
+        terminate(group, state)
+        after(group.region, lasting(group.region, REPLACEMENT), functools.partial(_fill, group))
+        return activity(state.instance, original)
+
+    def delete_auto_scaling_group(self: Any, group_name: str) -> None:
+        """Forced: what a hook holds goes as well (API, DeleteAutoScalingGroup)."""
+        group = self.autoscaling_groups.get(group_name)
+        hooks = [key for key, each in self.lifecycle_hooks.items() if each.auto_scaling_group_name == group_name]
+        for key in hooks:
+            del self.lifecycle_hooks[key]
+        for state in list(group.instance_states) if group else ():
+            state.protected_from_scale_in = False
+            if hold_of(state):
+                let_go(group, state, "CONTINUE")
+        delete(self, group_name)
+
+    delete = backend.delete_auto_scaling_group
+    setattr(model_of_groups, "set_desired_capacity", set_desired_capacity)  # noqa: B010
+    setattr(backend, "terminate_instance", terminate_instance)  # noqa: B010
+    setattr(backend, "delete_auto_scaling_group", delete_auto_scaling_group)  # noqa: B010
+
+
+def _actions(backend: Any) -> None:
+    """CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks, and the end of a hook."""
+    from moto.autoscaling.responses import AutoScalingResponse
+    from moto.core.responses import EmptyResult
+
+    forget, create = backend.delete_lifecycle_hook, AutoScalingResponse.create_auto_scaling_group
+
+    def delete_lifecycle_hook(self: Any, as_name: str, name: str) -> None:
+        """Outstanding actions are completed first: CONTINUE for terminating instances, ABANDON for launching ones."""
+        forget(self, as_name, name)
+        group = self.autoscaling_groups.get(as_name)
+        for state in list(group.instance_states) if group else ():
+            hold = hold_of(state)
+            if hold and hold.hook.name == name:
+                let_go(group, state, "CONTINUE" if leaves(state) else "ABANDON")
+
+    def create_auto_scaling_group(self: Any) -> Any:
+        """With its hooks, before instances are launched (API, CreateAutoScalingGroup)."""
+        asked = self._get_params()
+        for each in asked.get("LifecycleHookSpecificationList", []):
+            self.autoscaling_backend.create_lifecycle_hook(
+                each["LifecycleHookName"],
+                asked["AutoScalingGroupName"],
+                each["LifecycleTransition"],
+                int(each.get("HeartbeatTimeout", 3600)),
+                each.get("DefaultResult", "ABANDON"),
+            )
+        return create(self)
+
+    def complete_lifecycle_action(self: Any) -> Any:
+        asked = self._get_params()
+        state = held(self.autoscaling_backend, asked["AutoScalingGroupName"], asked["InstanceId"])
+        let_go(state.auto_scaling_group, state, asked["LifecycleActionResult"])
+        return EmptyResult()
+
+    def record_lifecycle_action_heartbeat(self: Any) -> Any:
+        asked = self._get_params()
+        beat(held(self.autoscaling_backend, asked["AutoScalingGroupName"], asked["InstanceId"]))
+        return EmptyResult()
+
+    setattr(backend, "delete_lifecycle_hook", delete_lifecycle_hook)  # noqa: B010
+    setattr(AutoScalingResponse, "create_auto_scaling_group", create_auto_scaling_group)  # noqa: B010
+    setattr(AutoScalingResponse, "complete_lifecycle_action", complete_lifecycle_action)  # noqa: B010
+    setattr(AutoScalingResponse, "record_lifecycle_action_heartbeat", record_lifecycle_action_heartbeat)  # noqa: B010
+
+
+def held(backend: Any, group_name: str, instance_id: str) -> Any:
+    """Return moto's `InstanceState` of an instance that a hook holds; None if none does."""
+    group = backend.autoscaling_groups.get(group_name)
+    states = group.instance_states if group else ()
+    return next((each for each in states if each.instance.id == instance_id and hold_of(each)), None)

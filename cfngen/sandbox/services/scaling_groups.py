@@ -1,0 +1,333 @@
+"""Auto Scaling groups: their sizes, places, launch templates, tags, and what cannot be done to them.
+
+Ranges and values: Amazon EC2 Auto Scaling API reference, CreateAutoScalingGroup and the types it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from moto.ec2.exceptions import EC2ClientError
+from moto.elbv2.models import elbv2_backends
+
+from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.scaling_activities import leaves
+
+PROCESSES = {
+    "Launch",
+    "Terminate",
+    "AddToLoadBalancer",
+    "AlarmNotification",
+    "AZRebalance",
+    "HealthCheck",
+    "InstanceRefresh",
+    "ReplaceUnhealthy",
+    "ScheduledActions",
+}
+HEALTH_CHECKS = {"EC2", "EBS", "ELB", "VPC_LATTICE"}
+TERMINATION_POLICIES = {
+    "Default",
+    "AllocationStrategy",
+    "ClosestToNextInstanceHour",
+    "NewestInstance",
+    "OldestInstance",
+    "OldestLaunchConfiguration",
+    "OldestLaunchTemplate",
+}
+ALLOCATION = {
+    "OnDemandAllocationStrategy": {"lowest-price", "prioritized"},
+    "SpotAllocationStrategy": {
+        "capacity-optimized",
+        "capacity-optimized-prioritized",
+        "lowest-price",
+        "price-capacity-optimized",
+    },
+}
+SHORTEST_LIFETIME = 86_400  # seconds
+MOST_TAGS = 50
+MOST_OVERRIDES = 40
+LONGEST_KEY, LONGEST_VALUE = 128, 256
+RESERVED = "aws:"
+INVALID = "ValidationError"
+WHAT_LAUNCHES = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "MixedInstancesPolicy")
+
+
+@rule("autoscaling", "CreateAutoScalingGroup")
+def name_in_use(attempt: Attempt) -> None:
+    """Refuse a name that another group has, or that no group can have."""
+    name = attempt.get("AutoScalingGroupName", "")
+    if name in attempt.backend.autoscaling_groups:
+        raise Refused(
+            "AlreadyExists",
+            f"AutoScalingGroup by this name already exists - A group with the name {name} already exists",
+        )
+    if ":" in name:
+        raise Refused(INVALID, f"The name of an Auto Scaling group cannot have a colon: {name}")
+
+
+@rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "SetDesiredCapacity", "PutLifecycleHook",
+      "DescribeLifecycleHooks", "SuspendProcesses", "ResumeProcesses", "DeleteLifecycleHook")  # fmt: skip
+def unknown_group(attempt: Attempt) -> None:
+    """Refuse what is asked of a group that is not there."""
+    name = attempt.get("AutoScalingGroupName", "")
+    if name not in attempt.backend.autoscaling_groups:
+        raise Refused(INVALID, f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
+
+
+@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
+def sizes(attempt: Attempt) -> None:
+    """Refuse a minimum above the maximum, and a desired capacity outside of both."""
+    group = _group(attempt)
+    least = attempt.get("MinSize", getattr(group, "min_size", 0))
+    most = attempt.get("MaxSize", getattr(group, "max_size", 0))
+    for name, value in (("minSize", least), ("maxSize", most), ("desiredCapacity", attempt.get("DesiredCapacity", 0))):
+        if value < 0:
+            raise Refused(INVALID, _at_least(name, value, 0))
+    if least > most:
+        raise Refused(INVALID, f"Max bound, {most}, must be greater than or equal to min bound, {least}")
+    desired = attempt.get("DesiredCapacity")
+    if desired is not None and not least <= desired <= most:
+        raise Refused(
+            INVALID,
+            f"Desired capacity:{desired} must be between the specified min size:{least} and max size:{most}",
+        )
+
+
+@rule("autoscaling", "SetDesiredCapacity")
+def capacity(attempt: Attempt) -> None:
+    """Refuse a desired capacity outside of the group's sizes."""
+    group, wanted = _group(attempt), attempt.get("DesiredCapacity")
+    if wanted > group.max_size:
+        raise Refused(
+            INVALID,
+            f"New SetDesiredCapacity value {wanted} is above max value {group.max_size} for the AutoScalingGroup.",
+        )
+    if wanted < group.min_size:
+        raise Refused(
+            INVALID,
+            f"New SetDesiredCapacity value {wanted} is below min value {group.min_size} for the AutoScalingGroup.",
+        )
+
+
+@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
+def place(attempt: Attempt) -> None:
+    """Refuse zones and subnets that are not there, are of several VPCs, or do not match each other."""
+    ec2 = attempt.backend.ec2_backend
+    known = {each.name for each in ec2.describe_availability_zones()}
+    zones = attempt.get("AvailabilityZones", [])
+    if unknown := sorted(set(zones) - known):
+        raise Refused(INVALID, f"Invalid availability zones: [{', '.join(unknown)}]")
+    identifiers = [each for each in (attempt.get("VPCZoneIdentifier") or "").split(",") if each]
+    subnets = []
+    for each in identifiers:
+        found = [zone[each] for zone in ec2.subnets.values() if each in zone]
+        if not found:
+            raise Refused(INVALID, f"The subnet ID '{each}' does not exist")
+        subnets.append(found[0])
+    if len({each.vpc_id for each in subnets}) > 1:
+        raise Refused(INVALID, f"The subnets [{', '.join(identifiers)}] are of several VPCs")
+    if zones and subnets and {each.availability_zone for each in subnets} != set(zones):
+        raise Refused(
+            INVALID, "The availability zones of the specified subnets and the Auto Scaling group do not match"
+        )
+    if attempt.operation == "CreateAutoScalingGroup" and not zones and not subnets:
+        raise Refused(INVALID, "At least one Availability Zone or VPC Subnet is required.")
+
+
+@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
+def what_launches(attempt: Attempt) -> None:
+    """Refuse a group without exactly one source of instances, or with a launch template or version that is not there.
+
+    What EC2 says of the template's data is the business of launches.
+    """
+    sources = [name for name in WHAT_LAUNCHES if attempt.get(name)]
+    if len(sources) > 1 or (attempt.operation == "CreateAutoScalingGroup" and not sources):
+        raise Refused(
+            INVALID,
+            "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or "
+            "MixedInstancesPolicy parameter.",
+        )
+    policy = attempt.get("MixedInstancesPolicy") or {}
+    specification = attempt.get("LaunchTemplate") or policy.get("LaunchTemplate", {}).get("LaunchTemplateSpecification")
+    if specification:
+        _check_template(attempt.backend.ec2_backend, specification)
+    elif policy:
+        raise Refused(INVALID, "A mixed instances policy must have a launch template")
+    _check_mixture(policy)
+
+
+def _check_template(ec2: Any, specification: Mapping[str, Any]) -> None:
+    identifier, name = (specification.get(key) for key in ("LaunchTemplateId", "LaunchTemplateName"))
+    if bool(identifier) == bool(name):
+        raise Refused(
+            INVALID,
+            "Valid requests must contain either launchTemplateId or LaunchTemplateName",
+        )
+    try:
+        template = ec2.get_launch_template(identifier) if identifier else ec2.get_launch_template_by_name(name)
+    except EC2ClientError:
+        raise Refused(
+            INVALID,
+            "You must use a valid fully-formed launch template. The specified launch template, with template "
+            f"{'ID' if identifier else 'name'} {identifier or name}, does not exist.",
+        ) from None
+    version = str(specification.get("Version") or "$Default")
+    if version not in ("$Default", "$Latest") and version not in {str(each.number) for each in template.versions}:
+        raise Refused(
+            INVALID,
+            "You must use a valid fully-formed launch template. Could not find launch template version "
+            f"{version} for launch template {template.id}.",
+        )
+
+
+def _check_mixture(policy: Mapping[str, Any]) -> None:
+    distribution = policy.get("InstancesDistribution", {})
+    for key, allowed in ALLOCATION.items():
+        if distribution.get(key, min(allowed)) not in allowed:
+            raise Refused(INVALID, f"{key} {distribution[key]} is none of {', '.join(sorted(allowed))}")
+    percent = int(distribution.get("OnDemandPercentageAboveBaseCapacity", 100))
+    if not 0 <= percent <= 100:
+        raise Refused(INVALID, f"OnDemandPercentageAboveBaseCapacity must be between 0 and 100, and is {percent}")
+    pools = distribution.get("SpotInstancePools")
+    if pools is not None and (
+        distribution.get("SpotAllocationStrategy", "lowest-price") != "lowest-price" or not 1 <= int(pools) <= 20
+    ):
+        raise Refused(INVALID, "SpotInstancePools must be between 1 and 20, with the strategy lowest-price only")
+    price = distribution.get("SpotMaxPrice", "")
+    if price and (not price.replace(".", "", 1).isdigit() or float(price) <= 0):
+        raise Refused(INVALID, f"SpotMaxPrice {price} is no price")
+    overrides = policy.get("LaunchTemplate", {}).get("Overrides", [])
+    if len(overrides) > MOST_OVERRIDES:
+        raise Refused(INVALID, f"A group has {MOST_OVERRIDES} instance types at most, and not {len(overrides)}")
+    types = [each["InstanceType"] for each in overrides if each.get("InstanceType")]
+    if len(set(types)) < len(types):
+        raise Refused(INVALID, f"Each instance type stands once in the overrides: {', '.join(types)}")
+    weights = [each.get("WeightedCapacity") for each in overrides]
+    if any(weights) and not all(weights):
+        raise Refused(INVALID, "Either every override has a WeightedCapacity or none")
+    for weight in filter(None, weights):
+        if not str(weight).isdigit() or not 1 <= int(weight) <= 999:
+            raise Refused(INVALID, f"WeightedCapacity must be between 1 and 999, and is {weight}")
+
+
+@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
+def settings(attempt: Attempt) -> None:
+    """Refuse health checks, termination policies and times that there are not."""
+    checks = {each.strip() for each in (attempt.get("HealthCheckType") or "EC2").split(",")}
+    if checks - HEALTH_CHECKS:
+        raise Refused(INVALID, f"HealthCheckType must be of {', '.join(sorted(HEALTH_CHECKS))}")
+    for key in ("HealthCheckGracePeriod", "DefaultCooldown"):
+        if (attempt.get(key) or 0) < 0:
+            raise Refused(INVALID, _at_least(key[0].lower() + key[1:], attempt.get(key), 0))
+    for each in attempt.get("TerminationPolicies", []):
+        if each not in TERMINATION_POLICIES and not each.startswith("arn:"):
+            raise Refused(INVALID, f"Termination policies contain an unsupported policy: {each}")
+    lifetime = attempt.get("MaxInstanceLifetime")
+    if lifetime and lifetime < SHORTEST_LIFETIME:
+        raise Refused(INVALID, f"MaxInstanceLifetime must be 0 or at least {SHORTEST_LIFETIME} seconds")
+
+
+@rule("autoscaling", "CreateAutoScalingGroup")
+def balancers(attempt: Attempt) -> None:
+    """Refuse load balancers and target groups that are not there, and target groups of addresses."""
+    if arns := attempt.get("TargetGroupARNs", []):
+        known = elbv2_backends[attempt.backend.account_id][attempt.region].target_groups
+        for each in arns:
+            if each not in known:
+                raise Refused(
+                    INVALID,
+                    "Provided Target Groups may not be valid. Please ensure they exist and try again.",
+                )
+            if known[each].target_type not in ("", None, "instance"):
+                raise Refused(
+                    INVALID,
+                    f"Provided Target Group '{each}' has invalid target type. Please ensure all provided Target "
+                    "Groups have target type of instance.",
+                )
+    for each in attempt.get("LoadBalancerNames", []):
+        if each not in attempt.backend.elb_backend.load_balancers:
+            raise Refused(INVALID, "Provided Load Balancers may not be valid. Please ensure they exist and try again.")
+
+
+@rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
+def tags(attempt: Attempt) -> None:
+    """Refuse tags that a group cannot have; the words for keys and values are assumed."""
+    found = attempt.get("Tags", [])
+    keys = [each["Key"] for each in found]
+    if len(set(keys)) < len(keys) and attempt.operation == "CreateAutoScalingGroup":
+        twice = sorted({each for each in keys if keys.count(each) > 1})
+        raise Refused(INVALID, f"Duplicate Keys Specified: {', '.join(twice)}")
+    if len(keys) > MOST_TAGS:
+        raise Refused(INVALID, f"The number of tags must not exceed {MOST_TAGS}, and is {len(keys)}")
+    for each in found:
+        if each["Key"].lower().startswith(RESERVED):
+            raise Refused(INVALID, f"Only the AWS services can use the tag prefix {RESERVED}: {each['Key']}")
+        if not 1 <= len(each["Key"]) <= LONGEST_KEY or len(each.get("Value") or "") > LONGEST_VALUE:
+            raise Refused(
+                INVALID, f"Tag {each['Key']}: keys have 1 to {LONGEST_KEY} characters, values {LONGEST_VALUE} at most"
+            )
+        if attempt.operation == "CreateOrUpdateTags" and each.get("ResourceId") not in (
+            attempt.backend.autoscaling_groups
+        ):
+            raise Refused(INVALID, f"AutoScalingGroup name not found - AutoScalingGroup '{each.get('ResourceId')}'")
+
+
+@rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
+def processes(attempt: Attempt) -> None:
+    """Refuse processes that no group has."""
+    if unknown := sorted(set(attempt.get("ScalingProcesses", [])) - PROCESSES):
+        raise Refused(INVALID, f"Unknown process type: {', '.join(unknown)}")
+
+
+@rule("autoscaling", "DeleteAutoScalingGroup")
+def emptied(attempt: Attempt) -> None:
+    """Refuse to delete a group that has instances, unless by force."""
+    group = _group(attempt)
+    if attempt.get("ForceDelete"):
+        return
+    if any(leaves(each) for each in group.instance_states):
+        raise Refused(
+            "ScalingActivityInProgress",
+            "You cannot delete an AutoScalingGroup while there are scaling activities in progress for that group.",
+        )
+    if group.instance_states:
+        raise Refused(
+            "ResourceInUse",
+            "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still "
+            "in the group.",
+        )
+
+
+@rule("autoscaling", "TerminateInstanceInAutoScalingGroup", "SetInstanceProtection")
+def members(attempt: Attempt) -> None:
+    """Refuse instances that no group has, and a termination that would leave fewer than the minimum."""
+    identifiers = attempt.get("InstanceIds") or [attempt.get("InstanceId")]
+    groups = {
+        state.instance.id: group
+        for group in attempt.backend.autoscaling_groups.values()
+        for state in group.instance_states
+    }
+    for each in identifiers:
+        if each not in groups:
+            raise Refused(INVALID, f"Instance Id not found - No managed instance found for instance ID {each}")
+    if attempt.operation == "TerminateInstanceInAutoScalingGroup" and attempt.get("ShouldDecrementDesiredCapacity"):
+        group = groups[identifiers[0]]
+        if group.desired_capacity <= (group.min_size or 0):
+            raise Refused(
+                INVALID,
+                f"Currently, desiredSize equals minSize ({group.min_size}). Terminating instance without replacement "
+                "will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or "
+                "lower group's min size.",
+            )
+
+
+def _group(attempt: Attempt) -> Any:
+    return attempt.backend.autoscaling_groups.get(attempt.get("AutoScalingGroupName"))
+
+
+def _at_least(name: str, value: int, least: int) -> str:
+    return (
+        f"1 validation error detected: Value '{value}' at '{name}' failed to satisfy constraint: Member must have "
+        f"value greater than or equal to {least}"
+    )

@@ -77,15 +77,12 @@ def test_tags_of_an_address(cloud: CloudFormation) -> None:
     assert found["Tags"] == tags(a="2")
 
 
-def test_a_vpc(cloud: CloudFormation) -> None:
-    block = {"CidrBlock": "10.0.0.0/16"}
-    identifier = changed(
-        cloud, "AWS::EC2::VPC", block, {**block, "EnableDnsSupport": False, "EnableDnsHostnames": True}
-    )
-    ec2 = client("ec2", REGION)
-    for attribute, value in (("enableDnsSupport", False), ("enableDnsHostnames", True)):
-        answer = ec2.describe_vpc_attribute(VpcId=identifier, Attribute=attribute)
-        assert answer[attribute[0].upper() + attribute[1:]]["Value"] is value
+@pytest.mark.parametrize(("attribute", "value"), [("enableDnsSupport", False), ("enableDnsHostnames", True)])
+def test_a_vpc(cloud: CloudFormation, attribute: str, value: bool) -> None:
+    block, key = {"CidrBlock": "10.0.0.0/16"}, attribute[0].upper() + attribute[1:]
+    identifier = changed(cloud, "AWS::EC2::VPC", block, {**block, key: value})
+    answer = client("ec2", REGION).describe_vpc_attribute(VpcId=identifier, Attribute=attribute)
+    assert answer[key]["Value"] is value
 
 
 def test_egress_of_a_security_group(cloud: CloudFormation) -> None:
@@ -133,16 +130,6 @@ def test_a_network_interface(cloud: CloudFormation) -> None:
     assert found["SourceDestCheck"] is False
     assert [each["GroupId"] for each in found["Groups"]] == [cloud.stack("s").resources["S"].physical_id]
     assert found["Description"] == "two"
-
-
-def test_an_address_in_use_is_refused(cloud: CloudFormation) -> None:
-    def body(check: str) -> str:
-        properties = {"SubnetId": {"Ref": "Subnet"}, "PrivateIpAddress": "10.0.0.9", "Description": check}
-        interface = {"Type": "AWS::EC2::NetworkInterface", "Properties": properties}
-        return text({"Vpc": vpc(), "Subnet": SUBNET, "One": interface, "Two": {**interface, "DependsOn": "One"}})
-
-    stack = cloud.create_stack("s", body=body("x"))
-    assert reasons(stack, "Two", "CREATE_FAILED") == ["Address 10.0.0.9 is in use."]
 
 
 def test_a_volume_grows(cloud: CloudFormation) -> None:

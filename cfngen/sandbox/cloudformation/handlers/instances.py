@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, retag
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, removing_on_failure, retag
 
 USER_DATA_LIMIT = 16384  # bytes before base64, EC2 user guide, "Run commands when you launch an instance"
 SIZES = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
@@ -20,8 +19,6 @@ class NetworkInterface(Handler):
     changeable = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
 
     def create(self, call: Call) -> Created:
-        if address := call.properties.get("PrivateIpAddress"):
-            _check_address(call, address)
         made = call.ec2.create_network_interface(
             **call.only("SubnetId", "PrivateIpAddress", "Description"),
             Groups=call.properties.get("GroupSet", []),
@@ -29,7 +26,8 @@ class NetworkInterface(Handler):
         )["NetworkInterface"]
         identifier = made["NetworkInterfaceId"]
         check = {"Value": call.properties.get("SourceDestCheck", True)}
-        call.ec2.modify_network_interface_attribute(NetworkInterfaceId=identifier, SourceDestCheck=check)
+        with removing_on_failure(lambda: call.ec2.delete_network_interface(NetworkInterfaceId=identifier)):
+            call.ec2.modify_network_interface_attribute(NetworkInterfaceId=identifier, SourceDestCheck=check)
         address = made["PrivateIpAddress"]
         return Created(identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": made["VpcId"]})
 
@@ -45,18 +43,6 @@ class NetworkInterface(Handler):
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_network_interface(NetworkInterfaceId=call.physical_id)
-
-
-def _check_address(call: Call, address: str) -> None:
-    """Refuse what EC2 refuses and moto takes: VPC user guide, "Subnet CIDR blocks", keeps five addresses for itself."""
-    [subnet] = call.ec2.describe_subnets(SubnetIds=[call["SubnetId"]])["Subnets"]
-    block = ipaddress.ip_network(subnet["CidrBlock"])
-    kept = {block[index] for index in (0, 1, 2, 3, -1)}
-    if ipaddress.ip_address(address) not in block or ipaddress.ip_address(address) in kept:
-        raise ResourceError(f"{address} is no address of the subnet's range {block} that can be used")
-    taken = [{"Name": "subnet-id", "Values": [call["SubnetId"]]}, {"Name": "private-ip-address", "Values": [address]}]
-    if call.ec2.describe_network_interfaces(Filters=taken)["NetworkInterfaces"]:
-        raise ResourceError(f"Address {address} is in use.")
 
 
 class ElasticIp(Handler):

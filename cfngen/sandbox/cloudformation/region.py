@@ -21,7 +21,7 @@ from cfngen.sandbox.cloudformation.failures import Failures
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Revision, Stack, masked
-from cfngen.sandbox.services import keep_time
+from cfngen.sandbox.services import capacity, keep_time
 
 ACCOUNT = "123456789012"  # moto's
 NAME_LIMIT = 128
@@ -51,6 +51,7 @@ class Region:
         self.region = region
         self.clock = Clock()
         keep_time(region, lambda: self.clock.now)
+        capacity.restore(region)
         self.simulation = Simulation(self.clock)
         self.instances = instances
         self.durations = dict(durations or {})

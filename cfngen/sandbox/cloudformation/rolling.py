@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cfngen.sandbox.cloudformation import metadata_tags, properties, signals
+from cfngen.sandbox.cloudformation import launching, properties, signals
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
@@ -49,7 +49,7 @@ def change(service: Region, stack: Stack, resource: Resource, before: Mapping[st
     """
     group = resource.physical_id
     old = set(signals.instances(service, group))
-    metadata_tags.check_launches(service, resource.properties)
+    launching.check(service, resource)
     HANDLERS[resource.type].update(properties.call(service, stack, resource), before)
     signals.announce(service, resource, old)
     policy = _policy(service, stack, resource)

@@ -9,6 +9,8 @@ from cfngen.sandbox.services import (  # noqa: F401 - they declare their rules
     addresses,
     ec2_tags,
     gateways,
+    launch_templates,
+    launches,
     network_interfaces,
     networks,
     security_groups,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, removing_on_failure, retag
+from cfngen.sandbox.services.keys import key_fault
 
-USER_DATA_LIMIT = 16384  # bytes before base64, EC2 user guide, "Run commands when you launch an instance"
 SIZES = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
 HOOKS = "LifecycleHookSpecificationList"
 
@@ -80,15 +79,17 @@ class Volume(Handler):
 
     def create(self, call: Call) -> Created:
         plain = self.properties - {"Tags"}
+        if fault := call.properties.get("Encrypted") and key_fault(call.region, call.properties.get("KmsKeyId", "")):
+            # API, CreateVolume: the key is looked at later, and the volume then has failed.
+            raise ResourceError(f"Volume did not stabilize: {fault}")
         identifier = call.ec2.create_volume(**call.only(*plain), **call.tagged("volume"))["VolumeId"]
         return Created(identifier, {"VolumeId": identifier})
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        """EBS user guide, "Request modifications": a volume grows and never shrinks."""
-        if call.properties.get("Size", 0) < before.get("Size", 0):
-            raise ResourceError("New size cannot be smaller than existing size")
-        if changed & {"Size", "VolumeType", "Iops"}:
-            call.ec2.modify_volume(VolumeId=call.physical_id, **call.only("Size", "VolumeType", "Iops"))
+        settings = call.only("Size", "VolumeType", "Iops")
+        [volume] = call.ec2.describe_volumes(VolumeIds=[call.physical_id])["Volumes"]
+        if any(volume.get(key) != value for key, value in settings.items()):
+            call.ec2.modify_volume(VolumeId=call.physical_id, **settings)
         return {}
 
     def delete(self, call: Call) -> None:
@@ -118,7 +119,6 @@ class LaunchTemplate(Handler):
     changeable = properties
 
     def create(self, call: Call) -> Created:
-        _check_user_data(call)
         made = call.ec2.create_launch_template(
             LaunchTemplateName=call.name(),
             LaunchTemplateData=call["LaunchTemplateData"],
@@ -128,7 +128,6 @@ class LaunchTemplate(Handler):
         return Created(made["LaunchTemplateId"], {"LaunchTemplateId": made["LaunchTemplateId"], **versions})
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        _check_user_data(call)
         if "TagSpecifications" in changed:
             retag(call, call.physical_id, _own_tags(before), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
@@ -140,12 +139,6 @@ class LaunchTemplate(Handler):
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_launch_template(LaunchTemplateId=call.physical_id)
-
-
-def _check_user_data(call: Call) -> None:
-    text = call["LaunchTemplateData"].get("UserData", "")
-    if len(base64.b64decode(text, validate=True)) > USER_DATA_LIMIT:
-        raise ResourceError(f"User data is limited to {USER_DATA_LIMIT} bytes")
 
 
 def _own_tags(properties: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -16,6 +16,8 @@ from typing import Any, cast
 import pytest
 import yaml
 from moto import mock_aws
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.kms.models import kms_backends
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
@@ -163,10 +165,27 @@ def prepared(cluster: Cluster, *, seed: int | None = None, **outcomes: str | Non
     for name, body in templates.items():
         s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}{name}.json", Body=json.dumps(body).encode())
     register = client("ec2", region).register_image
-    images = {name: register(Name=name.strip("/").replace("/", "-"))["ImageId"] for name in IMAGES}
+    images = {name: register(Name=name.strip("/").replace("/", "-"), **_built_for(name))["ImageId"] for name in IMAGES}
+    _bring_key(cluster)
     machines = Machines(region, outcomes)
     machines.cloud = CloudFormation(region, stored=images, instances=machines, seed=seed)
     return Account(cluster, templates, machines.cloud, machines, images)
+
+
+def _bring_key(cluster: Cluster) -> None:
+    """Let the account have the key that the cluster file names for the masters' volumes."""
+    if arn := cluster.control_plane.volume.kms_key:
+        identifier = arn.rpartition("/")[2]
+        keys = kms_backends[DEFAULT_ACCOUNT_ID][cluster.region]
+        made = keys.create_key("", "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", "the operator's", None)
+        keys.keys[identifier] = keys.keys.pop(made.id)
+        made.id = identifier
+
+
+def _built_for(parameter: str) -> dict[str, str]:
+    """The architecture of a published image; nothing for the operator's own, which may be of any."""
+    published = parameter.startswith("/aws/service/")
+    return {"Architecture": "arm64" if "arm64" in parameter else "x86_64"} if published else {}
 
 
 def landlord(where: Account) -> dict[str, str]:

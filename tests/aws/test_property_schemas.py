@@ -170,7 +170,7 @@ def test_every_type_of_the_golden_cases_is_held_against_its_schema() -> None:
 @pytest.mark.parametrize(
     ("kind", "properties", "says"),
     [
-        ("AWS::EC2::Volume", {"AvailabilityZone": "us-west-2a"}, "subschemas matched of anyOf"),
+        ("AWS::EC2::Volume", {"AvailabilityZone": "us-west-2a"}, "no subschema matched"),
         ("AWS::EC2::VPC", {}, "exactly one of"),
         ("AWS::EC2::VPC", {"CidrBlock": "10.0.0.0/16", "Ipv4IpamPoolId": "x", "Ipv4NetmaskLength": 16}, "exactly one"),
         ("AWS::EC2::Subnet", {"VpcId": "vpc-1"}, "one of"),
@@ -179,10 +179,7 @@ def test_every_type_of_the_golden_cases_is_held_against_its_schema() -> None:
             {"VpcId": "vpc-1", "CidrBlock": "10.0.0.0/24", "AvailabilityZone": "a", "AvailabilityZoneId": "b"},
             "cannot be given together",
         ),
-        ("AWS::EC2::SecurityGroup", {"GroupDescription": "x", "SecurityGroupEgress": []}, "requires"),
-        ("AWS::EC2::SecurityGroupIngress", {"IpProtocol": "-1", "GroupId": "sg-1"}, "exactly one of"),
         ("AWS::EC2::EIP", {"Domain": "classic"}, "not a valid enum value"),
-        ("AWS::AutoScaling::AutoScalingGroup", {"MinSize": "1", "MaxSize": "1"}, "exactly one of"),
     ],
 )
 def test_keys_that_need_or_exclude_each_other(kind: str, properties: Properties, says: str) -> None:

@@ -77,15 +77,12 @@ def test_tags_of_an_address(cloud: CloudFormation) -> None:
     assert found["Tags"] == tags(a="2")
 
 
-def test_a_vpc(cloud: CloudFormation) -> None:
-    block = {"CidrBlock": "10.0.0.0/16"}
-    identifier = changed(
-        cloud, "AWS::EC2::VPC", block, {**block, "EnableDnsSupport": False, "EnableDnsHostnames": True}
-    )
-    ec2 = client("ec2", REGION)
-    for attribute, value in (("enableDnsSupport", False), ("enableDnsHostnames", True)):
-        answer = ec2.describe_vpc_attribute(VpcId=identifier, Attribute=attribute)
-        assert answer[attribute[0].upper() + attribute[1:]]["Value"] is value
+@pytest.mark.parametrize(("attribute", "value"), [("enableDnsSupport", False), ("enableDnsHostnames", True)])
+def test_a_vpc(cloud: CloudFormation, attribute: str, value: bool) -> None:
+    block, key = {"CidrBlock": "10.0.0.0/16"}, attribute[0].upper() + attribute[1:]
+    identifier = changed(cloud, "AWS::EC2::VPC", block, {**block, key: value})
+    answer = client("ec2", REGION).describe_vpc_attribute(VpcId=identifier, Attribute=attribute)
+    assert answer[key]["Value"] is value
 
 
 def test_egress_of_a_security_group(cloud: CloudFormation) -> None:
@@ -135,16 +132,6 @@ def test_a_network_interface(cloud: CloudFormation) -> None:
     assert found["Description"] == "two"
 
 
-def test_an_address_in_use_is_refused(cloud: CloudFormation) -> None:
-    def body(check: str) -> str:
-        properties = {"SubnetId": {"Ref": "Subnet"}, "PrivateIpAddress": "10.0.0.9", "Description": check}
-        interface = {"Type": "AWS::EC2::NetworkInterface", "Properties": properties}
-        return text({"Vpc": vpc(), "Subnet": SUBNET, "One": interface, "Two": {**interface, "DependsOn": "One"}})
-
-    stack = cloud.create_stack("s", body=body("x"))
-    assert reasons(stack, "Two", "CREATE_FAILED") == ["Address 10.0.0.9 is in use."]
-
-
 def test_a_volume_grows(cloud: CloudFormation) -> None:
     def body(size: int, **more: Any) -> str:
         properties = {"AvailabilityZone": "us-west-2a", "Size": size, "VolumeType": "gp3", **more}
@@ -155,7 +142,8 @@ def test_a_volume_grows(cloud: CloudFormation) -> None:
     [found] = client("ec2", REGION).describe_volumes()["Volumes"]
     assert (found["Size"], found["VolumeType"], found["Iops"]) == (20, "io2", 400)
     cloud.update_stack("s", body=body(5))
-    assert reasons(stack, "V", "UPDATE_FAILED") == ["New size cannot be smaller than existing size"]
+    [reason] = reasons(stack, "V", "UPDATE_FAILED")
+    assert "New size cannot be smaller than existing size" in reason
     cloud.update_stack("s", body=body(20, AvailabilityZone="us-west-2b"))
     assert "Updates are not supported" in reasons(stack, "V", "UPDATE_FAILED")[-1]
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"

@@ -109,7 +109,10 @@ def test_a_route_to_a_living_instance_without_node_is_found(where):
 def test_a_route_through_an_instance_that_is_no_clusters_is_found(where):
     # A NAT instance, as old VPCs have them.
     ec2, table = client("ec2", "us-west-2"), where.kubernetes.controllers.route_table
-    [nat] = ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1)["Instances"]
+    image = ec2.describe_images(Owners=["self"])["Images"][0]["ImageId"]
+    [found] = ec2.describe_route_tables(RouteTableIds=[table])["RouteTables"]
+    [subnet] = [each["SubnetId"] for each in found["Associations"] if "SubnetId" in each]
+    [nat] = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, SubnetId=subnet)["Instances"]
     ec2.create_route(RouteTableId=table, DestinationCidrBlock="192.0.2.0/24", InstanceId=nat["InstanceId"])
     found = looked(where)
     ec2.delete_route(RouteTableId=table, DestinationCidrBlock="192.0.2.0/24")

@@ -36,38 +36,10 @@ from cfngen.sandbox.api.refusals import Refusal
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation.clock import START
 from cfngen.sandbox.services import scaling_activities
+from cfngen.sandbox.services.quotas import QUOTAS, Quota, kept
 
 ACCOUNT = "123456789012"  # moto's
 OTHER = "999999999999"
-
-
-@dataclass(frozen=True)
-class Quota:
-    """A quota: what AWS gives at first, and what this account has, None if it never asked for more."""
-
-    service: str
-    code: str
-    name: str
-    default: float
-    value: float | None = None
-
-
-# Codes, names and defaults: "AWS service endpoints and quotas" in the AWS general reference.
-QUOTAS = (
-    Quota("ec2", "L-1216C47A", "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", 5, 64),
-    Quota("ec2", "L-34B43A08", "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests", 5, 64),
-    Quota("ec2", "L-0263D0A3", "EC2-VPC Elastic IPs", 5, 5),
-    Quota("vpc", "L-F678F1CE", "VPCs per Region", 5, 5),
-    Quota("vpc", "L-A4707A72", "Internet gateways per Region", 5, 5),
-    Quota("vpc", "L-FE5A380F", "NAT gateways per Availability Zone", 5, 5),
-    Quota("vpc", "L-E79EC296", "VPC security groups per Region", 2500, 2500),
-    Quota("vpc", "L-0EA8095F", "Inbound or outbound rules per security group", 60, 60),
-    Quota("vpc", "L-2AFB9258", "Security groups per network interface", 5, 5),
-    Quota("ebs", "L-D18FCD1D", "Storage for General Purpose SSD (gp2) volumes, in TiB", 50, 50),
-    Quota("ebs", "L-7A658B76", "Storage for General Purpose SSD (gp3) volumes, in TiB", 50, 50),
-    Quota("autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", 500),
-    Quota("elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", 50, 50),
-)
 
 
 @dataclass
@@ -152,6 +124,7 @@ class Gaps:
                 stack.enter_context(mock.patch.object(owner, name, method, create=not hasattr(owner, name)))
             stack.enter_context(dependencies.kept())
             stack.enter_context(services.enforced())
+            stack.enter_context(kept(self.quotas))
             for module in (instances, amis, elastic_block_store, autoscaling):
                 stack.enter_context(mock.patch.object(module, "utcnow", self._utcnow))
             yield

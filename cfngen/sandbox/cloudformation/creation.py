@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from cfngen.sandbox.cloudformation import admission, metadata_tags, properties, removing, signals, update_policies
+from cfngen.sandbox.cloudformation import admission, launching, properties, removing, signals, update_policies
 from cfngen.sandbox.cloudformation.admission import NESTED
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError
@@ -174,7 +174,7 @@ def bring_into_being(service: Region, stack: Stack, resource: Resource, status: 
         return
     if resource.type == GROUP:
         update_policies.rolling(service, stack, resource)
-        metadata_tags.check_launches(service, resource.properties)
+        launching.check(service, resource)
     created = HANDLERS[resource.type].create(properties.call(service, stack, resource))
     resource.physical_id, resource.attributes = created.physical_id, dict(created.attributes)
     resource.signals, resource.signals_wanted = {}, wanted

@@ -20,6 +20,7 @@ def repair() -> None:
     _keys()
     scaling_activities.model()
     _actions()
+    _images()
 
 
 def _transport() -> None:
@@ -105,7 +106,7 @@ def _tags_of_dhcp_options() -> None:
     original = DHCPOptions.create_dhcp_options
 
     def create_dhcp_options(self: Any) -> Any:
-        answer = original(self)
+        answer: Any = original(self)
         tags = self._parse_tag_specification().get("dhcp-options", {})
         answer.result["DhcpOptions"].add_tags(tags)
         return answer
@@ -159,3 +160,33 @@ def _versions_of_instances() -> None:
 
     setattr(InstanceState, "__init__", __init__)  # noqa: B010
     setattr(InstanceState, "launch_template", property(launch_template))  # noqa: B010
+
+
+def _images() -> None:
+    """Let an image have the architecture and the root device that it was registered with.
+
+    moto 5.2.5 takes its name and its description (moto/ec2/responses/amis.py, `register_image`), and gives every image
+    a snapshot of 15 GiB. Without a size it gets 8 here, as those of most publishers have.
+    """
+    from moto.ec2.models.amis import Ami
+    from moto.ec2.responses.amis import AmisResponse
+
+    original = AmisResponse.register_image
+    described: Any = vars(Ami)["block_device_mappings"]
+
+    def register_image(self: Any) -> Any:
+        answer: Any = original(self)
+        image = self.ec2_backend.amis[answer.result["ImageId"]]
+        image.architecture = self._get_param("Architecture")
+        image.root_device_name = self._get_param("RootDeviceName") or image.root_device_name
+        mappings = self._get_param("BlockDeviceMappings") or []
+        root = [each["Ebs"] for each in mappings if each.get("DeviceName") == image.root_device_name and "Ebs" in each]
+        image.ebs_snapshot.volume.size = int(root[0].get("VolumeSize", 8)) if root else 8
+        return answer
+
+    def block_device_mappings(self: Any) -> list[dict[str, Any]]:
+        [mapping] = described.fget(self)
+        return [{**mapping, "Ebs": {**mapping["Ebs"], "VolumeSize": self.ebs_snapshot.volume.size}}]
+
+    setattr(AmisResponse, "register_image", register_image)  # noqa: B010
+    setattr(Ami, "block_device_mappings", property(block_device_mappings))  # noqa: B010

@@ -20,6 +20,16 @@ from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 
 Schema = Mapping[str, Any]
 
+# Types of which `cfngen.sandbox.services` refuses keys that need or exclude each other, in the service's words.
+REFUSED_BY_SERVICE = frozenset(
+    {
+        "AWS::AutoScaling::AutoScalingGroup",
+        "AWS::EC2::LaunchTemplate",
+        "AWS::EC2::SecurityGroup",
+        "AWS::EC2::SecurityGroupIngress",
+    }
+)
+
 
 def known(region: str, resource_type: str) -> bool:
     """Whether CloudFormation has this type in this region."""
@@ -128,7 +138,10 @@ class _Conformer:
         )
         if unknown and not schema.get("additionalProperties"):
             raise _refusal(path, f"extraneous key [{', '.join(unknown)}] is not permitted")
-        _check_keys(schema, set(value), path)
+        if missing := sorted(set(schema.get("required", [])) - set(value)):
+            raise _refusal(path, f"required key [{', '.join(missing)}] not found")
+        if self._root.get("typeName") not in REFUSED_BY_SERVICE:
+            _check_groups(schema, set(value), path)
         converted = {key: self.value(properties.get(key, {}), item, f"{path}/{key}") for key, item in value.items()}
         self._check_alternatives(schema, converted, path)
         return converted
@@ -140,8 +153,10 @@ class _Conformer:
             if not all("required" in each for each in alternatives):
                 continue
             fitting = [each for each in alternatives if set(each["required"]) <= set(value)]
-            if alternatives and (not fitting or (keyword == "oneOf" and len(fitting) > 1)):
-                raise _refusal(path, f"{len(fitting)} subschemas matched of {keyword}")
+            if alternatives and not fitting:
+                raise _refusal(path, f"no subschema matched out of the total {len(alternatives)} subschemas")
+            if keyword == "oneOf" and len(fitting) > 1:
+                raise _refusal(path, f"{len(fitting)} subschemas matched instead of one")
 
     def _scalar(self, schema: Schema, types: list[str], value: Any, path: str) -> Any:
         try:
@@ -175,10 +190,8 @@ def _check_items(schema: Schema, items: list[Any], path: str) -> None:
         raise _refusal(path, "array items are not unique")
 
 
-def _check_keys(schema: Schema, keys: set[str], path: str) -> None:
-    if missing := sorted(set(schema.get("required", [])) - keys):
-        raise _refusal(path, f"required key [{', '.join(missing)}] not found")
-    # The groups that cfn-lint adds to the schemas from the services' documentation.
+def _check_groups(schema: Schema, keys: set[str], path: str) -> None:
+    """Check the groups of keys that cfn-lint adds to the schemas from the services' documentation."""
     for group in _groups(schema.get("requiredXor", [])):
         if len(keys & set(group)) != 1:
             raise _refusal(path, f"exactly one of {sorted(group)} is required")

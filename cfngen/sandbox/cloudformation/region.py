@@ -22,7 +22,7 @@ from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.order import Order
 from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Revision, Stack, masked
-from cfngen.sandbox.services import keep_time, scaling_activities
+from cfngen.sandbox.services import capacity, keep_time, scaling_activities
 from cfngen.sandbox.services.schedule import keep_schedule
 
 ACCOUNT = "123456789012"  # moto's
@@ -57,6 +57,7 @@ class Region:
         self.region = region
         self.clock = Clock()
         keep_time(region, lambda: self.clock.now)
+        capacity.restore(region)
         self.simulation = Simulation(self.clock)
         self.instances = instances
         self.leaving: Callable[[str], None] = lambda instance_id: None  # told whom a lifecycle hook holds at its end

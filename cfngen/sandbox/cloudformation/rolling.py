@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cfngen.sandbox.cloudformation import metadata_tags, properties, signals, update_policies
+from cfngen.sandbox.cloudformation import launching, properties, signals, update_policies
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
@@ -30,7 +30,7 @@ def change(service: Region, stack: Stack, resource: Resource, before: Mapping[st
     group = resource.physical_id
     policy = update_policies.rolling(service, stack, resource)
     old = set(signals.instances(service, group))
-    metadata_tags.check_launches(service, resource.properties)
+    launching.check(service, resource)
     HANDLERS[resource.type].update(properties.call(service, stack, resource), before)
     signals.announce(service, resource, old)
     if policy is None or not _rolls(resource, before):

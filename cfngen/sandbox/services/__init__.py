@@ -5,7 +5,19 @@ module of what it protects, and tests/aws/refusals.md lists them all with their 
 for is asked of the clock of the region (`time_in`).
 """
 
-from cfngen.sandbox.services import lifecycle_hooks, scaling_groups, volumes  # noqa: F401 - declare their rules
+from cfngen.sandbox.services import (  # noqa: F401 - they declare their rules
+    addresses,
+    ec2_tags,
+    gateways,
+    launch_templates,
+    launches,
+    lifecycle_hooks,
+    network_interfaces,
+    networks,
+    scaling_groups,
+    security_groups,
+    volumes,
+)
 from cfngen.sandbox.services.rules import Attempt, Refused, enforced, keep_time, rule, time_in
 
 __all__ = ["Attempt", "Refused", "enforced", "keep_time", "rule", "time_in"]

@@ -114,8 +114,8 @@ def enforced() -> Iterator[None]:
     def checked_action(response: BaseResponse) -> Any:
         try:
             _check(response, response._get_action(), response.normalized_request)  # noqa: SLF001
-        except Refused as refused:
-            error = _Answer(refused.code, refused.message)
+        except (Refused, ServiceException) as refused:  # the second: what a rule looks up is not there
+            error = _Answer(refused.code, refused.message) if isinstance(refused, Refused) else refused
             status, headers, body = response.serialized(ActionResult(error))
             return status, *response._enrich_response({**headers, "status": str(status)}, body)  # noqa: SLF001
         return call_action(response)

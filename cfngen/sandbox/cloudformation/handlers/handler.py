@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,6 +133,20 @@ class Handler:
     def detects_drift(self) -> bool:
         """Whether drift is looked for at all."""
         return type(self).actual is not Handler.actual
+
+
+@contextlib.contextmanager
+def removing_on_failure(remove: Callable[[], object]) -> Iterator[None]:
+    """Remove what the first call of a creation has made if a later one fails, as CloudFormation's rollback does.
+
+    Args:
+        remove: removes it.
+    """
+    try:
+        yield
+    except Exception:
+        remove()
+        raise
 
 
 def retag(call: Call, identifier: str, before: list[dict[str, str]], after: list[dict[str, str]]) -> None:

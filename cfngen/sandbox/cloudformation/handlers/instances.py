@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, retag
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, removing_on_failure, retag
+from cfngen.sandbox.services.keys import key_fault
 
-USER_DATA_LIMIT = 16384  # bytes before base64, EC2 user guide, "Run commands when you launch an instance"
 SIZES = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
 HOOKS = "LifecycleHookSpecificationList"
 
@@ -20,8 +18,6 @@ class NetworkInterface(Handler):
     changeable = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
 
     def create(self, call: Call) -> Created:
-        if address := call.properties.get("PrivateIpAddress"):
-            _check_address(call, address)
         made = call.ec2.create_network_interface(
             **call.only("SubnetId", "PrivateIpAddress", "Description"),
             Groups=call.properties.get("GroupSet", []),
@@ -29,7 +25,8 @@ class NetworkInterface(Handler):
         )["NetworkInterface"]
         identifier = made["NetworkInterfaceId"]
         check = {"Value": call.properties.get("SourceDestCheck", True)}
-        call.ec2.modify_network_interface_attribute(NetworkInterfaceId=identifier, SourceDestCheck=check)
+        with removing_on_failure(lambda: call.ec2.delete_network_interface(NetworkInterfaceId=identifier)):
+            call.ec2.modify_network_interface_attribute(NetworkInterfaceId=identifier, SourceDestCheck=check)
         address = made["PrivateIpAddress"]
         return Created(identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": made["VpcId"]})
 
@@ -45,18 +42,6 @@ class NetworkInterface(Handler):
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_network_interface(NetworkInterfaceId=call.physical_id)
-
-
-def _check_address(call: Call, address: str) -> None:
-    """Refuse what EC2 refuses and moto takes: VPC user guide, "Subnet CIDR blocks", keeps five addresses for itself."""
-    [subnet] = call.ec2.describe_subnets(SubnetIds=[call["SubnetId"]])["Subnets"]
-    block = ipaddress.ip_network(subnet["CidrBlock"])
-    kept = {block[index] for index in (0, 1, 2, 3, -1)}
-    if ipaddress.ip_address(address) not in block or ipaddress.ip_address(address) in kept:
-        raise ResourceError(f"{address} is no address of the subnet's range {block} that can be used")
-    taken = [{"Name": "subnet-id", "Values": [call["SubnetId"]]}, {"Name": "private-ip-address", "Values": [address]}]
-    if call.ec2.describe_network_interfaces(Filters=taken)["NetworkInterfaces"]:
-        raise ResourceError(f"Address {address} is in use.")
 
 
 class ElasticIp(Handler):
@@ -94,15 +79,17 @@ class Volume(Handler):
 
     def create(self, call: Call) -> Created:
         plain = self.properties - {"Tags"}
+        if fault := call.properties.get("Encrypted") and key_fault(call.region, call.properties.get("KmsKeyId", "")):
+            # API, CreateVolume: the key is looked at later, and the volume then has failed.
+            raise ResourceError(f"Volume did not stabilize: {fault}")
         identifier = call.ec2.create_volume(**call.only(*plain), **call.tagged("volume"))["VolumeId"]
         return Created(identifier, {"VolumeId": identifier})
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        """EBS user guide, "Request modifications": a volume grows and never shrinks."""
-        if call.properties.get("Size", 0) < before.get("Size", 0):
-            raise ResourceError("New size cannot be smaller than existing size")
-        if changed & {"Size", "VolumeType", "Iops"}:
-            call.ec2.modify_volume(VolumeId=call.physical_id, **call.only("Size", "VolumeType", "Iops"))
+        settings = call.only("Size", "VolumeType", "Iops")
+        [volume] = call.ec2.describe_volumes(VolumeIds=[call.physical_id])["Volumes"]
+        if any(volume.get(key) != value for key, value in settings.items()):
+            call.ec2.modify_volume(VolumeId=call.physical_id, **settings)
         return {}
 
     def delete(self, call: Call) -> None:
@@ -132,7 +119,6 @@ class LaunchTemplate(Handler):
     changeable = properties
 
     def create(self, call: Call) -> Created:
-        _check_user_data(call)
         made = call.ec2.create_launch_template(
             LaunchTemplateName=call.name(),
             LaunchTemplateData=call["LaunchTemplateData"],
@@ -142,7 +128,6 @@ class LaunchTemplate(Handler):
         return Created(made["LaunchTemplateId"], {"LaunchTemplateId": made["LaunchTemplateId"], **versions})
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        _check_user_data(call)
         if "TagSpecifications" in changed:
             retag(call, call.physical_id, _own_tags(before), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
@@ -154,12 +139,6 @@ class LaunchTemplate(Handler):
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_launch_template(LaunchTemplateId=call.physical_id)
-
-
-def _check_user_data(call: Call) -> None:
-    text = call["LaunchTemplateData"].get("UserData", "")
-    if len(base64.b64decode(text, validate=True)) > USER_DATA_LIMIT:
-        raise ResourceError(f"User data is limited to {USER_DATA_LIMIT} bytes")
 
 
 def _own_tags(properties: Mapping[str, Any]) -> list[dict[str, str]]:

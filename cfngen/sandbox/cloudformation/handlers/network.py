@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, removing_on_failure
 
 EVERYTHING = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]  # egress of a new group
 
@@ -16,8 +17,9 @@ class Vpc(Handler):
 
     def create(self, call: Call) -> Created:
         vpc = call.ec2.create_vpc(CidrBlock=call["CidrBlock"], **call.tagged("vpc"))["Vpc"]
-        for attribute, value in call.only("EnableDnsSupport", "EnableDnsHostnames").items():
-            call.ec2.modify_vpc_attribute(VpcId=vpc["VpcId"], **{attribute: {"Value": value}})
+        with removing_on_failure(lambda: call.ec2.delete_vpc(VpcId=vpc["VpcId"])):
+            for attribute, value in call.only("EnableDnsSupport", "EnableDnsHostnames").items():
+                call.ec2.modify_vpc_attribute(VpcId=vpc["VpcId"], **{attribute: {"Value": value}})
         return Created(vpc["VpcId"], {"VpcId": vpc["VpcId"], "CidrBlock": vpc["CidrBlock"]})
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
@@ -163,10 +165,11 @@ class SecurityGroup(Handler):
             **call.tagged("security-group"),
         )["GroupId"]  # fmt: skip
         if egress := call.properties.get("SecurityGroupEgress"):
-            call.ec2.revoke_security_group_egress(GroupId=group, IpPermissions=EVERYTHING)
-            call.ec2.authorize_security_group_egress(
-                GroupId=group, IpPermissions=[_permission(rule) for rule in egress]
-            )
+            with removing_on_failure(lambda: call.ec2.delete_security_group(GroupId=group)):
+                call.ec2.revoke_security_group_egress(GroupId=group, IpPermissions=EVERYTHING)
+                call.ec2.authorize_security_group_egress(
+                    GroupId=group, IpPermissions=[_permission(rule) for rule in egress]
+                )
         return Created(group, {"GroupId": group, "Id": group, "VpcId": call["VpcId"]})
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
@@ -232,16 +235,28 @@ class SecurityGroupIngress(Handler):
         call.ec2.revoke_security_group_ingress(GroupId=call["GroupId"], IpPermissions=[_permission(call.properties)])
 
 
+PORTS = frozenset({"IpProtocol", "FromPort", "ToPort"})
+OWN = frozenset({"GroupId", "Description"})
+# How IpPermissions call the other side of a rule, by how templates call it.
+SIDES = {
+    "CidrIp": ("IpRanges", "CidrIp"),
+    "SourceSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
+    "DestinationSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
+    "SourcePrefixListId": ("PrefixListIds", "PrefixListId"),
+    "DestinationPrefixListId": ("PrefixListIds", "PrefixListId"),
+}
+
+
 def _permission(rule: Any) -> dict[str, Any]:
     """A rule of a template as an IpPermission of EC2."""
-    permission = {key: rule[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in rule}
+    if unknown := sorted(set(rule) - PORTS - OWN - set(SIDES)):
+        raise NotModelledError(f"{unknown} in rules of security groups")
+    sides = sorted(set(rule) & set(SIDES))
+    if len(sides) != 1:
+        raise ResourceError(f"Specify exactly one source or destination of a rule, not {sides or 'none'}")
+    kind, key = SIDES[sides[0]]
     described = {"Description": rule["Description"]} if "Description" in rule else {}
-    for key in ("SourceSecurityGroupId", "DestinationSecurityGroupId"):
-        if key in rule:
-            return {**permission, "UserIdGroupPairs": [{"GroupId": rule[key], **described}]}
-    if "SourcePrefixListId" in rule:
-        return {**permission, "PrefixListIds": [{"PrefixListId": rule["SourcePrefixListId"], **described}]}
-    return {**permission, "IpRanges": [{"CidrIp": rule["CidrIp"], **described}]}
+    return {**{port: rule[port] for port in PORTS if port in rule}, kind: [{key: rule[sides[0]], **described}]}
 
 
 def _rules(call: Call, group: str, *, egress: bool) -> list[dict[str, Any]] | None:

@@ -1,0 +1,45 @@
+"""Elastic IP addresses."""
+
+from __future__ import annotations
+
+from cfngen.sandbox.services import quotas
+from cfngen.sandbox.services.gateways import gateway_of
+from cfngen.sandbox.services.networks import live_interfaces
+from cfngen.sandbox.services.rules import Attempt, Refused, rule
+
+
+@rule("ec2", "AllocateAddress")
+def quota_of_addresses(attempt: Attempt) -> None:
+    """Refuse an address beyond the quota."""
+    if len(attempt.backend.addresses) >= quotas.applied(quotas.ADDRESSES):
+        raise Refused("AddressLimitExceeded", "The maximum number of addresses has been reached.")
+
+
+@rule("ec2", "AssociateAddress")
+def gateway_of_the_network(attempt: Attempt) -> None:
+    """Refuse a public address in a VPC that has no internet gateway yet."""
+    if interface := attempt.get("NetworkInterfaceId"):
+        vpc = attempt.backend.get_network_interface(interface).subnet.vpc_id
+    elif instance := attempt.get("InstanceId"):
+        found = attempt.backend.get_instance(instance)
+        if found.state not in ("pending", "running", "stopped"):
+            raise Refused("IncorrectInstanceState", f"The instance '{instance}' is not in a valid state")
+        vpc = found.vpc_id
+    else:
+        return
+    # moto has a default VPC without the gateway that AWS gives to one.
+    if not attempt.backend.get_vpc(vpc).is_default and not gateway_of(attempt.backend, vpc):
+        raise Refused("Gateway.NotAttached", f"Network {vpc} is not attached to any internet gateway")
+
+
+@rule("ec2", "ReleaseAddress")
+def address_in_use(attempt: Attempt) -> None:
+    """Refuse to give up an address that an interface has."""
+    interfaces = live_interfaces(attempt.backend)
+    for address in attempt.backend.addresses:
+        if (
+            address.allocation_id == attempt.get("AllocationId")
+            and address.association_id
+            and address.eni in interfaces
+        ):
+            raise Refused("InvalidIPAddress.InUse", f"Address {address.public_ip} is in use.")

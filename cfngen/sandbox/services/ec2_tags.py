@@ -1,0 +1,70 @@
+"""Tags of EC2's resources.
+
+EC2 user guide, "Tag your Amazon EC2 resources": fifty for each resource, keys of up to 128 characters and values of up
+to 256, no key that begins with aws:.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+
+from cfngen.sandbox.services.rules import Attempt, Refused, rule
+
+MOST = 50
+KEY, VALUE = 128, 256  # characters
+CREATING = (
+    "AllocateAddress",
+    "CreateDhcpOptions",
+    "CreateInternetGateway",
+    "CreateLaunchTemplate",
+    "CreateNetworkInterface",
+    "CreateRouteTable",
+    "CreateSecurityGroup",
+    "CreateSnapshot",
+    "CreateSubnet",
+    "CreateVolume",
+    "CreateVpc",
+    "ImportKeyPair",
+    "RunInstances",
+)
+
+
+@rule("ec2", *CREATING)
+def tags_of_something_new(attempt: Attempt) -> None:
+    """Refuse a resource whose tags EC2 does not take."""
+    for specification in attempt.get("TagSpecifications", []):
+        check(specification.get("Tags") or [])
+
+
+@rule("ec2", "CreateTags")
+def tags_to_add(attempt: Attempt) -> None:
+    """Refuse tags that EC2 does not take, or one too many."""
+    for resource in attempt.get("Resources", []):
+        present = {each["key"] for each in attempt.backend.describe_tags(filters={"resource-id": [resource]})}
+        check(attempt.get("Tags", []), {each for each in present if not each.startswith("aws:")})
+
+
+def check(tags: Iterable[Mapping[str, str]], present: Set[str] = frozenset()) -> None:
+    """Refuse tags that EC2 does not take.
+
+    Args:
+        tags: with `Key` and `Value`.
+        present: keys that the resource has already, without AWS's own.
+
+    Raises:
+        Refused: too many, too long, AWS's own, or two with one key
+    """
+    keys = []
+    for tag in tags:
+        key, value = tag.get("Key", ""), tag.get("Value", "")
+        if key in keys:
+            raise Refused("InvalidParameterValue", f"Duplicate tag key '{key}' specified.")
+        if key.lower().startswith("aws:"):
+            raise Refused("InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
+        if not 1 <= len(key) <= KEY:
+            raise Refused("InvalidParameterValue", f"Tag key exceeds the maximum length of {KEY} characters")
+        if len(value) > VALUE:
+            raise Refused("InvalidParameterValue", f"Tag value exceeds the maximum length of {VALUE} characters")
+        keys.append(key)
+    if len({*keys, *present}) > MOST:
+        raise Refused("TagLimitExceeded", f"More than {MOST} tags specified")

@@ -1,0 +1,68 @@
+"""Launch templates, and the Auto Scaling groups that begin to use one.
+
+EC2 takes almost anything for a launch template; Auto Scaling tries it when a group begins to use it.
+"""
+
+from __future__ import annotations
+
+from moto.ec2.exceptions import EC2ClientError
+
+from cfngen.sandbox.services.ec2_tags import check as check_tags
+from cfngen.sandbox.services.launches import check_request, check_user_data, from_template
+from cfngen.sandbox.services.rules import Attempt, Refused, rule
+
+HOPS = range(1, 65)  # API, LaunchTemplateInstanceMetadataOptionsRequest
+TAGGED = frozenset({"instance", "volume", "network-interface", "spot-instances-request"})
+PREFIX = "You must use a valid fully-formed launch template. "
+
+
+@rule("ec2", "CreateLaunchTemplate", "CreateLaunchTemplateVersion")
+def data_of_a_template(attempt: Attempt) -> None:
+    """Refuse what EC2 looks at in a launch template: user data, tags, metadata options."""
+    data = attempt.get("LaunchTemplateData") or {}
+    check_user_data(data.get("UserData"))
+    kinds = [each.get("ResourceType") for each in data.get("TagSpecifications") or []]
+    if repeated := sorted({each for each in kinds if kinds.count(each) > 1}):
+        raise Refused("InvalidParameterValue", f"Duplicate tag specifications for resource type {repeated[0]}")
+    for specification in data.get("TagSpecifications") or []:
+        if specification.get("ResourceType") not in TAGGED:
+            kind = specification.get("ResourceType")
+            raise Refused(
+                "InvalidParameterValue", f"'{kind}' is not a valid taggable resource type for this operation."
+            )
+        check_tags(specification.get("Tags") or [])
+    hops = (data.get("MetadataOptions") or {}).get("HttpPutResponseHopLimit")
+    if hops is not None and int(hops) not in HOPS:
+        raise Refused("InvalidParameterValue", f"Invalid value '{hops}' for HttpPutResponseHopLimit")
+
+
+@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
+def template_of_a_group(attempt: Attempt) -> None:
+    """Refuse a launch template that no instance can be launched from, where the group is."""
+    if not {"LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones"} & set(attempt.parameters):
+        return
+    group = attempt.backend.autoscaling_groups.get(attempt.get("AutoScalingGroupName"))
+    reference, subnets, zones = attempt.get("LaunchTemplate"), attempt.get("VPCZoneIdentifier"), ()
+    if group is not None:
+        if reference is None and group.ec2_launch_template:
+            reference = {
+                "LaunchTemplateId": group.ec2_launch_template.id,
+                "Version": group.launch_template_version,
+            }
+        subnets = subnets or group.vpc_zone_identifier
+        zones = group.availability_zones if not subnets else ()
+    if not reference:
+        return
+    backend = attempt.backend.ec2_backend
+    try:
+        launch = from_template(
+            backend,
+            reference,
+            subnets=[each for each in (subnets or "").split(",") if each],
+            zones=list(attempt.get("AvailabilityZones") or zones),
+        )
+        check_request(launch)
+    except Refused as refused:
+        raise Refused("ValidationError", f"{PREFIX}{refused.message}") from refused
+    except EC2ClientError as error:
+        raise Refused("ValidationError", f"{PREFIX}{error.message}") from error

@@ -1,0 +1,400 @@
+"""Launches of instances: what EC2 refuses of a request, and of the launch template that an Auto Scaling group uses.
+
+Auto Scaling tries a launch template when a group begins to use it, and refuses what EC2 would refuse of the request
+itself (`check_request`); what only a real launch shows (`check_launch`) becomes a failed activity of the group.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
+from moto.iam.models import iam_backends
+
+from cfngen.sandbox.services import capacity, quotas
+from cfngen.sandbox.services.keys import key_fault
+from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE, check_address, check_groups, user
+from cfngen.sandbox.services.networks import free_addresses, zones
+from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.volumes import check_settings, check_snapshot
+
+USER_DATA = 16384  # bytes before base64, EC2 user guide, "Run commands when you launch an instance"
+STANDARD = re.compile(r"(?:[acdhimrtz]|im|is)\d")  # families that the quotas of standard instances count
+DEVICE = re.compile(r"/dev/(sd[a-z]\d{0,2}|xvd[a-z]{1,2}\d{0,2})|xvd[a-z]{1,2}")
+DEFAULT_TYPE = "m1.small"  # EC2 API, RunInstances
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A request for instances.
+
+    Attributes:
+        backend: moto's EC2 of the region.
+        data: as in RequestLaunchTemplateData: the launch template's, with what the request says instead.
+        subnets: ids of the subnets to choose from; empty for those of the default VPC.
+        zones: names of the zones to choose from; empty if the subnets say it, or EC2 may choose.
+        count: how many.
+    """
+
+    backend: Any
+    data: Mapping[str, Any]
+    subnets: Sequence[str] = ()
+    zones: Sequence[str] = ()
+    count: int = 1
+    interfaces: Sequence[Mapping[str, Any]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "interfaces", self.data.get("NetworkInterfaces") or [])
+
+    @property
+    def region(self) -> str:
+        """Where."""
+        return str(self.backend.region_name)
+
+    @property
+    def type(self) -> str:
+        """The instance type."""
+        return str(self.data.get("InstanceType", DEFAULT_TYPE))
+
+    @property
+    def existing(self) -> list[Any]:
+        """The interfaces that the request names."""
+        named = [each["NetworkInterfaceId"] for each in self.interfaces if each.get("NetworkInterfaceId")]
+        return [self.backend.get_network_interface(each) for each in named]
+
+    @property
+    def places(self) -> list[str]:
+        """The zones in which instances may come to be."""
+        found = [self.backend.get_subnet(each).availability_zone for each in self.subnets]
+        return found or list(self.zones) or [each.subnet.availability_zone for each in self.existing]
+
+    @property
+    def bid(self) -> float | None:
+        """The most that a Spot Instance may cost; infinite if nothing is said, None for On-Demand Instances."""
+        market = self.data.get("InstanceMarketOptions") or {}
+        if market.get("MarketType") != "spot":
+            return None
+        text = (market.get("SpotOptions") or {}).get("MaxPrice")
+        return math.inf if text is None else float(text)
+
+
+def from_template(backend: Any, reference: Mapping[str, Any], **place: Any) -> Launch:
+    """Return what a launch template asks for.
+
+    Args:
+        backend: moto's EC2 of the region.
+        reference: with `LaunchTemplateId` or `LaunchTemplateName`, and `Version`.
+        place: `subnets`, `zones` and `count` of the launch.
+
+    Raises:
+        Refused: there is no such template, or no such version of it
+    """
+    identifier, name = reference.get("LaunchTemplateId"), reference.get("LaunchTemplateName")
+    identifier = identifier or backend.launch_template_name_to_ids.get(name)
+    if identifier not in backend.launch_templates:
+        raise Refused(
+            "InvalidLaunchTemplateId.NotFound",
+            f"The specified launch template, with template ID {identifier or name}, does not exist.",
+        )
+    template, version = backend.launch_templates[identifier], str(reference.get("Version") or "$Default")
+    numbers = {str(each.number) for each in template.versions}
+    if version not in {"$Default", "$Latest", *numbers}:
+        raise Refused(
+            "InvalidLaunchTemplateId.VersionNotFound",
+            f"Could not find launch template version {version} for launch template id {identifier}",
+        )
+    return Launch(backend, template.get_version(version).data, **place)
+
+
+@rule("ec2", "RunInstances")
+def instances_of_a_request(attempt: Attempt) -> None:
+    """Refuse instances that cannot be launched."""
+    own = {key: value for key, value in attempt.parameters.items() if value not in (None, [], "")}
+    reference = own.pop("LaunchTemplate", None)
+    base = from_template(attempt.backend, reference).data if reference else {}
+    data = {**base, **own}
+    interfaces = data.get("NetworkInterfaces") or []
+    if interfaces and (own.get("SecurityGroupIds") or own.get("SecurityGroups")):
+        raise Refused(
+            "InvalidParameterCombination",
+            "Network interfaces and an instance-level security groups may not be specified on the same request",
+        )
+    if interfaces and own.get("SubnetId"):
+        raise Refused(
+            "InvalidParameterCombination",
+            "Network interfaces and an instance-level subnet ID may not be specified on the same request",
+        )
+    subnets = [each for each in [own.get("SubnetId"), *(item.get("SubnetId") for item in interfaces)] if each]
+    zone = (own.get("Placement") or {}).get("AvailabilityZone")
+    launch = Launch(attempt.backend, data, subnets[:1], [zone] if zone else [], int(own.get("MinCount", 1)))
+    check_request(launch)
+    check_launch(launch)
+
+
+def check_request(launch: Launch) -> None:
+    """Refuse a request that is wrong in itself.
+
+    Raises:
+        Refused: as RunInstances does
+    """
+    for check in (_image, _type, _network, _key_pair, _profile, _devices, _market, _user_data):
+        check(launch)
+
+
+def check_launch(launch: Launch) -> None:
+    """Refuse what only a launch shows: there is no room, the price is too low, an interface is in use.
+
+    Raises:
+        Refused: as RunInstances does
+    """
+    for check in (_interface, _offered, _quota, _room, _key):
+        check(launch)
+
+
+def _image(launch: Launch) -> None:
+    image = str(launch.data.get("ImageId", ""))
+    if not image:
+        raise Refused("MissingParameter", "The request must contain the parameter ImageId")
+    if not image.startswith("ami-"):
+        raise Refused("InvalidAMIID.Malformed", f'Invalid id: "{image}" (expecting "ami-...")')
+    if image in launch.backend.deleted_amis:
+        raise Refused("InvalidAMIID.Unavailable", f"The image id '[{image}]' is no longer available")
+    if image not in launch.backend.amis:
+        raise Refused("InvalidAMIID.NotFound", f"The image id '[{image}]' does not exist")
+    if launch.backend.amis[image].state != "available":
+        raise Refused("InvalidAMIID.Unavailable", f"The image id '[{image}]' is no longer available")
+
+
+def _type(launch: Launch) -> None:
+    if launch.type not in INSTANCE_TYPES:
+        raise Refused("InvalidParameterValue", f"Invalid value '{launch.type}' for InstanceType.")
+    offered = INSTANCE_TYPES[launch.type]["ProcessorInfo"]["SupportedArchitectures"]
+    architecture = launch.backend.amis[launch.data["ImageId"]].architecture
+    if architecture and architecture not in offered:
+        raise Refused(
+            "InvalidParameterValue",
+            f"The architecture '{','.join(offered)}' of the specified instance type does not match the architecture "
+            f"'{architecture}' of the specified AMI. Specify an instance type and an AMI that have matching "
+            "architectures, and try again.",
+        )
+
+
+def _network(launch: Launch) -> None:
+    subnets = [launch.backend.get_subnet(each) for each in launch.subnets]
+    groups = launch.data.get("SecurityGroupIds") or []
+    if launch.interfaces and groups:
+        raise Refused(
+            "InvalidParameterCombination",
+            "When a network interface is provided, the security groups must be a part of it.",
+        )
+    indices = [int(each.get("DeviceIndex", 0)) for each in launch.interfaces]
+    if len(set(indices)) < len(indices):
+        raise Refused("InvalidParameterValue", "Each network interface requires a unique device index.")
+    for item in launch.interfaces:
+        if item.get("NetworkInterfaceId"):
+            _check_existing(item, in_subnets=bool(subnets) and not item.get("SubnetId"))
+            continue
+        subnet = launch.backend.get_subnet(item["SubnetId"]) if item.get("SubnetId") else next(iter(subnets), None)
+        check_groups(launch.backend, item.get("Groups") or [], subnet)
+        if subnet and item.get("PrivateIpAddress"):
+            check_address(launch.backend, subnet, item["PrivateIpAddress"])
+    check_groups(launch.backend, groups, next(iter(subnets), None))
+    for interface in launch.existing:
+        if launch.places and interface.subnet.availability_zone not in launch.places:
+            raise Refused("InvalidParameterCombination", ANOTHER_ZONE)
+
+
+def _check_existing(item: Mapping[str, Any], *, in_subnets: bool) -> None:
+    wrong = next((key for key in ("SubnetId", "Groups", "PrivateIpAddress", "Description") if item.get(key)), "")
+    subnet = "a subnet" if in_subnets or wrong == "SubnetId" else ""
+    what = subnet or {"Groups": "security groups", "PrivateIpAddress": "a private IP address"}.get(wrong, "")
+    if what:
+        raise Refused(
+            "InvalidParameterCombination",
+            f"A network interface may not specify both a network interface ID and {what}",
+        )
+    if str(item.get("AssociatePublicIpAddress", "false")).lower() == "true":
+        raise Refused(
+            "InvalidParameterCombination",
+            "The associatePublicIPAddress parameter can only be specified for a new network interface",
+        )
+
+
+def _key_pair(launch: Launch) -> None:
+    name = launch.data.get("KeyName")
+    if name and name not in launch.backend.key_pairs:
+        raise Refused("InvalidKeyPair.NotFound", f"The key pair '{name}' does not exist")
+
+
+def _profile(launch: Launch) -> None:
+    reference = launch.data.get("IamInstanceProfile") or {}
+    for kind, value, words in (("name", reference.get("Name"), "name"), ("arn", reference.get("Arn"), "ARN")):
+        if not value:
+            continue
+        profiles = iam_backends[DEFAULT_ACCOUNT_ID]["aws"].instance_profiles.values()
+        known = next((each for each in profiles if value in (each.name, each.arn)), None)
+        if known is None or (kind == "arn") != (value == known.arn):
+            raise Refused(
+                "InvalidParameterValue",
+                f"Value ({value}) for parameter iamInstanceProfile.{kind} is invalid. Invalid IAM Instance Profile "
+                f"{words}",
+            )
+        if not known.roles:
+            raise Refused("InvalidParameterValue", f'IAM Instance Profile "{known.arn}" has no associated IAM Roles')
+
+
+def _devices(launch: Launch) -> None:
+    image = launch.backend.amis[launch.data["ImageId"]]
+    names = [str(each.get("DeviceName", "")) for each in launch.data.get("BlockDeviceMappings") or []]
+    for name in names:
+        if not DEVICE.fullmatch(name):
+            raise Refused("InvalidBlockDeviceMapping", f"Invalid device name {name}")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise Refused("InvalidBlockDeviceMapping", f"The device '{repeated[0]}' is used in more than one mapping")
+    for mapping in launch.data.get("BlockDeviceMappings") or []:
+        disk = mapping.get("Ebs") or {}
+        size = int(disk["VolumeSize"]) if disk.get("VolumeSize") else None
+        snapshot = disk.get("SnapshotId")
+        if mapping["DeviceName"] == image.root_device_name:
+            snapshot = snapshot or image.ebs_snapshot.id
+        elif not snapshot and disk and size is None:
+            raise Refused("MissingParameter", "The request must contain the parameter size or snapshotId")
+        if snapshot:
+            check_snapshot(launch.backend, snapshot, size)
+        iops, throughput = (int(disk[key]) if disk.get(key) else None for key in ("Iops", "Throughput"))
+        if disk:
+            check_settings(disk.get("VolumeType", "gp2"), size, iops, throughput)
+        if disk.get("KmsKeyId") and str(disk.get("Encrypted", "")).lower() == "false":
+            raise Refused("InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted.")
+
+
+def _market(launch: Launch) -> None:
+    options = launch.data.get("InstanceMarketOptions") or {}
+    if options and not options.get("MarketType"):
+        raise Refused("MissingParameter", "The request must contain the parameter MarketType.")
+    try:
+        bid = launch.bid
+    except ValueError:
+        bid = math.nan
+    if bid is not None and not bid > 0:
+        text = (options.get("SpotOptions") or {}).get("MaxPrice")
+        raise Refused("InvalidParameterValue", f"Invalid value '{text}' for spotPrice")
+    if bid is not None and bid < capacity.LOWEST_PRICE:
+        raise Refused(
+            "InvalidParameterValue",
+            f"Invalid bid price: {bid:g}. Bid price must be greater than or equal to {capacity.LOWEST_PRICE:g}",
+        )
+
+
+def _user_data(launch: Launch) -> None:
+    check_user_data(launch.data.get("UserData"))
+
+
+def check_user_data(text: Any) -> None:
+    """Refuse user data that is no base64, or too long.
+
+    Raises:
+        Refused: as EC2 does
+    """
+    try:
+        decoded = base64.b64decode(str(text or ""), validate=True)
+    except binascii.Error:
+        raise Refused("InvalidUserData.Malformed", "Invalid BASE64 encoding of user data.") from None
+    if len(decoded) > USER_DATA:
+        raise Refused("InvalidParameterValue", f"User data is limited to {USER_DATA} bytes")
+
+
+def _interface(launch: Launch) -> None:
+    for interface in launch.existing:
+        if user(interface) or launch.count > 1:
+            raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
+    if not launch.existing and launch.subnets:
+        free = sum(free_addresses(launch.backend, launch.backend.get_subnet(each)) for each in launch.subnets)
+        if free < launch.count:
+            raise Refused(
+                "InsufficientFreeAddressesInSubnet",
+                "There are not enough free addresses in subnet to satisfy the requested number of instances.",
+            )
+
+
+def _offered(launch: Launch) -> None:
+    offered = _offerings(launch.region)
+    known = zones(launch.region)
+    places = [each for each in launch.places if each in known] or known
+    if not any((launch.type, each) in offered for each in places):
+        others = [each for each in known if (launch.type, each) in offered]
+        raise Refused(
+            "Unsupported",
+            f"Your requested instance type ({launch.type}) is not supported in your requested Availability Zone "
+            f"({places[0]}). Please retry your request by not specifying an Availability Zone or choosing "
+            f"{', '.join(others) or 'another region'}.",
+        )
+
+
+@functools.cache
+def _offerings(region: str) -> frozenset[tuple[str, str]]:
+    found = INSTANCE_TYPE_OFFERINGS["availability-zone"].get(region, [])
+    return frozenset((each["InstanceType"], each["Location"]) for each in found)
+
+
+def _quota(launch: Launch) -> None:
+    if not STANDARD.match(launch.type):
+        return
+    spot = launch.bid is not None
+    used = sum(
+        _processors(each.instance_type)
+        for each in launch.backend.all_instances()
+        if each.state in ("pending", "running") and STANDARD.match(each.instance_type) and _is_spot(each) is spot
+    )
+    if used + launch.count * _processors(launch.type) > quotas.applied(quotas.SPOT if spot else quotas.ON_DEMAND):
+        if spot:
+            raise Refused("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
+        limit = quotas.applied(quotas.ON_DEMAND)
+        raise Refused(
+            "VcpuLimitExceeded",
+            f"You have requested more vCPU capacity than your current vCPU limit of {limit:g} allows for the instance "
+            "bucket that the specified instance type belongs to. Please visit "
+            "http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.",
+        )
+
+
+def _processors(instance_type: str) -> int:
+    known = INSTANCE_TYPES.get(instance_type)
+    return int(known["VCpuInfo"]["DefaultVCpus"]) if known else 0
+
+
+def _is_spot(instance: Any) -> bool:
+    """Whether an instance is a Spot Instance; moto does not say so of those that groups have launched."""
+    if instance.lifecycle == "spot":
+        return True
+    tags = {each["key"]: each["value"] for each in instance.get_tags()}
+    template = instance.ec2_backend.launch_templates.get(tags.get("aws:ec2launchtemplate:id", ""))
+    if template is None:
+        return False
+    data = template.get_version(tags["aws:ec2launchtemplate:version"]).data
+    return bool((data.get("InstanceMarketOptions") or {}).get("MarketType") == "spot")
+
+
+def _room(launch: Launch) -> None:
+    bid = launch.bid
+    if bid is not None:
+        capacity.check_bid(launch.region, launch.type, bid)
+    places = launch.places or zones(launch.region)
+    if not any(capacity.has_room(launch.region, launch.type, zone) for zone in places):
+        raise capacity.no_room(launch.region, launch.type, places[0])
+
+
+def _key(launch: Launch) -> None:
+    for mapping in launch.data.get("BlockDeviceMappings") or []:
+        fault = key_fault(launch.region, str((mapping.get("Ebs") or {}).get("KmsKeyId") or ""))
+        if fault:
+            code, _, message = fault.partition(": ")
+            raise Refused(code, message)

@@ -1,0 +1,121 @@
+"""Network interfaces: their addresses, their security groups, and what they are attached to."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from typing import Any
+
+from cfngen.sandbox.services import quotas
+from cfngen.sandbox.services.networks import free_addresses, live_interfaces
+from cfngen.sandbox.services.rules import Attempt, Refused, rule
+
+
+@rule("ec2", "CreateNetworkInterface")
+def place_of_an_interface(attempt: Attempt) -> None:
+    """Refuse an interface whose address or security groups do not fit its subnet."""
+    subnet = attempt.backend.get_subnet(attempt.get("SubnetId"))
+    addresses = [each.get("PrivateIpAddress") for each in attempt.get("PrivateIpAddresses", [])]
+    for address in filter(None, [attempt.get("PrivateIpAddress"), *addresses]):
+        check_address(attempt.backend, subnet, address)
+    if free_addresses(attempt.backend, subnet) < 1:
+        raise Refused(
+            "InsufficientFreeAddressesInSubnet",
+            "The specified subnet does not have enough free addresses to satisfy the request.",
+        )
+    check_groups(attempt.backend, attempt.get("Groups", []), subnet)
+
+
+@rule("ec2", "ModifyNetworkInterfaceAttribute")
+def groups_of_an_interface(attempt: Attempt) -> None:
+    """Refuse security groups that the interface cannot have."""
+    interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
+    if "Groups" in attempt.parameters:
+        if not attempt.get("Groups"):
+            raise Refused("InvalidParameterValue", "The list of security groups of an interface must not be empty")
+        check_groups(attempt.backend, attempt.get("Groups"), interface.subnet)
+
+
+@rule("ec2", "DeleteNetworkInterface")
+def interface_in_use(attempt: Attempt) -> None:
+    """Refuse to delete an interface that an instance has."""
+    interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
+    if user(interface):
+        raise Refused(
+            "InvalidParameterValue", f"Network interface '{interface.id}' is currently in use."
+        )  # fmt: skip
+
+
+@rule("ec2", "AttachNetworkInterface")
+def attached_once(attempt: Attempt) -> None:
+    """Refuse an interface that is attached already, is in another zone, or would take another's place."""
+    interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
+    instance = attempt.backend.get_instance(attempt.get("InstanceId"))
+    if user(interface):
+        raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
+    if interface.subnet.availability_zone != instance.placement.zone:
+        raise Refused("InvalidParameterCombination", ANOTHER_ZONE)
+    index = attempt.get("DeviceIndex")
+    if int(index or 0) in instance.nics:
+        raise Refused(
+            "InvalidParameterValue",
+            f"Instance '{instance.id}' already has an interface attached at device index '{index}'.",
+        )
+
+
+ANOTHER_ZONE = (
+    "You may not attach a network interface to an instance if they are not in the same availability zone"
+)  # fmt: skip
+
+
+def user(interface: Any) -> Any:
+    """Return the instance that has an interface; None if it is free."""
+    instance = interface.instance
+    return instance if instance and instance.state != "terminated" else None
+
+
+def check_address(backend: Any, subnet: Any, address: str) -> None:
+    """Refuse an address that cannot be had in a subnet.
+
+    VPC user guide, "Subnet CIDR blocks": the first four and the last address of a subnet are AWS's.
+
+    Raises:
+        Refused: it is outside of the subnet, one of AWS's, or somebody's
+    """
+    block = ipaddress.ip_network(subnet.cidr_block, strict=False)
+    try:
+        wanted = ipaddress.ip_address(address)
+    except ValueError:
+        raise Refused("InvalidParameterValue", f"invalid value for parameter address: {address}") from None
+    if wanted not in block:
+        raise Refused("InvalidParameterValue", "Address does not fall within the subnet's address range")
+    if wanted in {block[index] for index in (0, 1, 2, 3, -1)}:
+        raise Refused("InvalidParameterValue", "Address is in subnet's reserved address range")
+    for other in live_interfaces(backend):
+        held = {other.private_ip_address, *(each.get("PrivateIpAddress") for each in other.private_ip_addresses)}
+        if other.subnet.id == subnet.id and address in held:
+            raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
+
+
+def check_groups(backend: Any, groups: Iterable[str], subnet: Any) -> None:
+    """Refuse security groups that an interface in a subnet cannot have; without a subnet, those that are not there.
+
+    Raises:
+        Refused: one is not there, is another VPC's, or there are too many
+    """
+    identifiers = list(groups)
+    for identifier in identifiers:
+        found = backend.get_security_group_from_id(identifier)
+        if found is None:
+            raise Refused("InvalidGroup.NotFound", f"The security group '{identifier}' does not exist")
+        if subnet is not None and found.vpc_id != subnet.vpc_id:
+            raise Refused(
+                "InvalidParameter", f"Security group {identifier} and subnet {subnet.id} belong to different networks."
+            )
+    if len(set(identifiers)) < len(identifiers):
+        raise Refused("InvalidParameterValue", f"Duplicate security groups: {', '.join(identifiers)}")
+    if len(identifiers) > quotas.applied(quotas.GROUPS_OF_AN_INTERFACE):
+        raise Refused(
+            "SecurityGroupsPerInterfaceLimitExceeded",
+            "The maximum number of security groups per interface has been reached.",
+        )

@@ -1,0 +1,113 @@
+"""VPCs, their subnets and DHCP options."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
+
+from cfngen.sandbox.services import quotas
+from cfngen.sandbox.services.rules import Attempt, Refused, rule
+
+SUBNET_SIZES = range(16, 29)  # VPC user guide, "Subnet CIDR blocks": from /16 to /28
+RESERVED = 5  # addresses that AWS keeps in each subnet, likewise
+
+
+@rule("ec2", "CreateVpc")
+def quota_of_vpcs(attempt: Attempt) -> None:
+    """Refuse a VPC beyond the quota, which counts the default one."""
+    if len(attempt.backend.vpcs) >= quotas.applied(quotas.VPCS):
+        raise Refused("VpcLimitExceeded", "The maximum number of VPCs has been reached.")
+
+
+@rule("ec2", "ModifyVpcAttribute")
+def host_names_need_resolution(attempt: Attempt) -> None:
+    """Refuse DNS host names where DNS is not supported (API: ModifyVpcAttribute)."""
+    vpc = attempt.backend.get_vpc(attempt.get("VpcId"))
+    if (attempt.get("EnableDnsHostnames") or {}).get("Value") and not _true(vpc.enable_dns_support):
+        raise Refused(
+            "InvalidParameterValue",
+            f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled",
+        )
+
+
+@rule("ec2", "CreateSubnet")
+def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
+    """Refuse a subnet too large or too small, or in a zone that the region does not have."""
+    block = str(attempt.get("CidrBlock", ""))
+    zone, names = attempt.get("AvailabilityZone"), zones(attempt.region)
+    if zone and zone not in names:
+        raise Refused(
+            "InvalidParameterValue",
+            f"Value ({zone}) for parameter availabilityZone is invalid. Subnets can currently only be created in the "
+            f"following availability zones: {', '.join(names)}.",
+        )
+    try:
+        size = ipaddress.ip_network(block, strict=False).prefixlen
+    except ValueError:
+        return  # moto refuses it
+    if size not in SUBNET_SIZES:
+        raise Refused("InvalidSubnet.Range", f"The CIDR '{block}' is invalid.")
+    vpc = attempt.get("VpcId")
+    if sum(each.vpc_id == vpc for each in _subnets(attempt.backend)) >= quotas.applied(quotas.SUBNETS):
+        raise Refused("SubnetLimitExceeded", f"The maximum number of subnets of VPC {vpc} has been reached.")
+
+
+@rule("ec2", "CreateDhcpOptions")
+def servers_are_addresses(attempt: Attempt) -> None:
+    """Refuse DHCP options that name servers otherwise than by address, or options that there are not."""
+    known = ("domain-name", "domain-name-servers", "ntp-servers", "netbios-name-servers", "netbios-node-type",
+             "ipv6-address-preferred-lease-time")  # fmt: skip
+    for option in attempt.get("DhcpConfigurations", []):
+        key, values = option.get("Key"), option.get("Values", [])
+        if key not in known:
+            raise Refused("InvalidParameterValue", f"Value ({key}) for parameter key is invalid. DHCP option unknown")
+        if not values:
+            raise Refused("InvalidParameterValue", f"Invalid value '' for {key}. It must not be empty")
+        servers = values if key.endswith("-servers") else []
+        for server in servers:
+            if server != "AmazonProvidedDNS" and not _is_address(server):
+                raise Refused(
+                    "InvalidParameterValue", f"Invalid value '{server}' for {key}. One or more servers contain bad IPs"
+                )
+        if key == "domain-name" and not all(_is_domain(each) for each in values):
+            raise Refused("InvalidParameterValue", f"Invalid value '{values[0]}' for domain-name. Invalid domain name")
+
+
+def zones(region: str) -> list[str]:
+    """Return the names of a region's availability zones."""
+    return [each.name for each in RegionsAndZonesBackend.zones.get(region, [])]
+
+
+def free_addresses(backend: Any, subnet: Any) -> int:
+    """Return how many addresses of a subnet nobody has."""
+    block = ipaddress.ip_network(subnet.cidr_block, strict=False)
+    taken = sum(1 for each in live_interfaces(backend) if each.subnet.id == subnet.id)
+    return block.num_addresses - RESERVED - taken
+
+
+def live_interfaces(backend: Any) -> list[Any]:
+    """Return the interfaces but those of terminated instances, which moto keeps."""
+    return [each for each in backend.enis.values() if not (each.instance and each.instance.state == "terminated")]
+
+
+def _subnets(backend: Any) -> list[Any]:
+    return [each for subnets in backend.subnets.values() for each in subnets.values()]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_domain(text: str) -> bool:
+    labels = text.rstrip(".").split(".")
+    return all(each and len(each) <= 63 and each.replace("-", "").replace("_", "").isalnum() for each in labels)
+
+
+def _true(value: Any) -> bool:
+    return str(value).lower() == "true"  # moto keeps what the call said, as text

@@ -1,0 +1,189 @@
+"""Security groups and their rules."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cfngen.sandbox.services import quotas
+from cfngen.sandbox.services.rules import Attempt, Refused, rule
+
+PORTS = range(65536)
+PROTOCOLS = {"tcp": "6", "udp": "17", "icmp": "1", "icmpv6": "58", "all": "-1"}
+WITH_PORTS = frozenset({"6", "17"})
+SOURCES = {
+    "IpRanges": "CidrIp",
+    "Ipv6Ranges": "CidrIpv6",
+    "UserIdGroupPairs": "GroupId",
+    "PrefixListIds": "PrefixListId",
+}
+SUPPORT = frozenset({"active"})  # statuses of a peering whose VPCs may name each other's groups
+
+
+@rule("ec2", "CreateSecurityGroup")
+def name_of_a_group(attempt: Attempt) -> None:
+    """Refuse names that are AWS's, a VPC that is not there, and a group beyond the quota."""
+    name, vpc = str(attempt.get("GroupName", "")), attempt.get("VpcId")
+    if name.lower().startswith("sg-"):
+        raise Refused("InvalidParameterValue", f"Invalid value '{name}' for groupName. It must not begin with sg-")
+    if vpc and vpc not in attempt.backend.vpcs:
+        raise Refused("InvalidVpcID.NotFound", f"The vpc ID '{vpc}' does not exist")
+    if name == "default":
+        raise Refused("InvalidGroup.Reserved", "Cannot use reserved security group name: default")
+    if any(each.name == name for each in attempt.backend.groups[vpc or attempt.backend.default_vpc.id].values()):
+        raise Refused("InvalidGroup.Duplicate", f"The security group '{name}' already exists for VPC '{vpc}'")
+    if sum(len(each) for each in attempt.backend.groups.values()) >= quotas.applied(quotas.SECURITY_GROUPS):
+        raise Refused("SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
+
+
+@rule("ec2", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress")
+def rules_of_a_group(attempt: Attempt) -> None:
+    """Refuse rules that make no sense, that the group has, or that are too many."""
+    backend = attempt.backend
+    group = backend.get_security_group_from_id(attempt.get("GroupId")) if attempt.get("GroupId") else None
+    if group is None:
+        return  # moto finds it by name, or refuses
+    wanted = [
+        flat for permission in attempt.get("IpPermissions", []) for flat in _flat(permission)
+    ] or _flat(_old_form(attempt.parameters))  # fmt: skip
+    if not wanted:
+        raise Refused("MissingParameter", "The request must contain a source or a destination of the rule")
+    for protocol, first, last, kind, source in wanted:
+        _check_ports(protocol, first, last)
+        _check_source(backend, group, kind, source)
+    if len(set(wanted)) < len(wanted):
+        raise Refused("InvalidParameterValue", "The same permission must not appear multiple times")
+    egress = attempt.operation.endswith("Egress")
+    present = {_of_moto(each) for each in (group.egress_rules if egress else group.ingress_rules)}
+    for flat in wanted:
+        if flat in present:
+            raise Refused("InvalidPermission.Duplicate", f'the specified rule "{_told(flat)}" already exists')
+    weight = sum(_weight(backend, kind, source) for _, _, _, kind, source in {*present, *wanted})
+    if weight > quotas.applied(quotas.RULES):
+        raise Refused(
+            "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached."
+        )
+
+
+@rule("ec2", "DeleteSecurityGroup")
+def default_group_stays(attempt: Attempt) -> None:
+    """Refuse to delete a VPC's default security group."""
+    group = backend_group(attempt)
+    if group is not None and group.name == "default":
+        raise Refused(
+            "CannotDelete", f'the specified group: "{group.id}" name: "default" cannot be deleted by a user'
+        )  # fmt: skip
+
+
+def backend_group(attempt: Attempt) -> Any:
+    """Return the security group that a call names by its id; None if there is none."""
+    identifier = attempt.get("GroupId")
+    return attempt.backend.get_security_group_from_id(identifier) if identifier else None
+
+
+_Flat = tuple[str, int | None, int | None, str, str]  # protocol, ports, kind of source, source
+
+
+def _flat(permission: Mapping[str, Any]) -> list[_Flat]:
+    protocol = _protocol(permission.get("IpProtocol"))
+    first, last = permission.get("FromPort"), permission.get("ToPort")
+    if protocol not in (*WITH_PORTS, "1", "58"):
+        first = last = None  # EC2 allows all ports of such a protocol, whatever the call says
+    return [
+        (protocol, first, last, key, _canonical(source.get(key, "")))
+        for sources, key in SOURCES.items()
+        for source in permission.get(sources) or []
+    ]
+
+
+def _of_moto(item: Any) -> _Flat:
+    key, source = next(
+        (
+            (key, value)
+            for key, value in (
+                ("CidrIp", item.ip_range.get("CidrIp")),
+                ("CidrIpv6", item.ip_range.get("CidrIpv6")),
+                ("GroupId", item.source_group.get("GroupId")),
+                ("PrefixListId", item.prefix_list_id),
+            )
+            if value
+        ),
+        ("", ""),
+    )
+    return _protocol(item.ip_protocol), item.from_port, item.to_port, key, _canonical(source)
+
+
+def _old_form(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    ranges = [{"CidrIp": parameters["CidrIp"]}] if parameters.get("CidrIp") else []
+    return {**{key: parameters.get(key) for key in ("IpProtocol", "FromPort", "ToPort")}, "IpRanges": ranges}
+
+
+def _protocol(value: Any) -> str:
+    return PROTOCOLS.get(str(value).lower(), str(value).lower())
+
+
+def _check_ports(protocol: str, first: int | None, last: int | None) -> None:
+    if not protocol.lstrip("-").isdigit() or not -1 <= int(protocol) <= 255:
+        raise Refused("InvalidParameterValue", f"Invalid value '{protocol}' for IP protocol. Unknown protocol.")
+    if protocol in WITH_PORTS:
+        if first is None or last is None:
+            raise Refused(
+                "InvalidParameterValue",
+                "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.",
+            )
+        if first not in PORTS or last not in PORTS or first > last:
+            raise Refused("InvalidParameterValue", f"Invalid TCP/UDP port range ({first}:{last})")
+    elif protocol == "1":
+        if first is None or last is None or not (-1 <= first <= 255 and -1 <= last <= 255):
+            raise Refused("InvalidParameterValue", f"ICMP type ({first}) or code ({last}) is out of range")
+        if first == -1 and last != -1:
+            raise Refused("InvalidParameterValue", "ICMP code must be -1 if all ICMP types are allowed")
+
+
+def _check_source(backend: Any, group: Any, kind: str, source: str) -> None:
+    if kind in ("CidrIp", "CidrIpv6"):
+        kinds = {"CidrIp": ipaddress.IPv4Network, "CidrIpv6": ipaddress.IPv6Network}
+        try:
+            kinds[kind](source, strict=False)
+        except ValueError:
+            raise Refused("InvalidParameterValue", f"CIDR block {source} is malformed") from None
+    elif kind == "GroupId":
+        other = backend.get_security_group_from_id(source)
+        if other is None:
+            raise Refused("InvalidGroup.NotFound", f"The security group '{source}' does not exist")
+        if other.vpc_id != group.vpc_id and not _peers(backend, group.vpc_id, other.vpc_id):
+            raise Refused(
+                "InvalidGroup.NotFound", "You have specified two resources that belong to different networks."
+            )
+    elif source not in backend.managed_prefix_lists:
+        raise Refused("InvalidPrefixListID.NotFound", f"The prefix list ID '{source}' does not exist")
+
+
+def _peers(backend: Any, one: str, other: str) -> bool:
+    return any(
+        {each.vpc.id, each.peer_vpc.id} == {one, other} and each.status["Code"] in SUPPORT
+        for each in backend.vpc_pcxs.values()
+    )
+
+
+def _weight(backend: Any, kind: str, source: str) -> int:
+    """How many rules one counts for: a prefix list for as many as it may have entries (VPC user guide)."""
+    if kind != "PrefixListId" or source not in backend.managed_prefix_lists:
+        return 1
+    return int(backend.managed_prefix_lists[source].max_entries or 1)
+
+
+def _canonical(source: str) -> str:
+    """A range as EC2 keeps it (API: AuthorizeSecurityGroupIngress)."""
+    try:
+        return str(ipaddress.ip_network(source, strict=False)) if "/" in source else source
+    except ValueError:
+        return source
+
+
+def _told(flat: Sequence[Any]) -> str:
+    protocol, first, last, _, source = flat
+    name = {number: name.upper() for name, number in PROTOCOLS.items()}.get(protocol, protocol)
+    ports = f", from port: {first}, to port: {last}" if first is not None else ""
+    return f"peer: {source}, {name}{ports}, ALLOW"

@@ -1,0 +1,229 @@
+"""Internet gateways, routes and Elastic IP addresses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ec2_parts import (
+    GATEWAY,
+    OTHER_VPC,
+    VPC,
+    code,
+    ec2,
+    interface,
+    network,
+    only,
+    operation,
+    ref,
+    resource,
+    seen,
+    table,
+)
+from refusal import Creation, Refusal, Resources, ServiceCall
+
+from cfngen.sandbox.cloudformation import CloudFormation
+
+ATTACHMENT = resource("VPCGatewayAttachment", VpcId=ref("Vpc"), InternetGatewayId=ref("Gateway"))
+EVERYWHERE = "0.0.0.0/0"
+
+
+def _route(block: str = EVERYWHERE, **target: Any) -> dict[str, Any]:
+    return resource("Route", RouteTableId=ref("Table"), DestinationCidrBlock=block, **target)
+
+
+def _after(needed: str, item: dict[str, Any]) -> dict[str, Any]:
+    return {**item, "DependsOn": needed}
+
+
+def _sixth_gateway() -> Resources:
+    for _ in range(5):
+        ec2().create_internet_gateway()
+    return {"Gateway": GATEWAY}
+
+
+def _sixth_address() -> Resources:
+    for _ in range(5):
+        ec2().allocate_address(Domain="vpc")
+    return {"Address": resource("EIP", Domain="vpc")}
+
+
+def _public_interface() -> tuple[str, str, str]:
+    """Ids of a VPC, of its gateway, and the allocation of an address that an interface there has."""
+    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    gateway = ec2().create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+    ec2().attach_internet_gateway(VpcId=vpc, InternetGatewayId=gateway)
+    place = ec2().create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
+    made = ec2().create_network_interface(SubnetId=place)["NetworkInterface"]["NetworkInterfaceId"]
+    allocation = ec2().allocate_address(Domain="vpc")["AllocationId"]
+    ec2().associate_address(AllocationId=allocation, NetworkInterfaceId=made)
+    return vpc, gateway, allocation
+
+
+def _release(_: CloudFormation) -> None:
+    ec2().release_address(AllocationId=_public_interface()[2])
+
+
+def _detach(_: CloudFormation) -> None:
+    vpc, gateway, _ = _public_interface()
+    ec2().detach_internet_gateway(VpcId=vpc, InternetGatewayId=gateway)
+
+
+def _delete_attached(_: CloudFormation) -> None:
+    ec2().delete_internet_gateway(InternetGatewayId=_public_interface()[1])
+
+
+def _delete_main_table(_: CloudFormation) -> None:
+    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    filters = [{"Name": "vpc-id", "Values": [vpc]}]
+    [main] = ec2().describe_route_tables(Filters=filters)["RouteTables"]
+    ec2().delete_route_table(RouteTableId=main["RouteTableId"])
+
+
+def _delete_associated_table(_: CloudFormation) -> None:
+    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    place = ec2().create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
+    made = ec2().create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
+    ec2().associate_route_table(RouteTableId=made, SubnetId=place)
+    ec2().delete_route_table(RouteTableId=made)
+
+
+def _route_to_a_dead_instance(_: CloudFormation) -> None:
+    image = ec2().register_image(Name="image")["ImageId"]
+    [instance] = ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"]
+    filters = [{"Name": "vpc-id", "Values": [instance["VpcId"]]}]
+    main = ec2().describe_route_tables(Filters=filters)["RouteTables"][0]["RouteTableId"]
+    ec2().terminate_instances(InstanceIds=[instance["InstanceId"]])
+    ec2().create_route(RouteTableId=main, DestinationCidrBlock="10.244.0.0/24", InstanceId=instance["InstanceId"])
+
+
+def _replace_no_route(_: CloudFormation) -> None:
+    vpc, gateway, _ = _public_interface()
+    made = ec2().create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
+    ec2().replace_route(RouteTableId=made, DestinationCidrBlock=EVERYWHERE, GatewayId=gateway)
+
+
+NETWORKS = seen("kube-aws#1077", "https://github.com/kubernetes-retired/kube-aws/issues/1077")
+ROWS = [
+    Refusal(
+        "AWS::EC2::InternetGateway", "one more than the quota (5)",
+        "The maximum number of internet gateways has been reached", code("InternetGatewayLimitExceeded"),
+        "condition documented", Creation(_sixth_gateway, fails="Gateway"),
+    ),
+    Refusal(
+        "AWS::EC2::VPCGatewayAttachment", "VPC that has one", "already has an internet gateway attached",
+        seen("kubo-deployment#167", "https://github.com/cloudfoundry-incubator/kubo-deployment/issues/167"), "seen",
+        network(Gateway=GATEWAY, First=ATTACHMENT, Other=GATEWAY, Attachment=_after(
+            "First", resource("VPCGatewayAttachment", VpcId=ref("Vpc"), InternetGatewayId=ref("Other")))),
+    ),
+    Refusal(
+        "AWS::EC2::VPCGatewayAttachment", "gateway of another VPC", "Resource.AlreadyAssociated",
+        code("Resource.AlreadyAssociated"), "condition documented",
+        network(Gateway=GATEWAY, First=ATTACHMENT, Other=OTHER_VPC, Attachment=_after(
+            "First", resource("VPCGatewayAttachment", VpcId=ref("Other"), InternetGatewayId=ref("Gateway")))),
+    ),
+    Refusal(
+        "AWS::EC2::VPCGatewayAttachment", "gateway that there is not", "does not exist",
+        code("InvalidInternetGatewayID.NotFound"), "documented",
+        only(Vpc=VPC, Attachment=resource(
+            "VPCGatewayAttachment", VpcId=ref("Vpc"), InternetGatewayId="igw-0123456789abcdef0")),
+    ),
+    Refusal(
+        "ec2:DetachInternetGateway", "an interface of the VPC has a public address",
+        "has some mapped public address(es)", code("DependencyViolation"), "seen", ServiceCall(_detach),
+    ),
+    Refusal(
+        "ec2:DeleteInternetGateway", "attached", "DependencyViolation", code("DependencyViolation"),
+        "condition documented", ServiceCall(_delete_attached),
+    ),
+    Refusal(
+        "AWS::EC2::Route", "gateway that is not attached yet", "belong to different networks", NETWORKS, "seen",
+        network(Gateway=GATEWAY, Table=table(), Route=_route(GatewayId=ref("Gateway"))),
+    ),
+    Refusal(
+        "AWS::EC2::Route", "gateway of another VPC", "belong to different networks", NETWORKS, "seen",
+        network(Gateway=GATEWAY, Attachment=ATTACHMENT, Other=OTHER_VPC, Table=table("Other"),
+                Route=_after("Attachment", _route(GatewayId=ref("Gateway")))),
+    ),
+    Refusal(
+        "AWS::EC2::Route", "gateway that there is not", "does not exist", code("InvalidGatewayID.NotFound"),
+        "condition documented", network(Table=table(), Route=_route(GatewayId="igw-0123456789abcdef0")),
+    ),
+    Refusal(
+        "AWS::EC2::Route", "without a target", "The request must contain exactly one of gatewayId",
+        operation("CreateRoute", "You must specify one of the targets"), "condition documented",
+        network(Table=table(), Route=_route()),
+    ),
+    Refusal(
+        "AWS::EC2::Route", "destination that the table has", "RouteAlreadyExists", code("RouteAlreadyExists"),
+        "documented",
+        network(Gateway=GATEWAY, Attachment=ATTACHMENT, Table=table(),
+                First=_after("Attachment", _route(GatewayId=ref("Gateway"))),
+                Route=_after("First", _route(GatewayId=ref("Gateway")))),
+    ),
+    Refusal(
+        "AWS::EC2::Route", "gateway for addresses of the VPC",
+        "is equal to or more specific than one of this VPC's CIDR blocks",
+        operation("CreateRoute", "DestinationCidrBlock"), "seen",
+        network(Gateway=GATEWAY, Attachment=ATTACHMENT, Table=table(),
+                Route=_after("Attachment", _route("10.0.1.0/24", GatewayId=ref("Gateway")))),
+    ),
+    Refusal(
+        "AWS::EC2::Route", "destination that is no range", "InvalidParameterValue",
+        operation("CreateRoute", "DestinationCidrBlock"), "condition documented",
+        network(Gateway=GATEWAY, Attachment=ATTACHMENT, Table=table(),
+                Route=_after("Attachment", _route("everywhere", GatewayId=ref("Gateway")))),
+    ),
+    Refusal(
+        "ec2:CreateRoute", "instance that is terminated", "is not in the correct state",
+        code("IncorrectInstanceState"), "condition documented", ServiceCall(_route_to_a_dead_instance),
+    ),
+    Refusal(
+        "ec2:ReplaceRoute", "route that there is not", "There is no route defined for", operation("ReplaceRoute"),
+        "condition documented", ServiceCall(_replace_no_route),
+    ),
+    Refusal(
+        "AWS::EC2::SubnetRouteTableAssociation", "subnet that has another table",
+        "conflicts with an existing association", code("Resource.AlreadyAssociated"), "seen",
+        network(Table=table(), Other=table(),
+                First=resource("SubnetRouteTableAssociation", SubnetId=ref("Subnet"), RouteTableId=ref("Table")),
+                Second=_after("First", resource(
+                    "SubnetRouteTableAssociation", SubnetId=ref("Subnet"), RouteTableId=ref("Other")))),
+    ),
+    Refusal(
+        "AWS::EC2::SubnetRouteTableAssociation", "table of another VPC", "belong to different networks",
+        operation("AssociateRouteTable", "must be in the same VPC"), "seen",
+        network(Other=OTHER_VPC, Table=table("Other"), Association=resource(
+            "SubnetRouteTableAssociation", SubnetId=ref("Subnet"), RouteTableId=ref("Table"))),
+    ),
+    Refusal(
+        "ec2:DeleteRouteTable", "the main one", "has dependencies and cannot be deleted",
+        operation("DeleteRouteTable", "You can't delete the main route table"), "condition documented",
+        ServiceCall(_delete_main_table),
+    ),
+    Refusal(
+        "ec2:DeleteRouteTable", "a subnet has it", "has dependencies and cannot be deleted",
+        operation("DeleteRouteTable"), "seen", ServiceCall(_delete_associated_table),
+    ),
+    Refusal(
+        "AWS::EC2::EIP", "one more than the quota (5)", "The maximum number of addresses has been reached",
+        code("AddressLimitExceeded"), "seen", Creation(_sixth_address, fails="Address"),
+    ),
+    Refusal(
+        "AWS::EC2::EIPAssociation", "VPC without an internet gateway yet", "is not attached to any internet gateway",
+        seen("cfn101-workshop#165", "https://github.com/aws-samples/cfn101-workshop/issues/165"), "seen",
+        network(Address=resource("EIP", Domain="vpc"), Interface=interface(), Association=resource(
+            "EIPAssociation", AllocationId={"Fn::GetAtt": ["Address", "AllocationId"]},
+            NetworkInterfaceId=ref("Interface"))),
+    ),
+    Refusal(
+        "AWS::EC2::EIPAssociation", "address that there is not", "InvalidAllocationID.NotFound",
+        code("InvalidAllocationID.NotFound"), "documented",
+        network(Gateway=GATEWAY, Attachment=ATTACHMENT, Interface=interface(), Association=_after(
+            "Attachment", resource("EIPAssociation", AllocationId="eipalloc-0123456789abcdef0",
+                                   NetworkInterfaceId=ref("Interface")))),
+    ),
+    Refusal(
+        "ec2:ReleaseAddress", "an interface has it", "is in use", code("InvalidIPAddress.InUse"), "seen",
+        ServiceCall(_release),
+    ),
+]  # fmt: skip

@@ -1,0 +1,396 @@
+"""Launches of instances, launch templates, and the groups that use them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ec2_parts import (
+    OTHER_VPC,
+    VPC,
+    ZONE,
+    code,
+    ec2,
+    interface,
+    only,
+    operation,
+    ref,
+    resource,
+    security_group,
+    seen,
+    subnet,
+)
+from refusal import Creation, Refusal, Resources, ServiceCall, Update
+from small_stacks import REGION
+
+from cfngen.sandbox.cloudformation import CloudFormation, client
+from cfngen.sandbox.services import capacity
+
+UNKNOWN_INTERFACE = "eni-0123456789abcdef0"
+UNKNOWN_IMAGE = "ami-0123456789abcdef0"
+NO_SIGNAL = {"MinSize": "1", "MaxSize": "1"}
+
+
+def _image(**settings: Any) -> str:
+    return str(ec2().register_image(Name="image", **settings)["ImageId"])
+
+
+def _group(**properties: Any) -> dict[str, Any]:
+    version = {"LaunchTemplateId": ref("Template"), "Version": {"Fn::GetAtt": ["Template", "LatestVersionNumber"]}}
+    place = {} if "VPCZoneIdentifier" in properties else {"AvailabilityZones": [ZONE]}
+    return {
+        "Type": "AWS::AutoScaling::AutoScalingGroup",
+        "Properties": {**NO_SIGNAL, **place, "LaunchTemplate": version, **properties},
+    }
+
+
+def _template(**data: Any) -> dict[str, Any]:
+    return resource("LaunchTemplate", LaunchTemplateData=data)
+
+
+def _launched(
+    data: Mapping[str, Any],
+    others: Mapping[str, Any] | None = None,
+    *,
+    before: Callable[[], object] = lambda: None,
+    image: Mapping[str, Any] | None = None,
+    **group: Any,
+) -> Creation:
+    """A group of one, or as it says, whose launch template has these data."""
+
+    def resources() -> Resources:
+        before()
+        own = {"ImageId": _image(**(image or {})), "InstanceType": "t3.medium", **data}
+        return {**(others or {}), "Template": _template(**own), "Group": _group(**group)}
+
+    return Creation(resources, fails="Group")
+
+
+def _templated(**data: Any) -> Creation:
+    return only(Template=_template(**data))
+
+
+def _by_hand(**request: Any) -> ServiceCall:
+    def run(_: CloudFormation) -> None:
+        ec2().run_instances(**{"ImageId": _image(), "MinCount": 1, "MaxCount": 1, **request})
+
+    return ServiceCall(run)
+
+
+def _of_a_group(name: str, text: str) -> str:
+    return f"Amazon EC2 Auto Scaling user guide: [{name}]({AUTO_SCALING}/{text}.html)"
+
+
+def _deregistered() -> Resources:
+    image = _image()
+    ec2().deregister_image(ImageId=image)
+    return {"Template": _template(ImageId=image, InstanceType="t3.medium"), "Group": _group()}
+
+
+def _used_interface() -> Resources:
+    [place] = ec2().describe_subnets(Filters=[{"Name": "availability-zone", "Values": [ZONE]}])["Subnets"]
+    made = ec2().create_network_interface(SubnetId=place["SubnetId"])["NetworkInterface"]["NetworkInterfaceId"]
+    own = [{"DeviceIndex": 0, "NetworkInterfaceId": made}]
+    image = _image()
+    ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1, NetworkInterfaces=own)
+    data = {"ImageId": image, "InstanceType": "t3.medium", "NetworkInterfaces": own}
+    return {"Template": _template(**data), "Group": _group()}
+
+
+def _interface_by_hand(_: CloudFormation) -> None:
+    [place] = ec2().describe_subnets(Filters=[{"Name": "availability-zone", "Values": [ZONE]}])["Subnets"]
+    made = ec2().create_network_interface(SubnetId=place["SubnetId"])["NetworkInterface"]["NetworkInterfaceId"]
+    image = _image()
+    for _ in range(2):
+        ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1,
+                            NetworkInterfaces=[{"DeviceIndex": 0, "NetworkInterfaceId": made}])  # fmt: skip
+
+
+def _profile_without_a_role() -> None:
+    client("iam", REGION).create_instance_profile(InstanceProfileName="empty")
+
+
+def _key_that_is_gone(cloud: CloudFormation) -> None:
+    kms = client("kms", REGION)
+    key = kms.create_key()["KeyMetadata"]["KeyId"]
+    kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=7)
+    disk = {"DeviceName": "/dev/sda1", "Ebs": {"Encrypted": True, "KmsKeyId": key, "VolumeSize": 8}}
+    ec2().run_instances(ImageId=_image(), MinCount=1, MaxCount=1, BlockDeviceMappings=[disk])
+
+
+def _update(data: Mapping[str, Any]) -> Update:
+    """A group of one whose launch template gets these data."""
+
+    def first() -> Resources:
+        return {"Template": _template(ImageId=_image(), InstanceType="t3.medium"), "Group": _group()}
+
+    def second(before: Resources) -> Resources:
+        own = before["Template"]["Properties"]["LaunchTemplateData"]
+        return {**before, "Template": _template(**{**own, **data})}
+
+    return Update(first, second, fails="Group")
+
+
+def _name_in_use(_: CloudFormation) -> None:
+    for _ in range(2):
+        ec2().create_launch_template(LaunchTemplateName="one", LaunchTemplateData={"InstanceType": "t3.medium"})
+
+
+def _other_version() -> Resources:
+    own = {"LaunchTemplateId": ref("Template"), "Version": "2"}
+    return {"Template": _template(ImageId=_image(), InstanceType="t3.medium"), "Group": _group(LaunchTemplate=own)}
+
+
+def _disks(*disks: Mapping[str, Any], device: str = "/dev/sda1") -> dict[str, Any]:
+    return {"BlockDeviceMappings": [{"DeviceName": device, "Ebs": dict(disk)} for disk in disks]}
+
+
+def _existing(**more: Any) -> dict[str, Any]:
+    return {"NetworkInterfaces": [{"DeviceIndex": 0, "NetworkInterfaceId": ref("Interface"), **more}]}
+
+
+def _spot(price: str) -> dict[str, Any]:
+    options = {"SpotInstanceType": "one-time", "MaxPrice": price}
+    return {"InstanceMarketOptions": {"MarketType": "spot", "SpotOptions": options}}
+
+
+NETWORK = {"Vpc": VPC, "Subnet": subnet()}
+INTERFACE = {**NETWORK, "Interface": interface()}
+OTHER_ZONE = {"Vpc": VPC, "Subnet": subnet(zone="us-west-2b"), "Interface": interface()}
+PROFILE = "arn:aws:iam::123456789012:instance-profile/nobody"
+AUTO_SCALING = "https://docs.aws.amazon.com/autoscaling/ec2/userguide"
+FAILURES = _of_a_group("launch failures", "ts-as-instancelaunchfailure")
+IMAGES = _of_a_group("AMI issues", "ts-as-ami")
+CAPACITY = _of_a_group("capacity", "ts-as-capacity")
+STABLE = "Group did not stabilize. Last scaling activity: "
+FORMED = "You must use a valid fully-formed launch template. "
+SPOT = seen("Auto Scaling troubleshooting", f"{AUTO_SCALING}/CHAP_Troubleshooting.html")
+EKSCTL = seen("eksctl#1293", "https://github.com/eksctl-io/eksctl/issues/1293")
+PROFILES = seen("terraform#29866", "https://github.com/hashicorp/terraform-provider-aws/issues/29866")
+ROOT = seen("AL2023's snapshot of 30 GiB", "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ebs-launch-volume.html")
+TEMPLATES = operation("RequestLaunchTemplateData")
+GROUP = "AWS::AutoScaling::AutoScalingGroup"
+TEMPLATE = "AWS::EC2::LaunchTemplate"
+ROWS = [
+    Refusal(
+        GROUP, "image that there is not", f"{FORMED}The image id '[{UNKNOWN_IMAGE}]' does not exist", IMAGES, "seen",
+        _launched({"ImageId": UNKNOWN_IMAGE}),
+    ),
+    Refusal(
+        GROUP, "image that is deregistered", "is no longer available", code("InvalidAMIID.Unavailable"),
+        "condition documented", Creation(_deregistered, fails="Group"),
+    ),
+    Refusal(
+        GROUP, "instance type that there is not", f"{FORMED}Invalid value 'm5.medium' for InstanceType", EKSCTL,
+        "seen", _launched({"InstanceType": "m5.medium"}),
+    ),
+    Refusal(
+        GROUP, "instance type of another architecture than the image", "does not match the architecture", IMAGES,
+        "condition documented", _launched({"InstanceType": "m7g.large"}, image={"Architecture": "x86_64"}),
+    ),
+    Refusal(
+        GROUP, "instance type that the zone does not offer",
+        f"{STABLE}Your requested instance type (h1.2xlarge) is not supported in your requested Availability Zone",
+        FAILURES, "documented", _launched({"InstanceType": "h1.2xlarge"}),
+    ),
+    Refusal(
+        GROUP, "key pair that there is not", f"{FORMED}The key pair 'nobody' does not exist",
+        seen("terraform-aws-bastion#173", "https://github.com/Guimove/terraform-aws-bastion/issues/173"), "seen",
+        _launched({"KeyName": "nobody"}),
+    ),
+    Refusal(
+        GROUP, "instance profile that there is not, by its ARN",
+        f"{FORMED}Value ({PROFILE}) for parameter iamInstanceProfile.arn is invalid. Invalid IAM Instance Profile ARN",
+        PROFILES, "seen", _launched({"IamInstanceProfile": {"Arn": PROFILE}}),
+    ),
+    Refusal(
+        GROUP, "instance profile that there is not, by its name",
+        f"{FORMED}Value (nobody) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name",
+        PROFILES, "seen", _launched({"IamInstanceProfile": {"Name": "nobody"}}),
+    ),
+    Refusal(
+        GROUP, "instance profile without a role", "has no associated IAM Roles",
+        seen("terraform-provider-aws", "https://github.com/hashicorp/terraform-provider-aws"), "seen",
+        _launched({"IamInstanceProfile": {"Name": "empty"}}, before=_profile_without_a_role),
+    ),
+    Refusal(
+        GROUP, "security group that there is not", f"{FORMED}The security group 'sg-0123456789abcdef0' does not exist",
+        FAILURES, "documented",
+        _launched({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-0123456789abcdef0"]}]}),
+    ),
+    Refusal(
+        GROUP, "security group of another VPC", "belong to different networks", operation("RunInstances"), "seen",
+        _launched({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": [ref("Foreign")]}]},
+                  {**NETWORK, "Other": OTHER_VPC, "Foreign": security_group("Other")},
+                  VPCZoneIdentifier=[ref("Subnet")]),
+    ),
+    Refusal(
+        GROUP, "security groups beside interfaces",
+        "When a network interface is provided, the security groups must be a part of it",
+        seen("terraform#4570", "https://github.com/hashicorp/terraform-provider-aws/issues/4570"), "seen",
+        _launched({"NetworkInterfaces": [{"DeviceIndex": 0}], "SecurityGroupIds": [ref("Own")]},
+                  {**NETWORK, "Own": security_group()}, VPCZoneIdentifier=[ref("Subnet")]),
+    ),
+    Refusal(
+        GROUP, "interface that exists, and subnets",
+        f"{FORMED}A network interface may not specify both a network interface ID and a subnet",
+        TEMPLATES, "seen", _launched(_existing(), INTERFACE, VPCZoneIdentifier=[ref("Subnet")]),
+    ),
+    Refusal(
+        GROUP, "interface that exists, and security groups",
+        "A network interface may not specify both a network interface ID and security groups", TEMPLATES,
+        "condition documented",
+        _launched(_existing(Groups=[ref("Own")]), {**INTERFACE, "Own": security_group()}),
+    ),
+    Refusal(
+        GROUP, "public address for an interface that exists",
+        "The associatePublicIPAddress parameter can only be specified for", TEMPLATES, "condition documented",
+        _launched(_existing(AssociatePublicIpAddress=True), INTERFACE),
+    ),
+    Refusal(
+        GROUP, "interface that there is not", "does not exist", code("InvalidNetworkInterfaceID.NotFound"),
+        "documented", _launched({"NetworkInterfaces": [{"DeviceIndex": 0, "NetworkInterfaceId": UNKNOWN_INTERFACE}]}),
+    ),
+    Refusal(
+        GROUP, "interface in another zone",
+        "You may not attach a network interface to an instance if they are not in the same availability zone",
+        TEMPLATES, "seen", _launched(_existing(), OTHER_ZONE),
+    ),
+    Refusal(
+        GROUP, "interface that an instance has", "in use. Launching EC2 instance failed",
+        code("InvalidNetworkInterface.InUse"), "seen", Creation(_used_interface, fails="Group"),
+    ),
+    Refusal(
+        GROUP, "two instances on one interface", "in use. Launching EC2 instance failed",
+        code("InvalidNetworkInterface.InUse"), "seen", _launched(_existing(), INTERFACE, MinSize="2", MaxSize="2"),
+    ),
+    Refusal(
+        GROUP, "two interfaces at one index", "requires a unique device index", TEMPLATES, "condition documented",
+        _launched({"NetworkInterfaces": [{"DeviceIndex": 0}, {"DeviceIndex": 0}]}),
+    ),
+    Refusal(
+        GROUP, "root volume smaller than the image's snapshot", "GB is smaller than snapshot", ROOT, "seen",
+        _launched(_disks({"VolumeSize": 7})),
+    ),
+    Refusal(
+        GROUP, "device twice", "is used in more than one mapping", TEMPLATES, "condition documented",
+        _launched(_disks({"VolumeSize": 8}, {"VolumeSize": 8})),
+    ),
+    Refusal(
+        GROUP, "name of a device that is none", "Invalid device name", FAILURES, "documented",
+        _launched(_disks({"VolumeSize": 8}, device="disk")),
+    ),
+    Refusal(
+        GROUP, "volume without a size", "must contain the parameter size", TEMPLATES,
+        "condition documented", _launched(_disks({"VolumeType": "gp3"}, device="/dev/sdf")),
+    ),
+    Refusal(
+        GROUP, "more IOPS than the root volume's size allows", "Iops to volume size ratio", TEMPLATES, "seen",
+        _launched(_disks({"VolumeType": "gp3", "VolumeSize": 8, "Iops": 5000})),
+    ),
+    Refusal(
+        GROUP, "more throughput than the root volume's IOPS allow", "to iops ratio of", TEMPLATES, "seen",
+        _launched(_disks({"VolumeType": "gp3", "VolumeSize": 8, "Throughput": 1000})),
+    ),
+    Refusal(
+        GROUP, "root volume encrypted with a key that there is not", f"{STABLE}The KMS key provided does not exist",
+        "EC2 user guide: [Instance terminates immediately](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/"
+        "troubleshooting-launch.html)", "condition documented",
+        _launched(_disks({"VolumeSize": 8, "Encrypted": True, "KmsKeyId": "11111111-2222-4333-8444-555555555555"})),
+    ),
+    Refusal(
+        GROUP, "price of a Spot Instance that is no number", "Invalid value 'cheap' for spotPrice", TEMPLATES,
+        "condition documented", _launched(_spot("cheap")),
+    ),
+    Refusal(
+        GROUP, "price of a Spot Instance below the least bid", "Bid price must be greater than or equal to 0.001", SPOT,
+        "seen", _launched(_spot("0.0001")),
+    ),
+    Refusal(
+        GROUP, "price of a Spot Instance below the market's",
+        f"{STABLE}Your Spot request price of 0.01 is lower than the minimum required Spot request fulfillment price of "
+        "0.0125", FAILURES, "documented",
+        _launched(_spot("0.01"), before=lambda: capacity.price(REGION, "t3.medium", 0.0125)),
+    ),
+    Refusal(
+        GROUP, "zone without room", f"{STABLE}We currently do not have sufficient t3.medium capacity in the "
+        "Availability Zone you requested (us-west-2a)", CAPACITY, "documented",
+        _launched({}, before=lambda: capacity.exhaust(REGION, "t3.medium", ZONE)),
+    ),
+    Refusal(
+        GROUP, "more processors than the quota", f"{STABLE}You have requested more vCPU capacity than your current "
+        "vCPU limit of 64 allows", code("VcpuLimitExceeded"), "seen", _launched({"InstanceType": "m5.24xlarge"}),
+    ),
+    Refusal(
+        GROUP, "more processors of Spot Instances than the quota", f"{STABLE}Max spot instance count exceeded",
+        code("MaxSpotInstanceCountExceeded"), "seen", _launched({"InstanceType": "m5.24xlarge", **_spot("1")}),
+    ),
+    Refusal(
+        GROUP, "version of the launch template that there is not", "Could not find launch template version 2",
+        code("InvalidLaunchTemplateId.VersionNotFound"), "condition documented",
+        Creation(_other_version, fails="Group"),
+    ),
+    Refusal(
+        GROUP, "launch template that gets an unknown image", f"{FORMED}The image id '[{UNKNOWN_IMAGE}]'", IMAGES,
+        "seen", _update({"ImageId": UNKNOWN_IMAGE}),
+    ),
+    Refusal(
+        GROUP, "launch template that gets an unknown instance type", f"{FORMED}Invalid value 'm5.medium'", EKSCTL,
+        "seen", _update({"InstanceType": "m5.medium"}),
+    ),
+    Refusal(
+        TEMPLATE, "user data that is no base64", "Invalid BASE64 encoding of user data",
+        code("InvalidUserData.Malformed"), "documented", _templated(UserData="#!/bin/sh"),
+    ),
+    Refusal(
+        TEMPLATE, "user data above 16,384 bytes", "User data is limited to 16384 bytes",
+        "EC2 user guide: [user data](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html)", "seen",
+        _templated(UserData=base64.b64encode(b"#" * 16385).decode()),
+    ),
+    Refusal(
+        TEMPLATE, "hop limit of 65", "HttpPutResponseHopLimit",
+        operation("LaunchTemplateInstanceMetadataOptionsRequest", "HttpPutResponseHopLimit"), "condition documented",
+        _templated(MetadataOptions={"HttpPutResponseHopLimit": 65}),
+    ),
+    Refusal(
+        TEMPLATE, "tags for something that is not launched", "is not a valid taggable resource type", TEMPLATES,
+        "condition documented",
+        _templated(TagSpecifications=[{"ResourceType": "vpc", "Tags": [{"Key": "a", "Value": "b"}]}]),
+    ),
+    Refusal(
+        TEMPLATE, "key of a tag twice", "Duplicate tag key 'a' specified", TEMPLATES, "seen",
+        _templated(TagSpecifications=[{"ResourceType": "volume", "Tags": [{"Key": "a", "Value": "b"}] * 2}]),
+    ),
+    Refusal(
+        "ec2:CreateLaunchTemplate", "name that another one has", "already in use",
+        code("InvalidLaunchTemplateName.AlreadyExistsException"), "documented", ServiceCall(_name_in_use),
+    ),
+    Refusal(
+        "ec2:RunInstances", "image that there is not", f"The image id '[{UNKNOWN_IMAGE}]' does not exist",
+        code("InvalidAMIID.NotFound"), "documented", _by_hand(ImageId=UNKNOWN_IMAGE),
+    ),
+    Refusal(
+        "ec2:RunInstances", "id of an image that is none", 'Invalid id: "ubuntu" (expecting "ami-...")',
+        code("InvalidAMIID.Malformed"), "documented", _by_hand(ImageId="ubuntu"),
+    ),
+    Refusal(
+        "ec2:RunInstances", "security groups beside interfaces",
+        "Network interfaces and an instance-level security groups may not be specified on the same request",
+        seen("amazon.aws#157", "https://github.com/ansible-collections/amazon.aws/issues/157"), "seen",
+        _by_hand(NetworkInterfaces=[{"DeviceIndex": 0}], SecurityGroupIds=["sg-0123456789abcdef0"]),
+    ),
+    Refusal(
+        "ec2:RunInstances", "interface that an instance has", "in use", code("InvalidNetworkInterface.InUse"), "seen",
+        ServiceCall(_interface_by_hand),
+    ),
+    Refusal(
+        "ec2:RunInstances", "root volume encrypted with a key that is being deleted", "is in an incorrect state",
+        "EC2 user guide: [Instance terminates immediately](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/"
+        "troubleshooting-launch.html)", "condition documented", ServiceCall(_key_that_is_gone),
+    ),
+    Refusal(
+        "ec2:RunInstances", "key pair that there is not", "The key pair 'nobody' does not exist",
+        code("InvalidKeyPair.NotFound"), "documented", _by_hand(KeyName="nobody"),
+    ),
+]  # fmt: skip

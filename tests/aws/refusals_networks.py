@@ -1,0 +1,150 @@
+"""VPCs, subnets and DHCP options."""
+
+from __future__ import annotations
+
+from ec2_parts import (
+    OTHER_VPC,
+    VPC,
+    code,
+    ec2,
+    guide,
+    network,
+    only,
+    operation,
+    ref,
+    resource,
+    subnet,
+)
+from refusal import Creation, Refusal, Resources, ServiceCall
+
+from cfngen.sandbox.cloudformation import CloudFormation
+
+
+def _sixth_vpc() -> Resources:
+    for _ in range(4):  # with the default one there are five then
+        ec2().create_vpc(CidrBlock="10.0.0.0/16")
+    return {"Vpc": VPC}
+
+
+def _host_names(_: CloudFormation) -> None:
+    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    ec2().modify_vpc_attribute(VpcId=vpc, EnableDnsSupport={"Value": False})
+    ec2().modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})
+
+
+def _vpc_with_a_subnet(_: CloudFormation) -> None:
+    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    ec2().create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")
+    ec2().delete_vpc(VpcId=vpc)
+
+
+def _subnet_with_an_interface(_: CloudFormation) -> None:
+    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    place = ec2().create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
+    ec2().create_network_interface(SubnetId=place)
+    ec2().delete_subnet(SubnetId=place)
+
+
+def _options_in_use(_: CloudFormation) -> None:
+    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    made = ec2().create_dhcp_options(DhcpConfigurations=[{"Key": "domain-name", "Values": ["example.com"]}])
+    options = made["DhcpOptions"]["DhcpOptionsId"]
+    ec2().associate_dhcp_options(VpcId=vpc, DhcpOptionsId=options)
+    ec2().delete_dhcp_options(DhcpOptionsId=options)
+
+
+def _vpc(block: str) -> Creation:
+    return only(Vpc=resource("VPC", CidrBlock=block))
+
+
+def _options(*servers: str, domain: str = "example.com") -> Creation:
+    return only(Options=resource("DHCPOptions", DomainName=domain, DomainNameServers=list(servers)))
+
+
+SUBNET_SIZES = guide("subnet-sizing", "Subnet CIDR blocks")
+SERVERS = operation("CreateDhcpOptions", "domain-name-servers")
+ROWS = [
+    Refusal(
+        "AWS::EC2::VPC", "larger than /16", "The CIDR '10.0.0.0/15' is invalid", code("InvalidVpc.Range"),
+        "documented", _vpc("10.0.0.0/15"),
+    ),
+    Refusal(
+        "AWS::EC2::VPC", "smaller than /28", "The CIDR '10.0.0.0/29' is invalid", code("InvalidVpc.Range"),
+        "documented", _vpc("10.0.0.0/29"),
+    ),
+    Refusal(
+        "AWS::EC2::VPC", "range that is none", "This is not a valid CIDR block", operation("CreateVpc", "CidrBlock"),
+        "condition documented", _vpc("10.0.0.0.0/16"),
+    ),
+    Refusal(
+        "AWS::EC2::VPC", "one more than the quota (5)", "The maximum number of VPCs has been reached",
+        code("VpcLimitExceeded"), "seen", Creation(_sixth_vpc, fails="Vpc"),
+    ),
+    Refusal(
+        "AWS::EC2::VPC", "DNS host names without DNS support", "can only be enabled if DNS support is enabled",
+        operation("ModifyVpcAttribute", "EnableDnsHostnames"), "condition documented",
+        only(Vpc=resource("VPC", CidrBlock="10.0.0.0/16", EnableDnsSupport=False, EnableDnsHostnames=True)),
+    ),
+    Refusal(
+        "ec2:ModifyVpcAttribute", "DNS host names where DNS support was turned off",
+        "can only be enabled if DNS support is enabled", operation("ModifyVpcAttribute", "EnableDnsHostnames"),
+        "condition documented", ServiceCall(_host_names),
+    ),
+    Refusal(
+        "ec2:DeleteVpc", "something is in it", "has dependencies and cannot be deleted", code("DependencyViolation"),
+        "seen", ServiceCall(_vpc_with_a_subnet),
+    ),
+    Refusal(
+        "AWS::EC2::Subnet", "outside of the VPC", "The CIDR '10.9.0.0/24' is invalid", code("InvalidSubnet.Range"),
+        "condition documented", network(Other=subnet("10.9.0.0/24")),
+    ),
+    Refusal(
+        "AWS::EC2::Subnet", "overlaps another one", "The CIDR '10.0.0.128/25' conflicts with another subnet",
+        code("InvalidSubnet.Conflict"), "seen", network(Other=resource(
+            "Subnet", VpcId=ref("Vpc"), CidrBlock="10.0.0.128/25", AvailabilityZone={"Fn::GetAtt": ["Subnet",
+            "AvailabilityZone"]})),
+    ),
+    Refusal(
+        "AWS::EC2::Subnet", "smaller than /28", "The CIDR '10.0.1.0/29' is invalid", SUBNET_SIZES,
+        "condition documented", network(Other=subnet("10.0.1.0/29")),
+    ),
+    Refusal(
+        "AWS::EC2::Subnet", "zone that there is not", "Subnets can currently only be created in the following",
+        operation("CreateSubnet", "AvailabilityZone"), "seen", network(Other=subnet("10.0.1.0/24", zone="us-west-2z")),
+    ),
+    Refusal(
+        "AWS::EC2::Subnet", "zone of another region", "Subnets can currently only be created in the following",
+        operation("CreateSubnet", "AvailabilityZone"), "seen", network(Other=subnet("10.0.1.0/24", zone="us-east-1a")),
+    ),
+    Refusal(
+        "AWS::EC2::Subnet", "VPC that there is not", "does not exist", code("InvalidVpcID.NotFound"), "documented",
+        only(Subnet=resource("Subnet", VpcId="vpc-0123456789abcdef0", CidrBlock="10.0.0.0/24")),
+    ),
+    Refusal(
+        "ec2:DeleteSubnet", "an interface is in it", "has dependencies and cannot be deleted",
+        code("DependencyViolation"), "seen", ServiceCall(_subnet_with_an_interface),
+    ),
+    Refusal(
+        "AWS::EC2::DHCPOptions", "more than four servers", "InvalidParameterValue", SERVERS, "condition documented",
+        _options(*(f"10.0.0.{number}" for number in range(5, 10))),
+    ),
+    Refusal(
+        "AWS::EC2::DHCPOptions", "server that is no address", "Invalid value 'dns.example.com'", SERVERS,
+        "condition documented", _options("dns.example.com"),
+    ),
+    Refusal(
+        "AWS::EC2::DHCPOptions", "domain name that is none", "Invalid domain name",
+        operation("CreateDhcpOptions", "domain-name"), "condition documented",
+        _options("AmazonProvidedDNS", domain="two words"),
+    ),
+    Refusal(
+        "AWS::EC2::VPCDHCPOptionsAssociation", "options that there are not", "does not exist",
+        code("InvalidDhcpOptionsID.NotFound"), "documented",
+        only(Vpc=OTHER_VPC, Association=resource(
+            "VPCDHCPOptionsAssociation", VpcId=ref("Vpc"), DhcpOptionsId="dopt-0123456789abcdef0")),
+    ),
+    Refusal(
+        "ec2:DeleteDhcpOptions", "a VPC has them", "DependencyViolation", code("DependencyViolation"),
+        "condition documented", ServiceCall(_options_in_use),
+    ),
+]  # fmt: skip

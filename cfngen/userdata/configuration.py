@@ -62,7 +62,9 @@ MASTER_TASKS = {
 NODE_TASKS = {"addresses": {"addresses": "node.addresses"}}
 
 
-def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserData:
+def master(
+    cluster: Cluster, slot: Slot, references: Mapping[str, Any], *, rehearsal: Mapping[str, Any] | None = None
+) -> UserData:
     """Return the user data of a slot's instances.
 
     Args:
@@ -98,6 +100,9 @@ def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserD
         config["steps"] = {**config["steps"], "backups": "backup.schedule"}
         config["tasks"] = {**config["tasks"], "backup": {"backup": "backup.backup"}}
     config["steps"] = instances.last(cluster.control_plane, config["steps"])
+    if rehearsal is not None:
+        # As a task of no timer the steps keep their modules in the program.
+        config = {**config, "steps": {}, "tasks": {**config["tasks"], "steps": config["steps"]}, "rehearsal": rehearsal}
     placed = _placed(
         files.common(cluster, master=True),
         files.of_master(cluster),

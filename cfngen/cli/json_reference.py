@@ -71,7 +71,7 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
     "cfngen rehearse --list": ("rehearse.report.RehearsalSteps",),
     "cfngen sandbox status": ("sandbox.status.SandboxStatus",),
 }
-"""By command, the classes whose objects it prints, one a line: of `cfngen.rehearse`, of `cfngen.sandbox`, or of `cfngen.deploy`."""
+"""By command, the classes whose objects it prints, one a line: of the package that is named, or of `cfngen.deploy`."""
 FAILURE = "cli.failures.Failure"
 """The class of what any of them prints when it fails."""
 

@@ -60,7 +60,9 @@ class Leftover:
     @property
     def notice(self) -> Notice:
         """The same as a message."""
-        return Notice(f"the {self.kind} {self.id} stays: {self.why}", f"`{self.command}` removes it." if self.command else "")
+        return Notice(
+            f"the {self.kind} {self.id} stays: {self.why}", f"`{self.command}` removes it." if self.command else ""
+        )
 
 
 def standing(account: Account) -> StackView | None:
@@ -83,8 +85,10 @@ def standing(account: Account) -> StackView | None:
 def kept_by_earlier(account: Account) -> tuple[str, ...]:
     """Return the ARNs of deleted stacks of rehearsals of which something may be left, as far as they are remembered."""
     with aws_errors():
-        pages = account.client("cloudformation").get_paginator("list_stacks").paginate(
-            StackStatusFilter=["DELETE_COMPLETE"]
+        pages = (
+            account.client("cloudformation")
+            .get_paginator("list_stacks")
+            .paginate(StackStatusFilter=["DELETE_COMPLETE"])
         )
         ids = [
             str(each["StackId"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cfngen.deploy.publishing.publish import nested
 from cfngen.deploy.references import references
@@ -98,7 +99,9 @@ def _events(expected: Expected, seen: Operation) -> Iterator[Difference]:
         usual = expected.transitions.get(name, ())
         if happened[name] != usual:
             why = "; ".join(
-                dict.fromkeys(e.reason for e in seen.events if e.resource == name and e.reason and e.status not in usual)
+                dict.fromkeys(
+                    e.reason for e in seen.events if e.resource == name and e.reason and e.status not in usual
+                )
             )
             statuses = " → ".join(happened[name]) + (f" ({why})" if why else "")
             yield Difference("event", name, " → ".join(usual) or "no event", statuses)
@@ -152,13 +155,12 @@ def _dependencies(documents: Sequence[Document], names: Names) -> Iterator[tuple
     root = next((each for each in documents if each.children), None)
     if root is None:
         return
-    bodies: dict[tuple[str, ...], Mapping[str, object]] = {(): root.body}
+    bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): root.body}
     by_name = {each.name: each.body for each in documents}
     for logical_id, name in nested(root.body).items():
         bodies[(logical_id,)] = by_name[name]
     for path, body in bodies.items():
         resources = body["Resources"]
-        assert isinstance(resources, Mapping)
         for logical_id, resource in resources.items():
             explicit = resource.get("DependsOn", ())
             after = {explicit} if isinstance(explicit, str) else set(explicit)

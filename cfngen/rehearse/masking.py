@@ -20,9 +20,13 @@ _IPV4 = r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.]*\d)"
 _ACCESS_KEY = r"\b(?:AKIA|ASIA|AROA|AIDA|AGPA|ANPA)[A-Z0-9]{12,}\b"
 _ACCOUNT = r"(?<![\w.])\d{12}(?![\w.]*\d)"
 # A name of CloudFormation's making ends in twelve characters or more; so do the digests in launch templates' names.
-_GENERATED = r"\b[A-Za-z][\w]*(?:-[A-Za-z0-9]+)*-(?=[A-Za-z0-9]*\d)(?:[A-Z0-9]{12,13}|[A-Za-z0-9]{12}|[a-z0-9]{12,13})\b"
+_GENERATED = (
+    r"\b[A-Za-z][\w]*(?:-[A-Za-z0-9]+)*-(?=[A-Za-z0-9]*\d)(?:[A-Z0-9]{12,13}|[A-Za-z0-9]{12}|[a-z0-9]{12,13})\b"
+)
 # Whatever else is long and without a sense: encoded messages of EC2, ids of requests, signatures.
-_TOKEN = r"(?<![\w/+=-])(?=[\w/+=-]*\d)(?=[\w/+=-]*[A-Za-z])[A-Za-z0-9/+=_-]{24,}(?![\w/+=-])|\b(?=[A-Z]*\d)[A-Z0-9]{16}\b"
+_TOKEN = (
+    r"(?<![\w/+=-])(?=[\w/+=-]*\d)(?=[\w/+=-]*[A-Za-z])[A-Za-z0-9/+=_-]{24,}(?![\w/+=-])|\b(?=[A-Z]*\d)[A-Z0-9]{16}\b"
+)
 
 _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("url", re.compile(_URL)),
@@ -61,7 +65,7 @@ class Masks:
         for kind, pattern in (*_RULES[:2], *([("name", self._names)] if self._names else []), *_RULES[2:]):
             parts = _MASKED.split(text)
             masks = _MASKED.findall(text)
-            parts = [pattern.sub(lambda match, kind=kind: self._mask(kind, match), part) for part in parts]  # type: ignore[misc]
+            parts = [pattern.sub(lambda match, kind=kind: self._mask(kind, match), part) for part in parts]
             text = "".join(part + mask for part, mask in zip(parts, [*masks, ""], strict=True))
         return text
 

@@ -9,6 +9,7 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import DENIED, code_of
 from cfngen.deploy.stacks import GROUP, StackResource, tree
+from cfngen.words import counted
 
 INTERFACE, KEY, SECRET, BUCKET = (
     "AWS::EC2::NetworkInterface",
@@ -41,8 +42,8 @@ def has_default_vpc(account: Account) -> bool:
 
 def shells(account: Account, name: str) -> Sight:
     """Count the stacks that a change set which was never executed has left: the root's, and those it would nest."""
-    pages = account.client("cloudformation").get_paginator("list_stacks").paginate(
-        StackStatusFilter=["REVIEW_IN_PROGRESS"]
+    pages = (
+        account.client("cloudformation").get_paginator("list_stacks").paginate(StackStatusFilter=["REVIEW_IN_PROGRESS"])
     )
     names = [str(each["StackName"]) for page in pages for each in page["StackSummaries"]]
     left = sum(each == name or each.startswith(f"{name}-") for each in names)
@@ -109,7 +110,7 @@ def _failed_launches(account: Account, group: str) -> list[str]:
         if each["StatusCode"] in ("Failed", "Cancelled")
     ]
     return [
-        f"{messages.count(each)} × a launch failed and was tried again"
+        f"a launch failed and was tried again, {counted(messages.count(each), 'time')}"
         + (", as is known of the interface that the old instance still has" if IN_USE in each else "")
         + f": {each}"
         for each in dict.fromkeys(messages)

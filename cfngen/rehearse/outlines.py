@@ -53,7 +53,9 @@ def outlines(steps: Sequence[RehearsalStep], zones: Zones, expectations: Expecta
         expectations: what the emulator does; an update takes as long as what it changes.
     """
     return tuple(
-        Outline(number, step.name, step.title, step.shows, _minutes(step, steps, zones, expectations), _units(step, zones))
+        Outline(
+            number, step.name, step.title, step.shows, _minutes(step, steps, zones, expectations), _units(step, zones)
+        )
         for number, step in enumerate(steps, 1)
     )
 
@@ -77,7 +79,7 @@ def minutes(step: RehearsalStep, action: Action, zones: Zones, expectations: Exp
     expected = expectations.get(key(step.stack, action.name))
     if expected is None or expected.status == "CREATE_COMPLETE":
         return ceil(expect(bodies, "create", VALUES).seconds / 60)
-    changes = dict(reversed(change.split(" ")[:2]) for change in expected.changes)
+    changes = {name: action for action, name, _ in (change.split(" ") for change in expected.changes)}
     names = Names(zones)
     actions = {
         (path, logical_id): _ACTIONS[changes[names.path((*path, logical_id))]]

@@ -122,12 +122,13 @@ class RehearsalWritten(Message):
 
 def page(rehearsal: Rehearsal) -> str:
     """Return the report as a page in Markdown."""
+    vpc = "with" if rehearsal.default_vpc else "without"
     lines = [
-        f"# Rehearsal of cfngen {rehearsal.version}, {rehearsal.began:%Y-%m-%d %H:%M} UTC",
+        f"# Rehearsal of cfngen {rehearsal.version} with boto3 {rehearsal.boto3}, {rehearsal.began:%Y-%m-%d %H:%M} UTC",
         "",
-        f"Result: **{rehearsal.result}**. Region {rehearsal.region} ({rehearsal.partition}), "
-        f"{'with' if rehearsal.default_vpc else 'without'} a default VPC; boto3 {rehearsal.boto3}. Account numbers, ids, "
-        "ARNs, addresses and names are masked; the same mask stands for the same thing.",
+        f"Result: **{rehearsal.result}**. Region {rehearsal.region} ({rehearsal.partition}), {vpc} a default VPC.",
+        "",
+        "Account numbers, ids, ARNs, addresses and names are masked; the same mask stands for the same thing.",
         "",
         "| step | result | minutes |",
         "|---|---|---|",

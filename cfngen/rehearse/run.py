@@ -15,8 +15,15 @@ from typing import Any
 from cfngen import __version__
 from cfngen.deploy import operation as deployment
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, CredentialsError, DeniedError, RegionError, ThrottledError, UnreachableError
-from cfngen.deploy.failures import aws_errors
+from cfngen.deploy.failures import (
+    AwsError,
+    CredentialsError,
+    DeniedError,
+    RegionError,
+    ThrottledError,
+    UnreachableError,
+    aws_errors,
+)
 from cfngen.deploy.messages import Event, Message, Notice, Question, Step
 from cfngen.deploy.preview.plan import Plan, Replacement
 from cfngen.deploy.publishing.bucket import BucketError
@@ -176,9 +183,9 @@ class _Run:
             result: Result = "not reached"
             if stop is not None and outline.number == len(self.steps) + 1:
                 result = "interrupted" if isinstance(stop, (KeyboardInterrupt, SystemExit)) else "refused"
-            error = "" if stop is None or result == "not reached" else self.masks(str(stop))
+            why = "" if stop is None or result == "not reached" else self.masks(str(stop))
             done = tuple(self.operations) if result != "not reached" else ()
-            self.steps.append(RehearsedStep(outline.number, outline.name, outline.title, result, done, error))
+            self.steps.append(RehearsedStep(outline.number, outline.name, outline.title, result, done, why))
         return Ended(self._rehearsal(began, left, default_vpc=default_vpc), left, stop)
 
     def _rehearsal(self, began: Any, left: tuple[Leftover, ...], *, default_vpc: bool) -> Rehearsal:
@@ -349,16 +356,21 @@ class _Run:
     def _clean_up(self, *, made: bool) -> tuple[Leftover, ...]:
         """Remove what is there; the first Ctrl-C in it is answered, the second one ends it."""
         self.cleaning, self.interruptions = True, 0
-        while True:
-            try:
-                return _removed(
-                    self.account, self.waiting, bucket=self.request.bucket, made=made, deleted=tuple(self.deleted)
-                )
-            except (KeyboardInterrupt, SystemExit):
-                if self._interrupted() is Choice.DETACH:
-                    return (_unknown("it was interrupted"),)
-            except CfngenError as error:
-                return (_unknown(str(error)),)
+        left = self._tried(made=made)
+        if left is None:
+            left = self._tried(made=made)
+        return left if left is not None else (_unknown("it was interrupted twice"),)
+
+    def _tried(self, *, made: bool) -> tuple[Leftover, ...] | None:
+        """Remove what is there; None if that was interrupted."""
+        request, deleted = self.request, tuple(self.deleted)
+        try:
+            return _removed(self.account, self.waiting, bucket=request.bucket, made=made, deleted=deleted)
+        except (KeyboardInterrupt, SystemExit):
+            self._interrupted()
+            return None
+        except CfngenError as error:
+            return (_unknown(str(error)),)
 
     def _report(self, message: Message) -> None:
         if isinstance(message, Event):
@@ -371,7 +383,7 @@ class _Run:
             self.outside.report(message)
 
     def _interrupted(self) -> Choice:
-        """Answer Ctrl-C: what is under way ends, and everything is removed; that itself is left only when asked twice."""
+        """Answer Ctrl-C: what is under way ends, and everything is removed; it takes two more to leave that."""
         self.interruptions += 1
         if not self.cleaning:
             self.outside.report(Notice("interrupted: what was made is removed now"))

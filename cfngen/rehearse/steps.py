@@ -187,4 +187,3 @@ def up_to(name: str) -> tuple[RehearsalStep, ...]:
 def ends_stack(step: RehearsalStep, steps: Sequence[RehearsalStep]) -> bool:
     """Return whether none of the steps goes on with a step's stack."""
     return [each for each in steps if each.stack == step.stack][-1] is step
-

@@ -74,6 +74,8 @@ def master(
             `privateAddress`, each slot's `address_reference`, `caSecretArn`, `joinSecretArn`, `routeTableId` if pods
             have VPC routes, `publicAddress` if the API is public or there are several masters, `condition` (logical id
             of the slot's wait condition), `conditionStack` that has it, and `bucket` if snapshots of etcd are taken.
+        rehearsal: has the instances fetch their whole program, report success and do nothing else; what it holds is
+            part of their configuration. None for masters.
 
     Raises:
         UserDataTooLargeError: it is larger than EC2 allows.

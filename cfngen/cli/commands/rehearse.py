@@ -18,7 +18,6 @@ from cfngen.cli.target import Target, output_option
 from cfngen.cli.terminal import examples
 
 if TYPE_CHECKING:
-    from cfngen.deploy.account import Account
     from cfngen.rehearse.report import Rehearsal
     from cfngen.rehearse.run import Ended
 
@@ -115,7 +114,9 @@ def command(
         bucket=bucket,
         role_arn=role_arn,
         profile=profile,
-        command=shlex.join(["cfngen", "rehearse", "--clean-up", *_again(zones, bucket, profile, account_number, sandbox)]),
+        command=shlex.join(
+            ["cfngen", "rehearse", "--clean-up", *_again(zones, bucket, profile, account_number, sandbox)]
+        ),
     )
     account = target.connect()
     file = report or Path(f"rehearsal-{account.clock.now():%Y-%m-%d-%H%M}.json")

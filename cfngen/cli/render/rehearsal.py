@@ -43,8 +43,8 @@ def written(message: RehearsalWritten) -> list[str]:
     """Return where the report is."""
     files = " and ".join(message.files)
     text = (
-        f"The report is in {files}. Account numbers, ids, ARNs, addresses and names are masked in it; read it, and send "
-        "it to the project's issues: it says what no test can."
+        f"The report is in {files}. Account numbers, ids, ARNs, addresses and names are masked in it. Read it, and "
+        "send it to the project: it says what no test can."
     )
     return wrapped(text, columns())
 

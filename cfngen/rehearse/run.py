@@ -24,7 +24,7 @@ from cfngen.deploy.failures import (
     UnreachableError,
     aws_errors,
 )
-from cfngen.deploy.messages import Event, Message, Notice, Question, Step
+from cfngen.deploy.messages import Event, Message, Notice, Question, Report, Step
 from cfngen.deploy.preview.plan import Plan, Replacement
 from cfngen.deploy.publishing.bucket import BucketError
 from cfngen.deploy.recovery import BusyError, DeclinedError, Waiting
@@ -118,7 +118,9 @@ def clean_up(account: Account, waiting: Waiting, request: RehearsalRequest) -> t
     if stack or kept:
         if not waiting.consent(Question(f"Remove what rehearsals have left in {account.region} of {account.id}?")):
             raise DeclinedError
-        return _removed(account, waiting, bucket=request.bucket)
+        # It was agreed to as a whole, and what a deletion says of its parts is said of clusters that somebody needs.
+        quiet = Waiting(_only(_SHOWN, waiting.report), lambda question: True, waiting.interrupted)
+        return _removed(account, quiet, bucket=request.bucket)
     waiting.report(Step("no rehearsal has left a stack, a snapshot or a bucket"))
     return cleaning.remove_templates(account, waiting, bucket=request.bucket, made=False)
 
@@ -154,6 +156,7 @@ class _Run:
         self.steps: list[RehearsedStep] = []
         self.operations: list[RehearsedOperation] = []
         self.events: list[Event] = []
+        self.known: set[str] = set()
         self.plan: Plan | None = None
         self.diagnosis: Diagnosis | None = None
         self.made: Mapping[str, str] = {}
@@ -179,14 +182,19 @@ class _Run:
         except BaseException as error:  # noqa: BLE001 - whatever it is, what was made has to go first
             stop = error
         left = self._clean_up(made=not bucket_there)
-        for outline in self.request.outlines[len(self.steps) :]:
-            result: Result = "not reached"
-            if stop is not None and outline.number == len(self.steps) + 1:
-                result = "interrupted" if isinstance(stop, (KeyboardInterrupt, SystemExit)) else "refused"
-            why = "" if stop is None or result == "not reached" else self.masks(str(stop))
-            done = tuple(self.operations) if result != "not reached" else ()
-            self.steps.append(RehearsedStep(outline.number, outline.name, outline.title, result, done, why))
+        if stop is not None:
+            result: Result = "interrupted" if isinstance(stop, (KeyboardInterrupt, SystemExit)) else "refused"
+            self._end_step(result, "" if result == "interrupted" else self.masks(f"{type(stop).__name__}: {stop}"))
+        while len(self.steps) < len(self.request.outlines):
+            self.operations = []
+            self._end_step("not reached")
         return Ended(self._rehearsal(began, left, default_vpc=default_vpc), left, stop)
+
+    def _end_step(self, result: Result, error: str = "") -> None:
+        """Add the next step to the report."""
+        outline = self.request.outlines[len(self.steps)]
+        done = tuple(self.operations)
+        self.steps.append(RehearsedStep(outline.number, outline.name, outline.title, result, done, error))
 
     def _rehearsal(self, began: Any, left: tuple[Leftover, ...], *, default_vpc: bool) -> Rehearsal:
         import boto3
@@ -226,22 +234,18 @@ class _Run:
 
     def _rehearse(self) -> None:
         steps = self.request.steps
-        for number, (step, outline) in enumerate(zip(steps, self.request.outlines, strict=True), 1):
+        for number, step in enumerate(steps, 1):
             self.operations = []
             self.outside.report(Step(f"step {number} of {len(steps)}: {step.title}"))
-            error, result = "", "as expected"
             try:
                 for action in step.actions:
                     self._do(step, action)
                 if ends_stack(step, steps) and step.actions[-1].verb != "plan":
                     self._do(step, DELETE)
             except _StoppedError as stopped:
-                error, result = str(stopped), stopped.result
-            self.steps.append(
-                RehearsedStep(number, outline.name, outline.title, result, tuple(self.operations), error)  # type: ignore[arg-type]
-            )
-            if result != "as expected":
-                raise _StoppedError("surprise")
+                self._end_step(stopped.result, str(stopped))
+                raise
+            self._end_step("as expected")
 
     def _do(self, step: RehearsalStep, action: Action) -> None:
         """Carry one operation out, and compare it.
@@ -374,13 +378,15 @@ class _Run:
 
     def _report(self, message: Message) -> None:
         if isinstance(message, Event):
-            self.events.append(message)
+            # Where an operation follows at once, its events are read together with the last ones of the one before.
+            if message.id not in self.known:
+                self.events.append(message)
+            self.known.add(message.id)
         elif isinstance(message, Plan):
             self.plan = message
         elif isinstance(message, Diagnosis):
             self.diagnosis = message
-        if isinstance(message, _SHOWN):
-            self.outside.report(message)
+        _only(_SHOWN, self.outside.report)(message)
 
     def _interrupted(self) -> Choice:
         """Answer Ctrl-C: what is under way ends, and everything is removed; it takes two more to leave that."""
@@ -408,6 +414,16 @@ def _removed(
     left += cleaning.remove_kept(account, dict.fromkeys((*deleted, *cleaning.kept_by_earlier(account))), waiting.report)
     left += cleaning.remove_templates(account, waiting, bucket=bucket, made=made)
     return tuple(left)
+
+
+def _only(kinds: tuple[type[Message], ...], report: Report) -> Report:
+    """Return what reports messages of some kinds, and passes over all others."""
+
+    def tell(message: Message) -> None:
+        if isinstance(message, kinds):
+            report(message)
+
+    return tell
 
 
 def _unknown(why: str) -> Leftover:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.drill
 SECRETS = "the account number 123456789012, arn:aws:iam::123456789012:role/theirs, eni-0123456789abcdef0 and 192.0.2.7"
 PUBLIC = re.compile(
     r"\b\d{12}\b|arn:aws|\b(?:vpc|subnet|sg|eni|eipalloc|vol|snap|lt|ami|i|igw|rtb)-[0-9a-f]{8,17}\b"
-    r"|(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|https?://|operator"
+    r"|(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|https?://|user/"
 )
 
 
@@ -246,5 +246,5 @@ def test_nothing_is_made_without_consent() -> None:
         writes = [call for call in where.served.faults.calls if re.match("Create|Put|Delete|Execute", call.operation)]
         assert writes == []
     [question] = person.questions
-    assert "us-west-2 of account 123456789012, as arn:aws:iam::123456789012:user/operator" in question.text
+    assert "us-west-2 of account 123456789012, as arn:aws:sts::123456789012:user/moto" in question.text
     assert question.consequences[0].endswith("2 secrets (Secrets Manager), 1 key (KMS)")

@@ -130,6 +130,9 @@ def command(
         writable(file)
         ended = rehearse(account, request, expected, waiting)
         shown.close()
+        # To the person with the ids that the report does not have.
+        for each in ended.left:
+            shown.report(each.notice)
         _show(target, ended.rehearsal)
         _write(target, file, ended.rehearsal)
     context.exit(_code(ended))

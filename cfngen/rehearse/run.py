@@ -152,7 +152,8 @@ class _Run:
         self.outside = waiting
         self.waiting = Waiting(self._report, lambda question: True, self._interrupted)
         self.names = Names(request.zones)
-        self.masks = Masks((request.profile, *account.caller.split(":")[-1].split("/")[1:]))
+        caller = account.caller.split(":")[-1].split("/")[1:]
+        self.masks = Masks((request.profile, request.bucket, request.role_arn.rpartition("/")[2], *caller))
         self.steps: list[RehearsedStep] = []
         self.operations: list[RehearsedOperation] = []
         self.events: list[Event] = []
@@ -348,8 +349,8 @@ class _Run:
             return Operation(action.name, "deleted")
         self.deleted.append(stack.id)
         deleted = cleaning.remove_stack(self.account, stack, self.waiting)
-        after = find(self.account, stack.id)
         with aws_errors():
+            after = find(self.account, stack.id)
             facts = cleaning.kept(self.account, stack.id)
         status = after.status.name if after else ""
         seen = self._looked(action, Operation(action.name, status, deleted.seconds, facts=facts), "")

@@ -67,7 +67,8 @@ docs: development  ## Write the generated pages of docs/ again
 	@$(run) cfngen.cli.json_reference docs
 
 golden: development  ## Write the golden cases of tests/golden again; look at the difference before committing
-	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/golden tests/deploy/test_permissions.py tests/aws/test_refusals.py
+	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/golden tests/deploy/test_permissions.py tests/aws/test_refusals.py
+	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest -m drill tests/rehearse/test_rehearsal_recorded.py -k was_recorded
 
 bench: development  ## Run the benchmarks; they print, nothing is asserted
 	@.venv/bin/python benchmarks/commands.py

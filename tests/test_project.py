@@ -35,10 +35,11 @@ MAY_IMPORT = {
     "lint": {"errors", "words", "templates"},
     "output": {"errors", "templates", "userdata"},
     "deploy": {"errors", "words", "cluster", "userdata", "templates", "releases"},
+    "rehearse": {"errors", "words", "cluster", "userdata", "templates", "deploy"},
     "sandbox": {"errors", "text_limits"},
     "cli": {
         *("errors", "words", "text_limits", "cluster", "userdata", "templates", "lint", "output", "releases", "deploy"),
-        "sandbox",
+        *("rehearse", "sandbox"),
     },
     "boot": set(),
     "__main__": {"cli"},

@@ -33,6 +33,7 @@ COMMANDS = (
     "etcd",
     "rollback",
     "delete",
+    "rehearse",
     "sandbox",
     "completion",
 )

@@ -141,9 +141,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option("--bucket", metavar="NAME", default="", help="Bucket for the templates. Default: cfngen's own.")
     @click.option("--kms-key", metavar="ARN", default="", help="KMS key for cfngen's own bucket. Default: S3's key.")
-    @click.option(
-        "--role-arn", metavar="ARN", default="", callback=_role, help="Service role that CloudFormation works with."
-    )
+    @role_option
     @click.option(
         "--notify",
         "notification_arns",
@@ -212,6 +210,17 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return deploying
 
 
+def _role(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if value and not _ROLE.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is no role's ARN such as arn:aws:iam::123456789012:role/NAME.")
+    return value
+
+
+role_option = click.option(
+    "--role-arn", metavar="ARN", default="", callback=_role, help="Service role that CloudFormation works with."
+)
+
+
 def _tags(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
     """Refuse what is not the operator's to set: AWS' own tags, and the one that tells whose a stack is."""
     from cfngen.deploy.stacks import CLUSTER_TAG
@@ -231,12 +240,6 @@ def _tags(context: click.Context, parameter: click.Parameter, values: tuple[str,
         if fault := TAG_KEY.fault(key):
             raise click.BadParameter(f"{key!r}: the key {fault}.")
     return pairs
-
-
-def _role(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    if value and not _ROLE.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is no role's ARN such as arn:aws:iam::123456789012:role/NAME.")
-    return value
 
 
 def _topics(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ TERMINATED = 143
 EXIT_CODES = {
     DONE: "done",
     FAILED: "refused or failed; the message says what to do",
-    PROBLEMS: "validate, deploy: the cluster was looked at, and something is wrong with it",
+    PROBLEMS: "validate, deploy: the cluster was looked at, and something is wrong with it; rehearse: a surprise",
     STALE: "templates --check: the output directory is not what the cluster gives",
     CHANGES: "plan: there are changes",
     DANGER: "plan: there are changes that may lose data, addresses or the cluster",

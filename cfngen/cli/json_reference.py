@@ -60,9 +60,18 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
         "removal.deletion.Deleted",
         "removal.remains.Remains",
     ),
+    "cfngen rehearse": (
+        *_WORK,
+        "messages.Event",
+        "watching.progress.Progress",
+        "watching.diagnosis.Diagnosis",
+        "rehearse.report.Rehearsal",
+        "rehearse.report.RehearsalWritten",
+    ),
+    "cfngen rehearse --list": ("rehearse.report.RehearsalSteps",),
     "cfngen sandbox status": ("sandbox.status.SandboxStatus",),
 }
-"""By command, the classes whose objects it prints, one a line: of `cfngen.sandbox`, or of `cfngen.deploy`."""
+"""By command, the classes whose objects it prints, one a line: of the package that is named, or of `cfngen.deploy`."""
 FAILURE = "cli.failures.Failure"
 """The class of what any of them prints when it fails."""
 
@@ -123,7 +132,7 @@ def main(arguments: Sequence[str]) -> None:
 def of(name: str) -> type:
     """Return a class by its name in `PRINTED` or `FAILURE`."""
     module, _, attribute = name.rpartition(".")
-    package = "cfngen" if name.startswith(("cli.", "sandbox.")) else "cfngen.deploy"
+    package = "cfngen" if name.startswith(("cli.", "rehearse.", "sandbox.")) else "cfngen.deploy"
     found: type = getattr(importlib.import_module(f"{package}.{module}"), attribute)
     return found
 

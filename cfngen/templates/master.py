@@ -22,7 +22,7 @@ of it follows from who waits for whom:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
@@ -55,10 +55,16 @@ from cfngen.templates.tagging import group_tags, tags
 from cfngen.templates.vpc import internet_access, zone_parameter
 
 LOGICAL_ID = "MasterStack"
+MakeUserData = Callable[[Cluster, Slot, Mapping[str, Any]], userdata.UserData]
 
 
-def build(cluster: Cluster) -> Stack:
-    """Return the stack."""
+def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Stack:
+    """Return the stack.
+
+    Args:
+        cluster: the cluster.
+        user_data: makes the user data of a slot's instances; a rehearsal has them do less.
+    """
     stack = Stack(
         cluster,
         "master",
@@ -83,7 +89,7 @@ def build(cluster: Cluster) -> Stack:
         for slot, interface in zip(cluster.slots, interfaces, strict=True)
     }
     for slot, interface, address in zip(cluster.slots, interfaces, addresses, strict=True):
-        before.append(_slot(stack, cluster, slot, interface, address, endpoint, fixed, before[-1:]))
+        before.append(_slot(stack, cluster, slot, interface, address, endpoint, fixed, before[-1:], user_data))
 
     stack.output(
         "ApiEndpoint",
@@ -182,6 +188,7 @@ def _slot(
     endpoint: Any,
     fixed: Mapping[str, Any],
     before: list[autoscaling.AutoScalingGroup],
+    user_data: MakeUserData,
 ) -> autoscaling.AutoScalingGroup:
     """Add a slot's volume, launch template and group; return the group.
 
@@ -194,6 +201,7 @@ def _slot(
         endpoint: name or address that people reach the API by, if it is another one than the master's private address.
         fixed: the references to the private addresses of all slots.
         before: the group of the slot before it, if there is one.
+        user_data: makes the user data of its instances.
     """
     prefix = slot_id(slot.letter)
     title = auto_scaling_group(prefix)
@@ -230,7 +238,7 @@ def _slot(
         ),
         profile=master_profile(stack),
         interface=ec2.NetworkInterfaces(DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)),
-        user_data=userdata.master(cluster, slot, references),
+        user_data=user_data(cluster, slot, references),
     )
     needs = [*([address.association] if address else []), *before]
     group = stack.add(

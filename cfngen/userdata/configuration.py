@@ -62,7 +62,9 @@ MASTER_TASKS = {
 NODE_TASKS = {"addresses": {"addresses": "node.addresses"}}
 
 
-def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserData:
+def master(
+    cluster: Cluster, slot: Slot, references: Mapping[str, Any], *, rehearsal: Mapping[str, Any] | None = None
+) -> UserData:
     """Return the user data of a slot's instances.
 
     Args:
@@ -72,6 +74,8 @@ def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserD
             `privateAddress`, each slot's `address_reference`, `caSecretArn`, `joinSecretArn`, `routeTableId` if pods
             have VPC routes, `publicAddress` if the API is public or there are several masters, `condition` (logical id
             of the slot's wait condition), `conditionStack` that has it, and `bucket` if snapshots of etcd are taken.
+        rehearsal: has the instances fetch their whole program, report success and do nothing else; what it holds is
+            part of their configuration. None for masters.
 
     Raises:
         UserDataTooLargeError: it is larger than EC2 allows.
@@ -98,6 +102,9 @@ def master(cluster: Cluster, slot: Slot, references: Mapping[str, Any]) -> UserD
         config["steps"] = {**config["steps"], "backups": "backup.schedule"}
         config["tasks"] = {**config["tasks"], "backup": {"backup": "backup.backup"}}
     config["steps"] = instances.last(cluster.control_plane, config["steps"])
+    if rehearsal is not None:
+        # As a task of no timer the steps keep their modules in the program.
+        config = {**config, "steps": {}, "tasks": {**config["tasks"], "steps": config["steps"]}, "rehearsal": rehearsal}
     placed = _placed(
         files.common(cluster, master=True),
         files.of_master(cluster),

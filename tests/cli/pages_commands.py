@@ -181,6 +181,7 @@ TYPED: Mapping[tuple[str, str, str], Typed] = {
     ("README.md", "Five minutes", "cfngen deploy"): Typed(answers=("y",)),
     ("README.md", "Five minutes", "cfngen etcd"): Typed(("cfngen etcd --help",)),
     ("README.md", "Five minutes", "cfngen delete"): Typed(answers=DELETION),
+    ("README.md", "Five minutes", "cfngen rehearse"): Typed(("cfngen rehearse --list",)),
     ("README.md", "Five minutes", "cfngen sandbox"): Typed(("cfngen sandbox --help",)),
     ("README.md", "Five minutes", "cfngen completion SHELL"): Typed(
         tuple(f"cfngen completion {shell}" for shell in ("bash", "zsh", "fish"))
@@ -278,6 +279,12 @@ MENTIONED: Mapping[tuple[str, str], str] = {
     ("deploy.md", "cfngen sandbox status"): "tests/cli/test_sandbox_command.py",
     ("networking.md", "cfngen deploy"): "README.md",
     ("networking.md", "cfngen validate cluster"): "README.md",
+    ("README.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
+    ("rehearsal.md", "cfngen delete"): "README.md",
+    ("rehearsal.md", "cfngen deploy"): "README.md",
+    ("rehearsal.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
+    ("rehearsal.md", "cfngen rehearse --clean-up"): "tests/cli/test_rehearse_command.py",
+    ("verification.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
     ("security.md", "cfngen status"): "README.md",
 }
 

@@ -16,6 +16,7 @@ def repair() -> None:
     _tags_of_launch_templates()
     _tags_of_dhcp_options()
     _provisioned_disks()
+    _default_vpc()
     _transport()
     _keys()
     scaling_activities.model()
@@ -190,3 +191,26 @@ def _images() -> None:
 
     setattr(AmisResponse, "register_image", register_image)  # noqa: B010
     setattr(Ami, "block_device_mappings", property(block_device_mappings))  # noqa: B010
+
+
+def _default_vpc() -> None:
+    """Let a group launch on the interface that its launch template names where there is no default VPC.
+
+    "AvailabilityZones: Used for launching into the default VPC subnet in each Availability Zone when not using the
+    VPCZoneIdentifier property, or for attaching a network interface when an existing network interface ID is specified
+    in a launch template" (AWS::AutoScaling::AutoScalingGroup, CloudFormation reference): that the second takes no
+    default VPC is assumed. moto 5.2.5 asks for one in either case (moto/ec2/models/instances.py, `prep_nics`).
+    """
+    from moto.ec2.models.instances import InstanceBackend
+
+    original = InstanceBackend.run_instances
+
+    def run_instances(self: Any, *arguments: Any, **options: Any) -> Any:
+        if options.get("launch_template") and not options.get("subnet_id") and self.get_default_vpc() is None:
+            data = self._get_template_from_args(options["launch_template"]).data
+            named = [each.get("NetworkInterfaceId") for each in data.get("NetworkInterfaces", [])]
+            if named and named[0] in self.enis:
+                options["subnet_id"] = self.enis[named[0]].subnet.id
+        return original(self, *arguments, **options)
+
+    setattr(InstanceBackend, "run_instances", run_instances)  # noqa: B010

@@ -1,0 +1,199 @@
+"""`cfngen rehearse`: what only AWS can show, in small steps, compared with what the emulator does."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from cfngen.cli.deployment import role_option
+from cfngen.cli.failures import DONE, FAILED, INTERRUPTED, PROBLEMS, Settings
+from cfngen.cli.json_output import plain
+from cfngen.cli.paths import PathArgument
+from cfngen.cli.screen import screen
+from cfngen.cli.source import Source
+from cfngen.cli.target import Target, output_option
+from cfngen.cli.terminal import examples
+
+if TYPE_CHECKING:
+    from cfngen.rehearse.report import Rehearsal
+    from cfngen.rehearse.run import Ended
+
+_ZONES = "us-west-2a,us-west-2b,us-west-2c"
+
+
+@click.command(
+    "rehearse",
+    short_help="Compare AWS with the emulator, in small steps, cheapest first.",
+    epilog=examples(
+        "cfngen rehearse --list                   the steps, what is billed and how long it takes",
+        "cfngen rehearse --up-to change-set       what costs nothing",
+        "cfngen rehearse --profile trial          everything, to three masters",
+        "cfngen rehearse --clean-up               remove what an interrupted one has left",
+        "cfngen rehearse --sandbox --yes          without an AWS account",
+    ),
+)
+@click.option("--up-to", metavar="STEP", default="", help="The last step to do, by its name or number. Default: all.")
+@click.option("--list", "listing", is_flag=True, help="Only show the steps; needs no credentials.")
+@click.option("--clean-up", is_flag=True, help="Only remove what earlier rehearsals have left.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before anything is made.")
+@click.option(
+    "--zones",
+    metavar="ZONE,ZONE,ZONE",
+    default=_ZONES,
+    show_default=True,
+    help="Three zones of the region to rehearse in; all steps but the last use the first.",
+)
+@click.option(
+    "--report",
+    metavar="FILE",
+    type=PathArgument("name a file"),
+    help="The report, as JSON; a page to read is written beside it. Default: rehearsal-<date>.json.",
+)
+@click.option("--bucket", metavar="NAME", default="", help="Bucket for the templates. Default: cfngen's own.")
+@role_option
+@click.option("--profile", metavar="NAME", default="", help="Profile of your AWS configuration.")
+@click.option(
+    "--account", "account_number", metavar="NUMBER", default="", help="Refuse to work in any other AWS account."
+)
+@click.option("--sandbox", is_flag=True, help="Work in an account on this machine: no AWS account is needed.")
+@output_option
+@click.pass_context
+def command(
+    context: click.Context,
+    up_to: str,
+    listing: bool,
+    clean_up: bool,
+    yes: bool,
+    zones: str,
+    report: Path | None,
+    bucket: str,
+    role_arn: str,
+    profile: str,
+    account_number: str,
+    sandbox: bool,
+    output: Literal["text", "json"],
+) -> None:
+    """Do in your account what only AWS can show, compare each event with what the emulator does, and clean up.
+
+    Everything is in a stack of its own, `cfngen-rehearsal`, which is removed again: after each step, after a failure,
+    after Ctrl-C. What a killed one has left is found by the next, or by --clean-up. It begins with what costs nothing
+    and stops at the first surprise. It shows the steps and asks before it makes anything.
+
+    The report has no account number, id, ARN, address or name in it, so that you can send it to the project.
+
+    Exits with 2 if AWS did something otherwise than the emulator.
+    """
+    from cfngen.rehearse.clusters import NAME
+    from cfngen.rehearse.expectations import recorded
+    from cfngen.rehearse.outlines import outlines
+    from cfngen.rehearse.report import RehearsalSteps, writable
+    from cfngen.rehearse.run import RehearsalRequest, rehearse
+    from cfngen.rehearse.run import clean_up as remove
+    from cfngen.rehearse.steps import up_to as chosen_steps
+
+    if listing and clean_up:
+        raise click.UsageError("--list and --clean-up exclude each other.")
+    places = _zones(zones)
+    source = Source(None, {}, (f"name={NAME}", f"network.subnets=[{{zone: {places[0]}}}]"), asked=True)
+    target = Target(source, NAME, profile, account_number, sandbox, output)
+    settings = context.find_object(Settings)
+    if settings is not None:
+        settings.again = target.again
+    steps, expected = chosen_steps(up_to), recorded()
+    shown_steps = outlines(steps, places, expected)
+    if listing:
+        _show(target, RehearsalSteps(shown_steps))
+        context.exit(DONE)
+    request = RehearsalRequest(
+        steps,
+        shown_steps,
+        places,
+        bucket=bucket,
+        role_arn=role_arn,
+        profile=profile,
+        command=shlex.join(
+            ["cfngen", "rehearse", "--clean-up", *_again(zones, bucket, profile, account_number, sandbox)]
+        ),
+    )
+    account = target.connect()
+    file = report or Path(f"rehearsal-{account.clock.now():%Y-%m-%d-%H%M}.json")
+    with screen(target, account) as shown:
+        waiting = shown.waiting(target.consent(yes=yes, allow_danger=yes))
+        if clean_up:
+            left = remove(account, waiting, request)
+            for each in left:
+                shown.report(each.notice)
+            context.exit(FAILED if left else DONE)
+        writable(file)
+        ended = rehearse(account, request, expected, waiting)
+        shown.close()
+        # To the person with the ids that the report does not have.
+        for each in ended.left:
+            shown.report(each.notice)
+        _show(target, ended.rehearsal)
+        _write(target, file, ended.rehearsal)
+    context.exit(_code(ended))
+
+
+def _code(ended: Ended) -> int:
+    """Return the exit code; what must go on, such as SIGTERM's exit, does.
+
+    Raises:
+        SystemExit: SIGTERM has ended the rehearsal.
+        Exception: a fault of cfngen's has.
+    """
+    if isinstance(ended.stop, KeyboardInterrupt):
+        return INTERRUPTED
+    if ended.stop is not None:
+        raise ended.stop
+    if ended.rehearsal.result == "surprise":
+        return PROBLEMS
+    return DONE if ended.rehearsal.result == "as expected" and not ended.left else FAILED
+
+
+def _show(target: Target, message: object) -> None:
+    from cfngen.cli.json_output import emit
+    from cfngen.cli.render import rehearsal
+    from cfngen.rehearse.report import Rehearsal, RehearsalSteps, RehearsalWritten
+
+    if target.json:
+        emit(message)
+    elif isinstance(message, RehearsalSteps):
+        click.echo("\n".join(rehearsal.steps(message)))
+    elif isinstance(message, Rehearsal):
+        click.echo("\n".join(rehearsal.result(message)))
+    elif isinstance(message, RehearsalWritten):
+        click.echo("\n".join(["", *rehearsal.written(message)]))
+
+
+def _write(target: Target, file: Path, rehearsal: Rehearsal) -> None:
+    import json
+
+    from cfngen.rehearse.report import RehearsalWritten, page, write
+
+    document = json.dumps(plain(rehearsal), indent=1, ensure_ascii=False) + "\n"
+    files = write(file, document, page(rehearsal))
+    _show(target, RehearsalWritten(tuple(map(str, files))))
+
+
+def _zones(text: str) -> tuple[str, ...]:
+    from cfngen.cluster.defaults import zone_region
+
+    zones = tuple(each.strip() for each in text.split(",") if each.strip())
+    regions = {zone_region(zone) for zone in zones}
+    if len(set(zones)) != 3 or len(zones) != 3 or len(regions) != 1 or None in regions:
+        raise click.BadParameter(f"{text!r} is not three zones of one region, such as {_ZONES}.", param_hint="--zones")
+    return zones
+
+
+def _again(zones: str, bucket: str, profile: str, account_number: str, sandbox: bool) -> list[str]:
+    """Return the options that reach the same account again."""
+    named = {"--zones": zones if zones != _ZONES else "", "--bucket": bucket}
+    named |= {"--profile": profile, "--account": account_number}
+    return [
+        *(["--sandbox"] if sandbox else []),
+        *(word for name, value in named.items() if value for word in (name, value)),
+    ]

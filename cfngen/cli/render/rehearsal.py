@@ -1,0 +1,81 @@
+"""The rehearsal, for people: what it is going to do, and how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from cfngen.cli.render.wrapping import columns, wrapped
+from cfngen.cli.terminal import table
+from cfngen.rehearse.report import Rehearsal, RehearsalSteps, RehearsalWritten, RehearsedStep
+from cfngen.words import counted
+
+_COLOURS = {"as expected": "green", "surprise": "red", "refused": "red", "interrupted": "yellow"}
+
+
+def steps(shown: RehearsalSteps) -> list[str]:
+    """Return the table of steps, and what is to be known of it."""
+    rows = [
+        (str(each.number), each.name, f"{each.minutes} min", each.title, "; ".join(each.units) or "nothing")
+        for each in shown.steps
+    ]
+    total = sum(each.minutes for each in shown.steps)
+    note = (
+        f"{total} minutes in all, estimated. What is billed is billed for these minutes, by AWS's price list of the "
+        "region; a key and secrets by their share of a month. Each step is cleaned up before the next one begins, "
+        "unless that goes on with its stack. `--up-to NAME` ends after a step."
+    )
+    return [*table(("STEP", "NAME", "TIME", "WHAT", "BILLED"), rows), "", *wrapped(note, columns())]
+
+
+def result(rehearsal: Rehearsal) -> list[str]:
+    """Return how each step went, what differed, and the verdict."""
+    lines = list(table(("STEP", "RESULT", "MINUTES", "WHAT"), [_row(step) for step in rehearsal.steps]))
+    for step in rehearsal.steps:
+        lines += _differences(step)
+    for each in rehearsal.left:
+        lines += ["", *wrapped(f"left behind: {each}", columns(), "  ", first="")]
+    return [*lines, "", *_verdict(rehearsal)]
+
+
+def written(message: RehearsalWritten) -> list[str]:
+    """Return where the report is."""
+    files = " and ".join(message.files)
+    text = (
+        f"The report is in {files}. Account numbers, ids, ARNs, addresses and names are masked in it. Read it, and "
+        "send it to the project: it says what no test can."
+    )
+    return wrapped(text, columns())
+
+
+def _row(step: RehearsedStep) -> tuple[str, str, str, str]:
+    minutes = sum(each.operation.seconds for each in step.operations) / 60
+    return str(step.number), step.result, f"{minutes:.0f}" if step.operations else "", step.title
+
+
+def _differences(step: RehearsedStep) -> Iterator[str]:
+    found = [(each.operation.name, surprise) for each in step.operations for surprise in each.surprises]
+    remarks = sum(len(each.remarks) for each in step.operations)
+    if step.result == "as expected" and not found and not remarks:
+        return
+    yield ""
+    yield click.style(f"{step.number}. {step.title}", bold=True)
+    if step.error and not found:
+        yield from wrapped(step.error, columns(), "  ")
+    for operation, surprise in found:
+        yield from wrapped(f"{operation}: {surprise}", columns(), "    ", first="  - ")
+    if remarks:
+        yield f"  {counted(remarks, 'remark')} in the report"
+
+
+def _verdict(rehearsal: Rehearsal) -> list[str]:
+    if rehearsal.result == "as expected":
+        text = "AWS did what the emulator does."
+    elif rehearsal.result == "surprise":
+        text = f"AWS differed from the emulator: {counted(len(rehearsal.surprises), 'surprise')}."
+    else:
+        text = f"The rehearsal was {rehearsal.result}."
+    if rehearsal.result != "as expected" and not rehearsal.left:
+        text += " Nothing is left in the account."
+    return [click.style(text, fg=_COLOURS[rehearsal.result], bold=True)]

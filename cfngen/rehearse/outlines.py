@@ -1,0 +1,123 @@
+"""What each step takes and costs, known before anything is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil
+from typing import Any
+
+from cfngen.deploy.limits.needs import Needs, needs
+from cfngen.deploy.preview.costs import difference
+from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.watching.expectations import Action as ResourceAction
+from cfngen.deploy.watching.expectations import expect
+from cfngen.rehearse.expectations import Expectations, key
+from cfngen.rehearse.operations import Names
+from cfngen.rehearse.steps import DELETE, VALUES, Action, Deployable, RehearsalStep, Zones, ends_stack
+from cfngen.words import plural
+
+PLANNING = 2
+"""Minutes in which CloudFormation makes a change set of nested stacks, and deletes it again."""
+_ACTIONS: Mapping[str, ResourceAction] = {"add": "create", "update": "update", "replace": "replace", "remove": "delete"}
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a step is, takes and costs, known before anything is done.
+
+    Attributes:
+        number: its place among the steps, from 1.
+        name: what `--up-to` takes.
+        title: what is done.
+        shows: what only AWS can show by it.
+        minutes: how long it usually takes, the deletion of the stack included.
+        units: what is billed while it lasts, e.g. `1 instance (t3.medium)`; none if it costs nothing.
+    """
+
+    number: int
+    name: str
+    title: str
+    shows: str
+    minutes: int
+    units: tuple[str, ...]
+
+
+def outlines(steps: Sequence[RehearsalStep], zones: Zones, expectations: Expectations) -> tuple[Outline, ...]:
+    """Return what the steps are, take and cost.
+
+    Args:
+        steps: the steps.
+        zones: three zones of a region.
+        expectations: what the emulator does; an update takes as long as what it changes.
+    """
+    return tuple(
+        Outline(
+            number, step.name, step.title, step.shows, _minutes(step, steps, zones, expectations), _units(step, zones)
+        )
+        for number, step in enumerate(steps, 1)
+    )
+
+
+def minutes(step: RehearsalStep, action: Action, zones: Zones, expectations: Expectations) -> int:
+    """Return how long an operation usually takes.
+
+    Args:
+        step: the step it belongs to.
+        action: the operation.
+        zones: three zones of a region.
+        expectations: what the emulator does.
+    """
+    if action.verb == "plan":
+        return PLANNING
+    # What is deleted is what was deployed before.
+    make = action.make or next(each.make for each in step.actions if each.make)
+    bodies = dict(_bodies(made(make, zones)))
+    if action.verb == "delete":
+        return ceil(expect(bodies, "delete", VALUES).seconds / 60)
+    expected = expectations.get(key(step.stack, action.name))
+    if expected is None or expected.status == "CREATE_COMPLETE":
+        return ceil(expect(bodies, "create", VALUES).seconds / 60)
+    changes = {name: action for action, name, _ in (change.split(" ") for change in expected.changes)}
+    names = Names(zones)
+    actions = {
+        (path, logical_id): _ACTIONS[changes[names.path((*path, logical_id))]]
+        for path, body in bodies.items()
+        for logical_id in body["Resources"]
+        if names.path((*path, logical_id)) in changes
+    }
+    return ceil(expect(bodies, actions, VALUES).seconds / 60)
+
+
+@lru_cache(maxsize=16)
+def made(make: Callable[[Zones], Deployable], zones: Zones) -> Deployable:
+    """Return the templates of an action; they are the same each time."""
+    return make(zones)
+
+
+def _minutes(step: RehearsalStep, steps: Sequence[RehearsalStep], zones: Zones, expectations: Expectations) -> int:
+    ends = ends_stack(step, steps) and step.actions[-1].verb != "plan"
+    actions = [*step.actions, *([DELETE] if ends else [])]
+    return sum(minutes(step, action, zones, expectations) for action in actions)
+
+
+def _bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    by_name = {each.name: each.body for each in deployable.documents}
+    yield (), by_name["cluster"]
+    for logical_id, name in nested(by_name["cluster"]).items():
+        yield (logical_id,), by_name[name]
+
+
+def _units(step: RehearsalStep, zones: Zones) -> tuple[str, ...]:
+    # A change set makes nothing, and what is billed is the same in each deployment of a step.
+    make = next((action.make for action in step.actions if action.verb == "deploy"), None)
+    if make is None:
+        return ()
+    documents = made(make, zones).documents
+    parameters = next(each for each in documents if each.children).body.get("Parameters", {})
+    defaults = {name: str(each["Default"]) for name, each in parameters.items() if "Default" in each}
+    return tuple(
+        f"{cost.quantity} {cost.unit if cost.quantity == 1 or cost.unit == 'GiB' else plural(cost.unit)} ({cost.what})"
+        for cost in difference(Needs(), needs(documents, {**defaults, **VALUES}))
+    )

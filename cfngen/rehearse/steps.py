@@ -1,0 +1,189 @@
+"""The steps of the rehearsal, cheapest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import PLUGINS
+from cfngen.errors import CfngenError
+from cfngen.rehearse import clusters, parts
+from cfngen.templates import Document, generate
+
+Zones = tuple[str, ...]
+Look = Literal["", "shells", "slot", "made", "gone"]
+
+
+class UnknownStepError(CfngenError):
+    """There is no step of that name."""
+
+
+@dataclass(frozen=True)
+class Deployable:
+    """What an action deploys.
+
+    Attributes:
+        cluster: the cluster whose templates, or some of them, they are.
+        documents: the templates, the root among them.
+    """
+
+    cluster: Cluster
+    documents: tuple[Document, ...]
+
+
+@dataclass(frozen=True)
+class Action:
+    """One operation of a step.
+
+    Attributes:
+        name: unique among the steps that share a stack, e.g. `create`.
+        verb: what is done: `plan` makes a change set and deletes it again.
+        make: makes the templates for three zones; nothing for a deletion.
+        look: what is looked at afterwards.
+    """
+
+    name: str
+    verb: Literal["plan", "deploy", "delete"]
+    make: Callable[[Zones], Deployable] | None = None
+    look: Look = ""
+
+
+@dataclass(frozen=True)
+class RehearsalStep:
+    """A step of the rehearsal.
+
+    Attributes:
+        name: what `--up-to` takes.
+        title: what is done, in a few words.
+        shows: what only AWS can show by it.
+        actions: its operations, in order; the deletion at its end is not among them.
+        stack: name of the first of the steps that go on with the same stack; its deletion is recorded under it.
+    """
+
+    name: str
+    title: str
+    shows: str
+    actions: tuple[Action, ...]
+    stack: str
+
+
+def _roles_and_groups(zones: Zones) -> Deployable:
+    made = {plugin: clusters.with_plugin(zones, plugin) for plugin in PLUGINS}
+    return Deployable(clusters.default(zones), parts.roles_and_groups(made))
+
+
+def _one_master(zones: Zones) -> Deployable:
+    cluster = clusters.default(zones)
+    return Deployable(cluster, parts.one_master(cluster, 1))
+
+
+def _one_master_again(zones: Zones) -> Deployable:
+    cluster = clusters.default(zones)
+    return Deployable(cluster, parts.one_master(cluster, 2))
+
+
+def _secrets(zones: Zones) -> Deployable:
+    cluster = clusters.default(zones)
+    return Deployable(cluster, parts.key_and_secrets(cluster))
+
+
+def _whole(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], Deployable]:
+    def make(zones: Zones) -> Deployable:
+        cluster = cluster_of(zones)
+        return Deployable(cluster, generate(cluster))
+
+    return make
+
+
+_DEFAULT_CLUSTER = _whole(clusters.default)
+DELETE = Action("delete", "delete")
+STEPS: tuple[RehearsalStep, ...] = (
+    RehearsalStep(
+        "network-plugins",
+        "IAM and security-group stacks of every network plug-in",
+        "whether IAM and EC2 take each policy, rule, description and tag",
+        (Action("create", "deploy", _roles_and_groups),),
+        "network-plugins",
+    ),
+    RehearsalStep(
+        "change-set",
+        "change set of the whole default cluster, which is not executed",
+        "whether CloudFormation plans nested stacks that are not there yet, and what is left of it",
+        (Action("plan", "plan", _DEFAULT_CLUSTER, "shells"),),
+        "change-set",
+    ),
+    RehearsalStep(
+        "program",
+        "an instance that reads its program from the stack and signals",
+        "metadata of the program's size, DescribeStackResource and SignalResource with a master's role; an Auto "
+        "Scaling group of one on a network interface that exists already",
+        (Action("create", "deploy", _one_master, "slot"),),
+        "program",
+    ),
+    RehearsalStep(
+        "roll",
+        "the instance is replaced on its network interface",
+        "when the new instance gets the interface of the old one, and how often a launch fails until then",
+        (Action("roll", "deploy", _one_master_again, "slot"),),
+        "program",
+    ),
+    RehearsalStep(
+        "secrets",
+        "a key, secrets and a bucket, made, deleted and made again",
+        "names in use, and what a deletion leaves",
+        (
+            Action("create", "deploy", _secrets, "made"),
+            Action("delete at once", "delete", look="gone"),
+            Action("create again", "deploy", _secrets),
+        ),
+        "secrets",
+    ),
+    RehearsalStep(
+        "cluster",
+        "the default cluster",
+        "whether a cluster comes up",
+        (Action("create", "deploy", _DEFAULT_CLUSTER, "slot"),),
+        "cluster",
+    ),
+    RehearsalStep(
+        "update",
+        "an update that replaces the master's instance",
+        "phases, and a master that resumes from its volume",
+        (Action("update", "deploy", _whole(clusters.with_larger_root_volume), "slot"),),
+        "cluster",
+    ),
+    RehearsalStep(
+        "three-masters",
+        "a cluster of three masters behind a load balancer",
+        "masters that start together, and their load balancer",
+        (Action("create", "deploy", _whole(clusters.three_masters), "slot"),),
+        "three-masters",
+    ),
+)
+VALUES: Mapping[str, str] = {"ApiAllowedCidr": "203.0.113.7/32"}
+"""Values of the roots' parameters: the API is opened to an address of documentation's, TEST-NET-3, and so to nobody."""
+
+
+def up_to(name: str) -> tuple[RehearsalStep, ...]:
+    """Return the steps to a step, which is among them; all of them if the name is empty.
+
+    Raises:
+        UnknownStepError: there is no such step.
+    """
+    names = [step.name for step in STEPS]
+    if not name:
+        return STEPS
+    if name.isdecimal() and 0 < int(name) <= len(STEPS):
+        return STEPS[: int(name)]
+    if name not in names:
+        raise UnknownStepError(
+            f"the rehearsal has no step {name!r}", hint=f"the steps are {', '.join(names)}, or their numbers."
+        )
+    return STEPS[: names.index(name) + 1]
+
+
+def ends_stack(step: RehearsalStep, steps: Sequence[RehearsalStep]) -> bool:
+    """Return whether none of the steps goes on with a step's stack."""
+    return [each for each in steps if each.stack == step.stack][-1] is step

@@ -1,0 +1,131 @@
+"""`cfngen rehearse`: the table of steps, what is refused before anything is made, exit codes, report."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from deployed_cluster import Place, Shell, place, session
+from json_lines import lines
+
+from cfngen.cli.target import Target
+from cfngen.rehearse import clusters
+
+LIST = ("rehearse", "--list", "--up-to", "network-plugins")
+
+
+@pytest.fixture
+def where(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """An account of its own, in which the commands work by its clock."""
+    with place() as made:
+        monkeypatch.setattr("cfngen.deploy.clock.SystemClock", lambda: made.clock)
+        monkeypatch.setattr(Target, "_session", lambda self: session())
+        yield made
+
+
+def stacks(where: Place) -> set[str]:
+    return {
+        each.name
+        for each in where.world.cloud.stacks()
+        if each.name.startswith(clusters.NAME) and each.status != "DELETE_COMPLETE"
+    }
+
+
+def test_the_steps_are_shown_without_credentials(cfngen: Shell) -> None:
+    text = cfngen(*LIST)
+    assert text.code == 0
+    assert re.search(
+        r"^ +1 +network-plugins +\d+ min +IAM and security-group stacks .* +nothing$", text.out, re.MULTILINE
+    )
+    [told] = lines(cfngen(*LIST, "-o", "json").out)
+    assert [each["name"] for each in told["steps"]] == ["network-plugins"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--zones", "us-west-2a,us-west-2b"), 64, "is not three zones of one region"),
+        (("--zones", "us-west-2a,us-west-2b,eu-central-1a"), 64, "is not three zones of one region"),
+        (("--zones", "us-west-2a,us-west-2a,us-west-2b"), 64, "is not three zones of one region"),
+        (("--list", "--clean-up"), 64, "exclude each other"),
+        (("--up-to", "moon"), 1, "the rehearsal has no step 'moon'"),
+        (("--role-arn", "me"), 64, "is no role's ARN"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cfngen: Shell, options: tuple[str, ...], code: int, said: str) -> None:
+    ran = cfngen("rehearse", *options)
+    assert (ran.code, said in ran.err) == (code, True)
+
+
+@pytest.mark.drill
+def test_a_rehearsal_from_the_question_to_the_report(cfngen: Shell, where: Place) -> None:
+    unasked = cfngen("rehearse", "--up-to", "change-set")
+    assert (unasked.code, stacks(where)) == (1, set())
+    assert "consent is needed, and standard input is not a terminal" in unasked.err
+    assert list(Path().iterdir()) == []
+
+    done = cfngen("rehearse", "--up-to", "change-set", "--yes", "--report", "mine.json")
+    assert done.code == 0, done.err
+    assert "step 2 of 2: change set of the whole default cluster" in done.err
+    assert "AWS did what the emulator does." in done.out
+    assert "The report is in mine.json and mine.md." in done.out
+    assert json.loads(Path("mine.json").read_text())["result"] == "as expected"
+    assert Path("mine.md").read_text().startswith("# Rehearsal of cfngen ")
+    assert stacks(where) == set()
+    assert cfngen("rehearse", "--clean-up").code == 0
+
+
+@pytest.mark.drill
+def test_a_surprise_has_its_exit_code_and_a_program_is_told(cfngen: Shell, where: Place) -> None:
+    where.world.cloud.fail("CiliumMasterRole", "x")
+    where.world.cloud.fail("NodeInstanceProfile", "limit exceeded", during="CREATE")
+    ran = cfngen("rehearse", "--up-to", "1", "--yes", "-o", "json")
+    assert ran.code == 2
+    told = lines(ran.out)
+    assert {each["type"] for each in told} >= {"step", "event", "diagnosis", "rehearsal", "rehearsalWritten"}
+    [rehearsal] = [each for each in told if each["type"] == "rehearsal"]
+    surprises = [each for step in rehearsal["steps"] for done in step["operations"] for each in done["surprises"]]
+    assert any("limit exceeded" in each["seen"] for each in surprises)
+    [files] = [each["files"] for each in told if each["type"] == "rehearsalWritten"]
+    assert json.loads(Path(files[0]).read_text()) == rehearsal
+    assert stacks(where) == set()
+
+
+@pytest.mark.drill
+def test_what_a_killed_one_has_left_is_removed(cfngen: Shell, where: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as killed:
+        killed.setattr("cfngen.rehearse.run._removed", lambda *arguments, **options: ())
+        where.world.cloud.fail("NodeInstanceProfile", "killed", during="CREATE")
+        assert cfngen("rehearse", "--up-to", "1", "--yes").code == 2
+    assert clusters.NAME in stacks(where)
+    unasked = cfngen("rehearse", "--clean-up")
+    assert (unasked.code, clusters.NAME in stacks(where)) == (1, True)
+    ran = cfngen("rehearse", "--clean-up", "--yes")
+    assert (ran.code, stacks(where)) == (0, set()), ran.err
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize(
+    ("by", "code"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)], ids=["Ctrl-C", "SIGTERM"]
+)
+def test_an_interruption_has_its_exit_code_and_a_report(
+    cfngen: Shell, where: Place, by: BaseException, code: int
+) -> None:
+    def interrupt() -> None:
+        raise by
+
+    where.served.faults.before("CreateChangeSet", interrupt)
+    ran = cfngen("rehearse", "--up-to", "1", "--yes", "--report", "mine.json")
+    assert (ran.code, stacks(where)) == (code, set()), ran.err
+    assert json.loads(Path("mine.json").read_text())["result"] == "interrupted"
+
+
+@pytest.mark.drill
+def test_nothing_is_made_where_no_report_can_be_written(cfngen: Shell, where: Place) -> None:
+    ran = cfngen("rehearse", "--yes", "--report", "missing/report.json")
+    assert ran.code == 1
+    assert "the report cannot be written to missing/report.json" in ran.err
+    assert not where.served.faults.called("CreateChangeSet")

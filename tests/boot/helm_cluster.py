@@ -118,13 +118,14 @@ class Master(ScriptedMachine):
     def run(
         self, *command: str, stdin: str = "", expect: tuple[int, ...] = (0,), timeout: int = 900
     ) -> tuple[int, str]:
+        if command[0] not in ("kubectl", "helm"):
+            return super().run(*command, stdin=stdin, expect=expect, timeout=timeout)
         self.commands.append(" ".join(command))
+        self.judge(command)
         if command[0] == "kubectl":
             code, text = self._kubectl(list(command[4:]), stdin)
-        elif command[0] == "helm":
-            code, text = self._helm(list(command[1:]))
         else:
-            return 0, ""
+            code, text = self._helm(list(command[1:]))
         if code not in expect:
             raise BootError(f"`{' '.join(command)}` exited with {code}: {text}")
         return code, text

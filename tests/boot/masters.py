@@ -111,6 +111,8 @@ class Master(ScriptedMachine):
         self.on("kubeadm init phase control-plane all", self._control_plane)
         self.on("kubeadm init phase kubelet-start", self._kubelet_start)
         self.on("kubeadm init phase upload-config", self._upload)
+        for phase in ("mark-control-plane", "bootstrap-token --skip-token-print", "kubelet-finalize all"):
+            self.on(f"kubeadm init phase {phase} --config {KUBEADM}$", self._configure)
         self.on("kubeadm init phase addon all", self._addons)
         self.on("kubeadm certs check-expiration", lambda _: (0, self._expiration()))
         self.on("kubeadm certs renew all", self._renew)
@@ -119,6 +121,8 @@ class Master(ScriptedMachine):
         self.on("kubectl .* get nodes -l", self._get_masters)
         self.on("kubectl .* get configmap kubeadm-config", self._get_configuration)
         self.on("kubectl .* delete node ", self._delete_node)
+        self.on("kubectl .* create -f -$", self._create)
+        self.on("kubectl .* apply --server-side --force-conflicts --field-manager=cfngen-[a-e] -f -$", self._note)
         self.on("systemctl start kubelet", self._kubelet_start)
         self.on("systemctl stop kubelet", self._kubelet_stop)
         self.on("systemctl stop kubepods.slice", self._pods_stop)
@@ -254,6 +258,21 @@ class Master(ScriptedMachine):
         assert self._serves()
         self.world.bound = True
         self.world.version = self.config["kubernetesVersion"]
+        return 0, ""
+
+    def _configure(self, command: str) -> tuple[int, str]:
+        assert KUBEADM in self.files
+        assert self._serves()
+        return 0, ""
+
+    def _create(self, command: str) -> tuple[int, str]:
+        document = json.loads(self.stdin[command])
+        assert (document["kind"], document["type"]) == ("Secret", "bootstrap.kubernetes.io/token")
+        return 0, ""
+
+    def _note(self, command: str) -> tuple[int, str]:
+        document = json.loads(self.stdin[command])
+        assert (document["kind"], document["metadata"]["name"]) == ("ConfigMap", "cfngen-certificates")
         return 0, ""
 
     def _addons(self, command: str) -> tuple[int, str]:

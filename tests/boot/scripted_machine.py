@@ -11,13 +11,19 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import IO, Any
+
+import programs
+import pytest
+from aws_client import Answer, Client
 
 from cfngen.boot.machine import TOKEN, BootError, Machine
 
 START = datetime(2026, 9, 1, 12, 0, 0, tzinfo=timezone.utc)
+# The version that a secret has when a test begins.
+FIRST_VERSION = "00000000-0000-4000-8000-000000000001"
 IDENTITY = {"instanceId": "i-0123456789abcdef0", "availabilityZone": "us-west-2a", "privateIp": "172.20.0.9"}
 # What `ctr plugins ls` of containerd 2 says of the parts that the kubelet needs.
 PLUGINS = """\
@@ -27,7 +33,6 @@ io.containerd.cri.v1            images      -              ok
 io.containerd.cri.v1            runtime     linux/amd64    ok
 io.containerd.grpc.v1           cri         -              ok
 """
-Answer = Callable[..., Any]
 
 
 class ScriptedMachine(Machine):
@@ -43,8 +48,10 @@ class ScriptedMachine(Machine):
         commands: every command that was run, as one text.
         stdin: standard input of each command, by its text.
         answers: (pattern, answer) of commands, the newest first; an answer is (exit code, output), a function of the
-            command that returns that, or an exception.
-        cloud: functions of AWS operations, by `service.operation`; return the answer or raise.
+            command that returns that, or an exception. A command that is in none of them must be one of
+            `programs.QUIET`.
+        cloud: functions of AWS operations, by `service.operation`; return the answer, or raise. Calls and answers must
+            be such as botocore's models of the services describe; an operation that is missing here fails the test.
         calls: every AWS call: (service.operation, arguments).
         said: every line said.
         told: values of the metadata service, by path.
@@ -71,7 +78,10 @@ class ScriptedMachine(Machine):
         self.silent: set[str] = set()
         self.refusing: set[str] = set()
         self.connected: list[str] = []
-        self.cloud: dict[str, Answer] = {"s3.get_object": self._object}
+        self.cloud: dict[str, Answer] = {
+            "s3.get_object": self._object,
+            "cloudformation.signal_resource": lambda StackName, LogicalResourceId, UniqueId, Status: {},  # noqa: N803
+        }
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.said: list[str] = []
         self.told: dict[str, str] = {}
@@ -112,17 +122,25 @@ class ScriptedMachine(Machine):
         text = " ".join(command)
         self.commands.append(text)
         self.stdin[text] = stdin
+        self.judge(command)
         for pattern, answer in self.answers:
             if re.match(pattern, text):
                 result = answer(text) if callable(answer) else answer
                 break
         else:
+            if not programs.QUIET.fullmatch(text):
+                pytest.fail(f"nobody knows what this command does: {text}")
             result = (0, "")
         if isinstance(result, Exception):
             raise result
         if result[0] not in expect:
             raise BootError(f"`{text}` exited with {result[0]}: {result[1]}")
         return result
+
+    def judge(self, command: Sequence[str]) -> None:
+        """Fail the test whose command has an option that its program does not have."""
+        if unknown := programs.unknown_options(command):
+            pytest.fail(f"{command[0]} has no option {', '.join(sorted(unknown))}: {' '.join(command)}")
 
     def which(self, program: str) -> bool:
         return program in self.programs
@@ -207,15 +225,12 @@ class ScriptedMachine(Machine):
         assert path in self.told or missing is not None, path
         return self.told.get(path, missing or "")
 
-    def aws(self, service: str, operation: str, *expected: str, **arguments: Any) -> dict[str, Any]:
-        self.burn()
-        name = f"{service}.{operation}"
-        self.calls.append((name, arguments))
-        answer: dict[str, Any] = self.cloud[name](**arguments) if name in self.cloud else {}
-        code = answer.get("Error", {}).get("Code")
-        if code and code not in expected:
-            raise BootError(f"An error occurred ({code}): {answer['Error']['Message']}")
-        return answer
+    def _client(self, service: str) -> Client:
+        def note(name: str, arguments: dict[str, Any]) -> None:
+            self.burn()
+            self.calls.append((name, arguments))
+
+        return Client(service, self.cloud, note)
 
 
 class PowerCut(BaseException):
@@ -227,6 +242,13 @@ def refusal(code: str, message: str = "no") -> dict[str, Any]:
     return {"Error": {"Code": code, "Message": message}}
 
 
+def stack_resource(physical: str, logical: str = "Resource", metadata: str = "{}") -> dict[str, Any]:
+    """Return CloudFormation's description of a resource."""
+    detail = {"LogicalResourceId": logical, "PhysicalResourceId": physical, "Metadata": metadata}
+    state = {"ResourceType": "AWS::X::Y", "ResourceStatus": "CREATE_COMPLETE", "LastUpdatedTimestamp": START}
+    return {"StackResourceDetail": {**detail, **state}}
+
+
 class SecretsManager:
     """Secrets as Secrets Manager keeps them: versions by request token, the newest one current.
 
@@ -234,7 +256,9 @@ class SecretsManager:
     """
 
     def __init__(self, **current: str) -> None:
-        self.versions: dict[str, list[tuple[str, str]]] = {arn: [("first", text)] for arn, text in current.items()}
+        self.versions: dict[str, list[tuple[str, str]]] = {
+            arn: [(FIRST_VERSION, text)] for arn, text in current.items()
+        }
 
     def install(self, machine: ScriptedMachine) -> SecretsManager:
         machine.cloud["secretsmanager.get_secret_value"] = self.get
@@ -252,9 +276,9 @@ class SecretsManager:
 
     def put(self, SecretId: str, SecretString: str, ClientRequestToken: str = "") -> dict[str, Any]:  # noqa: N803
         versions = self.versions.setdefault(SecretId, [])
-        token = ClientRequestToken or f"random-{len(versions)}"
+        token = ClientRequestToken or f"{len(versions):032}"
         for known, text in versions:
             if known == token:
-                return {} if text == SecretString else refusal("ResourceExistsException")
+                return {"VersionId": token} if text == SecretString else refusal("ResourceExistsException")
         versions.append((token, SecretString))
         return {"VersionId": token}

@@ -56,7 +56,7 @@ class Storage:
     def list(self, Bucket: str, Prefix: str) -> dict[str, Any]:  # noqa: N803
         assert Bucket == BUCKET
         assert Prefix.startswith("one/etcd/"), "the role may list nothing else"
-        found = [{"Key": key, "ETag": hash(text)} for key, text in self.content.items() if key.startswith(Prefix)]
+        found = [{"Key": key, "ETag": str(hash(text))} for key, text in self.content.items() if key.startswith(Prefix)]
         return {"Contents": found} if found else {}
 
     def get(self, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
@@ -82,6 +82,7 @@ class Leader(ScriptedMachine):
         self.leads(True)
         self.on("etcdctl .*snapshot save", self._save)
         self.on("etcdutl snapshot status", (0, json.dumps(STATUS)))
+        self.on(r"sh -c cat > /dev/console$", (0, ""))
         self.on("stat ", lambda command: (0, f"{len(self.files[backup.FILE])}\n"))
 
     def leads(self, leading: bool, leader: int = 7) -> None:
@@ -216,11 +217,14 @@ def test_a_failure_is_loud_and_tried_again_soon(leader: Leader, pattern: str, an
     assert leader.comes_by(5) != ""
 
 
-@pytest.mark.parametrize("operation", ["list_objects_v2", "head_object", "copy_object"])
-def test_whatever_s3_refuses_is_loud(leader: Leader, operation: str) -> None:
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [("list_objects_v2", "AccessDenied"), ("head_object", "403"), ("copy_object", "AccessDenied")],
+)
+def test_whatever_s3_refuses_is_loud(leader: Leader, operation: str, code: str) -> None:
     healthy = leader.cloud[f"s3.{operation}"]
-    leader.cloud[f"s3.{operation}"] = lambda **arguments: refusal("AccessDenied", "not you")
-    with pytest.raises(BootError, match="AccessDenied"):
+    leader.cloud[f"s3.{operation}"] = lambda **arguments: refusal(code, "not you")
+    with pytest.raises(BootError, match=code):
         leader.comes_by()
     assert len(leader.alarms) == 1
     leader.cloud[f"s3.{operation}"] = healthy

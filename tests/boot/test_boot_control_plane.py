@@ -6,7 +6,7 @@ import json
 
 import pytest
 from masters import BUNDLE, CA_SECRET, INSTANCE, Master, configuration
-from scripted_machine import ScriptedMachine
+from scripted_machine import FIRST_VERSION, ScriptedMachine
 
 from cfngen.boot import authorities, control_plane, encryption, kubelet
 from cfngen.boot.authorities import INITIALISED, KUBEADM, PKI
@@ -177,7 +177,7 @@ def test_second_writer_takes_the_first_ones_authorities() -> None:
 
     def overtaken(SecretId: str) -> dict[str, str]:  # noqa: N803
         answer = read(SecretId)
-        machine.secrets.versions.setdefault(SecretId, [("", json.dumps(BUNDLE))])
+        machine.secrets.versions.setdefault(SecretId, [(FIRST_VERSION, json.dumps(BUNDLE))])
         return answer
 
     machine.cloud["secretsmanager.get_secret_value"] = overtaken
@@ -194,9 +194,9 @@ def test_second_writer_takes_the_first_ones_authorities() -> None:
 
 def test_two_writers_of_one_version_get_the_same_token_and_so_only_one_wins() -> None:
     machine, config = Master(), configuration()
-    config["secretVersion"] = "first"
+    config["secretVersion"] = FIRST_VERSION
     authorities.store(machine, config, BUNDLE)
-    config["secretVersion"] = "first"
+    config["secretVersion"] = FIRST_VERSION
     other = {**BUNDLE, "ca.key": "another"}
     assert authorities.store(machine, config, other) == BUNDLE
 

@@ -31,7 +31,7 @@ class Disks(ScriptedMachine):
         self.files["/sys/block/nvme0n1/device/model"] = EBS
         for name in own:
             self.files[f"/sys/block/{name}/device/model"] = MODEL
-        self.on("blkid -c /dev/null -L", lambda _: (0, "found") if self.labelled else (2, ""))
+        self.on("blkid -c /dev/null -L", lambda _: (0, "/dev/md127\n") if self.labelled else (2, ""))
         self.on(
             "blkid -p",
             lambda text: (0, self.content[text.split()[-1]]) if text.split()[-1] in self.content else (2, ""),
@@ -155,7 +155,7 @@ def test_file_system_of_an_earlier_boot_that_is_not_mounted_is_kept() -> None:
 def test_file_system_that_is_kept_is_repaired_before_it_is_mounted() -> None:
     machine = Disks("nvme1n1")
     machine.labelled = True
-    machine.on("e2fsck -p found", (4, "cfngen-storage: UNEXPECTED INCONSISTENCY; RUN fsck MANUALLY.\n"))
+    machine.on("e2fsck -p /dev/md127", (4, "cfngen-storage: UNEXPECTED INCONSISTENCY; RUN fsck MANUALLY.\n"))
     with pytest.raises(BootError, match="UNEXPECTED INCONSISTENCY") as caught:
         run(machine)
     assert "terminate this instance" in caught.value.hint

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
-from scripted_machine import ScriptedMachine, refusal
+from scripted_machine import ScriptedMachine, refusal, stack_resource
 
 from cfngen.boot import drain
 from cfngen.boot.kubelet import KUBELET_CONF
@@ -58,9 +58,7 @@ class Node(ScriptedMachine):
         self.beats: list[float] = []
         self.completed: list[dict[str, Any]] = []
         self.on("kubectl", self._kubectl)
-        self.cloud["cloudformation.describe_stack_resource"] = lambda **_: {
-            "StackResourceDetail": {"PhysicalResourceId": GROUP}
-        }
+        self.cloud["cloudformation.describe_stack_resource"] = self._group
         self.cloud["autoscaling.record_lifecycle_action_heartbeat"] = self._beat
         self.cloud["autoscaling.complete_lifecycle_action"] = self._complete
 
@@ -100,7 +98,12 @@ class Node(ScriptedMachine):
             self.pods = [each for each in self.pods if each["metadata"]["name"] != found[1]]
         return 0, ""
 
-    def _beat(self, **arguments: Any) -> dict[str, Any]:
+    def _group(self, StackName: str, LogicalResourceId: str) -> dict[str, Any]:  # noqa: N803
+        assert (StackName, LogicalResourceId) == ("k8s", "NodeGroupNodesAutoScalingGroup")
+        return stack_resource(GROUP, LogicalResourceId)
+
+    def _beat(self, AutoScalingGroupName: str, LifecycleHookName: str, InstanceId: str) -> dict[str, Any]:  # noqa: N803
+        assert (AutoScalingGroupName, LifecycleHookName, InstanceId) == (GROUP, "cfngen-drain", INSTANCE)
         self.beats.append(self.passed)
         return {}
 
@@ -349,7 +352,11 @@ def test_spot_instance_is_drained_before_ec2_takes_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [refusal("ValidationError", "No active Lifecycle Action found with instance ID"), refusal("Other", "no")]
+    "answer",
+    [
+        refusal("ValidationError", "No active Lifecycle Action found with instance ID"),
+        refusal("ResourceContention", "You already have a pending update to an Auto Scaling resource"),
+    ],
 )
 def test_group_that_does_not_wait_is_no_failure(answer: dict[str, Any]) -> None:
     node = Node()

@@ -155,6 +155,7 @@ def test_file_of_an_instance_without_the_name_is_left_alone() -> None:
     machine = ScriptedMachine()
     machine.files.update({ADMIN: KUBECONFIG, hosts.HOSTS: GIVEN})
     machine.silent = set(ADDRESSES.values())
+    machine.on("kubectl .* get nodes$", (0, ""))
     kubectl(machine, "get", "nodes")
     assert machine.files[hosts.HOSTS] == GIVEN
 

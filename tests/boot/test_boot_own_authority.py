@@ -116,6 +116,7 @@ def with_authority(world: World, slot: str = "a") -> Master:
     master = master_of(world, slot, ownCa=ARN)
     master.on("openssl x509 .* -pubkey|openssl pkey", (0, "public"))
     master.on("openssl x509 .* -ext basicConstraints", (0, "CA:TRUE"))
+    master.on("openssl x509 .* -checkend 2592000$", (0, "Certificate will not expire\n"))
     return master
 
 

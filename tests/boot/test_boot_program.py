@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_machine import ScriptedMachine
+from scripted_machine import ScriptedMachine, stack_resource
 
 from cfngen.boot import program
 from cfngen.boot.machine import BootError
@@ -28,8 +28,8 @@ def second_stage(found: UserData) -> tuple[ScriptedMachine, dict[str, Any]]:
     machine, config = ScriptedMachine(), json.loads(found.files["config.json"])
     config.update(facts={"stack": VALUES["stack"], "address": "172.20.0.9", **VALUES}, deadline=1000)
     metadata = json.dumps({"cfngen": {"role": found.role, "program": found.program}})
-    detail = {"LogicalResourceId": found.resource, "Metadata": metadata}
-    machine.cloud["cloudformation.describe_stack_resource"] = lambda **_: {"StackResourceDetail": detail}
+    answer = stack_resource("handle", found.resource, metadata)
+    machine.cloud["cloudformation.describe_stack_resource"] = lambda StackName, LogicalResourceId: answer  # noqa: N803
     return machine, config
 
 

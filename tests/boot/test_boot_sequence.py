@@ -121,7 +121,8 @@ def test_signal_that_cannot_be_sent_fails_the_boot_so_that_it_is_tried_again() -
     machine.cloud["cloudformation.signal_resource"] = lambda **_: refusal("AccessDenied")
     assert sequence.run(machine, config(), {"step": good}) == 1
     assert sequence.SIGNALLED not in machine.files
-    assert machine.said[-1].startswith("CloudFormation was not told: An error occurred (AccessDenied)")
+    assert machine.said[-1].startswith("CloudFormation was not told: waited 61 s for signal_resource: An error")
+    assert "(AccessDenied)" in machine.said[-1]
 
 
 def test_failure_before_the_identity_is_known_is_said_although_nobody_can_be_told() -> None:

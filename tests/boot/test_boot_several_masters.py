@@ -367,7 +367,7 @@ def test_node_that_cannot_be_deleted_fails_no_boot() -> None:
     masters["b"].cloud["ec2.describe_instances"] = lambda **_: refusal("UnauthorizedOperation", "not authorized")
     boot(masters["b"])
     assert "i-b" in world.nodes
-    assert "stay for now: An error occurred (UnauthorizedOperation)" in masters["b"].said[-1]
+    assert "stay for now: waited 61 s for describe_instances: An error occurred (Unauth" in masters["b"].said[-1]
 
 
 def test_no_secret_is_an_argument_or_is_said() -> None:

@@ -232,6 +232,7 @@ def test_container_runtime_that_runs_without_its_plug_in_for_the_kubelet_is_noti
 def test_container_runtime_whose_plug_in_is_switched_off_is_noticed() -> None:
     machine = ScriptedMachine()
     machine.on("ctr plugins ls$", (0, "TYPE  ID  PLATFORMS  STATUS\nio.containerd.snapshotter.v1  native  -  ok\n"))
+    machine.on("ctr plugins ls -d type==io.containerd.cri.v1,id==", (0, ""))
     with pytest.raises(BootError, match="is not there"):
         system.services(machine, {**CONFIG, "services": ["containerd"]})
 

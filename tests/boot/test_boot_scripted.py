@@ -1,0 +1,80 @@
+"""The instance in memory says no to what an instance, or AWS, would say no to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scripted_machine import ScriptedMachine, refusal
+
+from cfngen.boot.machine import BootError
+
+Failed = pytest.fail.Exception
+SIGNAL = {"StackName": "k8s", "LogicalResourceId": "Master", "UniqueId": "i-1", "Status": "SUCCESS"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments", "reason"),
+    [
+        ("signal_resources", SIGNAL, "cloudformation has no operation signal_resources"),
+        ("signal_resource", {**SIGNAL, "LogicalID": "Master"}, 'Unknown parameter in input: "LogicalID"'),
+        ("signal_resource", {"StackName": "k8s"}, 'Missing required parameter in input: "UniqueId"'),
+        ("signal_resource", {**SIGNAL, "UniqueId": 1}, "Invalid type for parameter UniqueId"),
+        ("signal_resource", {**SIGNAL, "Status": "OK"}, "'OK' is none of ResourceSignalStatus's SUCCESS, FAILURE"),
+        ("describe_stacks", {"StackName": "k8s"}, "nobody answers cloudformation.describe_stacks"),
+    ],
+)
+def test_call_that_boto3_or_aws_would_refuse_ends_the_test(
+    operation: str, arguments: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(Failed, match=reason):
+        ScriptedMachine().aws("cloudformation", operation, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"Reservation": []}, 'Unknown parameter in input: "Reservation"'),
+        ({"Reservations": {}}, "Invalid type for parameter Reservations"),
+        ({"Reservations": [{"Instances": [{"State": {"Name": "gone"}}]}]}, "'gone' is none of InstanceStateName's"),
+        (refusal("ResourceNotFoundException"), "DescribeInstances never answers with ResourceNotFoundException"),
+    ],
+)
+def test_answer_that_the_service_never_gives_ends_the_test(answer: dict[str, Any], reason: str) -> None:
+    machine = ScriptedMachine()
+    machine.cloud["ec2.describe_instances"] = lambda: answer
+    with pytest.raises(Failed, match=reason):
+        machine.aws("ec2", "describe_instances")
+
+
+def test_refusal_reaches_the_program_as_it_does_on_an_instance() -> None:
+    machine = ScriptedMachine()
+    machine.cloud["s3.head_object"] = lambda Bucket, Key: refusal("404", "Not Found")  # noqa: N803
+    with pytest.raises(BootError, match=r"An error occurred \(404\) when calling the HeadObject operation: Not Found"):
+        machine.aws("s3", "head_object", Bucket="backups", Key="nothing")
+    assert machine.passed == 0
+    machine.cloud["s3.list_objects_v2"] = lambda Bucket: refusal("AccessDenied")  # noqa: N803
+    with pytest.raises(BootError, match=r"waited 6[0-9] s for list_objects_v2"):
+        machine.aws("s3", "list_objects_v2", Bucket="backups")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "systemctl enable --nwo cfngen-drain.service",
+        "mkfs.ext4 -q -m 0 /dev/nvme1n1",
+        "rm -rf /",
+        "kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes",
+    ],
+)
+def test_command_that_nobody_has_scripted_ends_the_test(command: str) -> None:
+    with pytest.raises(Failed, match="nobody knows what this command does"):
+        ScriptedMachine().run(*command.split())
+
+
+def test_option_that_a_program_does_not_have_ends_the_test() -> None:
+    machine = ScriptedMachine()
+    machine.on("kubectl", (0, ""))
+    machine.run("kubectl", "get", "nodes", "--ignore-not-found")
+    with pytest.raises(Failed, match="kubectl has no option --ignore-notfound"):
+        machine.run("kubectl", "get", "nodes", "--ignore-notfound")

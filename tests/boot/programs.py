@@ -6,8 +6,8 @@ looks at the beginning of the command alone.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Sequence
 
 # Those that the boot program may use, from the programs' references:
 # https://kubernetes.io/docs/reference/kubectl/generated/, https://kubernetes.io/docs/reference/setup-tools/kubeadm/,
@@ -69,7 +69,8 @@ QUIET = re.compile(
 )
 
 
-def unknown_options(command: Sequence[str]) -> set[str]:
+@functools.lru_cache(maxsize=1 << 14)
+def unknown_options(command: tuple[str, ...]) -> set[str]:
     """Return the options of a command that its program does not have."""
     known = OPTIONS.get(command[0])
     if known is None:

@@ -7,6 +7,7 @@ file holds in the end. Time passes only by sleeping.
 from __future__ import annotations
 
 import fnmatch
+import functools
 import hashlib
 import io
 import json
@@ -33,6 +34,12 @@ io.containerd.cri.v1            images      -              ok
 io.containerd.cri.v1            runtime     linux/amd64    ok
 io.containerd.grpc.v1           cri         -              ok
 """
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def begins(text: str, pattern: str) -> bool:
+    """Return whether a command begins with a pattern; thousands of boots of some tests run the same commands."""
+    return re.match(pattern, text) is not None
 
 
 class ScriptedMachine(Machine):
@@ -124,7 +131,7 @@ class ScriptedMachine(Machine):
         self.stdin[text] = stdin
         self.judge(command)
         for pattern, answer in self.answers:
-            if re.match(pattern, text):
+            if begins(text, pattern):
                 result = answer(text) if callable(answer) else answer
                 break
         else:
@@ -139,7 +146,7 @@ class ScriptedMachine(Machine):
 
     def judge(self, command: Sequence[str]) -> None:
         """Fail the test whose command has an option that its program does not have."""
-        if unknown := programs.unknown_options(command):
+        if unknown := programs.unknown_options(tuple(command)):
             pytest.fail(f"{command[0]} has no option {', '.join(sorted(unknown))}: {' '.join(command)}")
 
     def which(self, program: str) -> bool:

@@ -48,6 +48,7 @@ class Cluster:
         nodes: the Nodes by name.
         helm: state of each Helm release: `status`, `values`, `revision`, `changed` (seconds).
         broken: releases that Helm fails to install, with what it says.
+        staying: releases that Helm fails to uninstall, with what it says.
         definitions: resource definitions in a chart, by release.
         applied: what was applied besides, in order.
         during: called when Helm is in the midst of an installation.
@@ -58,6 +59,7 @@ class Cluster:
         self.nodes: dict[str, dict[str, Any]] = {}
         self.helm: dict[str, dict[str, Any]] = {}
         self.broken: dict[str, str] = {}
+        self.staying: dict[str, str] = {}
         self.definitions: dict[str, str] = {}
         self.applied: list[Any] = []
         self.during: Callable[[ScriptedMachine, str], None] = lambda machine, name: None
@@ -183,6 +185,9 @@ class Master(ScriptedMachine):
         if arguments[:2] == ["show", "crds"]:
             return 0, self.cluster.definitions.get(self.files[arguments[2]].rpartition(" ")[2], "")
         if arguments[0] == "uninstall":
+            if arguments[1] in self.cluster.staying:
+                self.cluster.helm[arguments[1]]["status"] = "uninstalling"
+                return 1, self.cluster.staying[arguments[1]]
             self.cluster.helm.pop(arguments[1], None)
             return 0, ""
         name, before = arguments[2], self.cluster.helm.get(arguments[2], {"status": "", "revision": 0})

@@ -75,6 +75,23 @@ def test_release_that_vanished_is_removed(cluster: Cluster, master: Master) -> N
     assert list(cluster.notes()) == ["alpha"]
 
 
+def test_release_that_cannot_be_removed_is_noted_so_and_tried_again(cluster: Cluster, master: Master) -> None:
+    addons.apply(master, master.configuration(ALPHA, BETA))
+    cluster.staying["beta"] = "timed out waiting for the condition"
+    with pytest.raises(
+        BootError, match=r"^beta: `helm uninstall beta .* timed out waiting for the condition"
+    ) as caught:
+        addons.apply(master, master.configuration(ALPHA))
+    assert "get configmap cfngen-addons" in caught.value.hint
+    assert cluster.status() == {"alpha": "deployed", "beta": "failed to uninstall"}
+    assert "timed out" in cluster.notes()["beta"]["message"]
+    assert cluster.installed() == ["alpha"], "the others are left alone"
+    cluster.staying.clear()
+    assert addons.apply(master, master.configuration(ALPHA)) == "applied 0, removed 1 of 1 releases"
+    assert cluster.status() == {"alpha": "deployed"}
+    assert addons.apply(master, master.configuration(ALPHA)) == ""
+
+
 def test_release_moves_to_another_namespace(cluster: Cluster, master: Master) -> None:
     addons.apply(master, master.configuration(ALPHA))
     addons.apply(master, master.configuration(release("alpha", namespace="elsewhere")))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from masters import BUNDLE, CA_SECRET, INSTANCE, Master, configuration
 from scripted_machine import FIRST_VERSION, ScriptedMachine
 
 from cfngen.boot import authorities, control_plane, encryption, kubelet
-from cfngen.boot.authorities import INITIALISED, KUBEADM, PKI
+from cfngen.boot.authorities import INITIALISED, KUBEADM, PKI, RESTORED
 from cfngen.boot.etcd_data import DATA
 from cfngen.boot.machine import HOME, BootError
 
@@ -199,6 +200,59 @@ def test_two_writers_of_one_version_get_the_same_token_and_so_only_one_wins() ->
     config["secretVersion"] = FIRST_VERSION
     other = {**BUNDLE, "ca.key": "another"}
     assert authorities.store(machine, config, other) == BUNDLE
+
+
+def meddle(machine: Master, times: int) -> list[str]:
+    """Let another master write the secret just before this one does, some times; return what it has written."""
+    original, written = machine.secrets.put, []
+
+    def put(**arguments: str) -> dict[str, Any]:
+        if len(written) < times:
+            written.append(f"note {len(written)}")
+            bundle = json.loads(machine.secrets.text(CA_SECRET))
+            # As its token follows from what it has read, it is the one that this master's follows from.
+            token = arguments["ClientRequestToken"]
+            original(CA_SECRET, json.dumps({**bundle, written[-1]: "of another master"}), token)
+        return original(**arguments)
+
+    machine.cloud["secretsmanager.put_secret_value"] = put
+    return written
+
+
+@pytest.mark.parametrize("times", [0, 1, 2])
+def test_master_that_was_overtaken_adds_to_what_the_other_one_wrote(times: int) -> None:
+    machine, config = Master(**{CA_SECRET: json.dumps(BUNDLE)}), configuration()
+    written = meddle(machine, times)
+    authorities.mark(machine, config, "restored-1")
+    bundle = json.loads(machine.secrets.text(CA_SECRET))
+    assert (bundle[INITIALISED], bundle[RESTORED]) == (machine.time(), "restored-1")
+    assert {bundle[note] for note in written} <= {"of another master"}
+    assert {name: bundle[name] for name in BUNDLE} == BUNDLE
+    assert len(written) == times
+
+
+def test_key_of_encryption_is_that_of_the_master_that_was_faster() -> None:
+    machine, config = Master(**{CA_SECRET: json.dumps(BUNDLE)}), configuration()
+    authorities.load(machine, config)
+    meddle(machine, 2)
+    bundle = authorities.complete(machine, config, dict(BUNDLE))
+    assert bundle == json.loads(machine.secrets.text(CA_SECRET))
+    assert bundle[encryption.KEY]
+    assert bundle["note 1"]
+
+
+def test_secret_that_keeps_changing_ends_the_boot_with_what_to_look_at() -> None:
+    machine, config = Master(**{CA_SECRET: json.dumps(BUNDLE)}), configuration()
+    written = meddle(machine, 10**6)
+    for attempt in (
+        lambda: authorities.mark(machine, config, ""),
+        lambda: authorities.complete(machine, config, dict(BUNDLE)),
+    ):
+        authorities.load(machine, config)
+        with pytest.raises(BootError, match="the secret of the certificate authorities keeps changing") as caught:
+            attempt()
+        assert caught.value.hint == "who else writes it?"
+    assert len(written) == 6, "three attempts each"
 
 
 def test_api_server_that_does_not_come_ends_the_step_with_what_to_look_at() -> None:

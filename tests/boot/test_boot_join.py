@@ -19,6 +19,8 @@ from cfngen.boot.machine import BootError
 HASHES = {
     "authority-ec.crt": "sha256:fcf098d9dd1bf5d776c3eafd534d26d1eb3d47681c910ef909a98d22610ae7b4",
     "authority-rsa.crt": "sha256:70df7b19892515bc269ce17a6872776e5c98eeaca9be96bbe66a3926f2bc25f4",
+    # Of version 1, as old tools make them: there is no field of the version in it.
+    "authority-v1.crt": "sha256:f700b9703efe4260b85353101f80bd99a6a1f375469fbe4520678b139eea00ac",
 }
 INFORMATION: dict[str, Any] = {
     "endpoint": "172.20.0.9:443",

@@ -41,6 +41,17 @@ def test_the_default_cluster_works_with_every_plugin(plugin: str) -> None:
     assert parse(of(plugin)).network.plugin == plugin
 
 
+@pytest.mark.parametrize(
+    ("plugin", "port"),
+    [("cilium", 4240), ("cilium", 9964), ("calico", 5473), ("flannel", 8081), ("amazon-vpc", 61678)],
+)
+def test_api_on_a_port_that_the_plugin_takes_is_refused(plugin: str, port: int) -> None:
+    """Its agents run on masters, in their network: the API server could not listen there."""
+    assert refusal({**of(plugin), "api": {"port": port}}) == f"api.port: {port} is taken by {plugin}; use 443 or 6443"
+    other = "vpc-routes"
+    assert parse({**of(other), "api": {"port": port}}).api.port == port, "no program of this plug-in listens there"
+
+
 def test_pods_of_the_vpc_plugin_have_no_range_of_their_own() -> None:
     said = refusal(of("amazon-vpc", podCidr="10.244.0.0/16"))
     assert said == "network.podCidr: with amazon-vpc pods have addresses of the subnets; remove the key"

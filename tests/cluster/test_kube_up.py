@@ -234,6 +234,16 @@ BAD = [
         "linux docker",
         "must be labels such as `team=web,disk=ssd`, not 'linux docker'; was it Jenkins? Then use --no-env",
     ),
+    (
+        "NETWORK_PROVIDER",
+        "nonsense",
+        "must be none or kubenet, flannel, cni, not 'nonsense'; set network.plugin instead",
+    ),
+    (
+        "NETWORK_POLICY_PROVIDER",
+        "nonsense",
+        "must be none or calico, not 'nonsense'; network.plugin: cilium knows network policies too",
+    ),
     ("KUBE_AWS_STORAGE", "local", "kube-up knew ebs, not 'local'; unset it to use the disks of the instance type"),
     ("DOCKER_STORAGE", "aufs", "containerd knows overlay, overlay2, btrfs, zfs, not 'aufs'"),
     ("KUBE_ENABLE_CLUSTER_UI", "yes", "must be true, or false or none; not 'yes'"),

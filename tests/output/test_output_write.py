@@ -104,6 +104,10 @@ def test_files_of_others_stay(tmp_path: Path) -> None:
         "other.yaml": b"Resources: {}\nDescription: cfngen\n",
         "short-forms.yaml": b"Resources: !Sub cfngen\n",
         "userdata/nodes-old/notes.txt": b"mine",
+        # Copies of what cfngen wrote, made before an upgrade, say.
+        "vpc.json.bak": template("old"),
+        "cluster.json.orig": template("old"),
+        "userdata/nodes-old/config.json.bak": b"{}",
     }
     write(tmp_path, OLD)
     for name, content in others.items():

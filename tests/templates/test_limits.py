@@ -63,6 +63,25 @@ def test_the_flat_template_of_a_dozen_groups_fits_an_upload(templates: Any) -> N
     assert len(body["Parameters"]) <= 200
 
 
+def with_sources(count: int) -> dict[str, Any]:
+    """A cluster whose API so many ranges may reach; each of them is one resource of the flat template."""
+    return {
+        "api": {"allowedCidrs": [f"10.{index // 256}.{index % 256}.0/24" for index in range(count)]},
+        "network": {"quotas": {"rulesPerSecurityGroup": 200}},
+    }
+
+
+def test_the_flat_template_may_have_five_hundred_resources_and_not_one_more(templates: Any) -> None:
+    # "Resources: maximum number of resources that you can declare in your template", AWS CloudFormation quotas: 500.
+    short = 500 - len(templates(with_sources(400))["standalone"]["Resources"])
+    assert short > 0
+    full = templates(with_sources(400 + short))
+    assert len(full["standalone"]["Resources"]) == 500
+    over = templates(with_sources(400 + short + 1)).bodies
+    assert "standalone" not in over
+    assert "cluster" in over, "nested stacks are left"
+
+
 ROLE, MANAGED = 10_240, 6_144  # characters without white space: "IAM and AWS STS quotas", IAM User Guide
 LONGEST = {
     "${AWS::Partition}": "aws-us-gov",

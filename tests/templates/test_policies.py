@@ -124,6 +124,28 @@ def test_nodes_read_the_join_secret_and_no_other(templates: Any) -> None:
     assert all("Put" not in action for each in secrets for action in each["Action"])
 
 
+def test_only_masters_encrypt_with_the_key_of_the_secrets_and_only_through_secrets_manager(templates: Any) -> None:
+    found = policies(templates, {})
+    rights = {"MasterRole": {"kms:Decrypt", "kms:GenerateDataKey"}, "NodeRole": {"kms:Decrypt"}}
+    for role, actions in rights.items():
+        about = [each for each in found[role]["Statement"] if "SecretsKey" in json.dumps(each["Resource"])]
+        assert {action for each in about for action in each["Action"]} == actions, role
+        for each in about:
+            via = {"Fn::Sub": "secretsmanager.${AWS::Region}.amazonaws.com"}
+            assert each["Condition"] == {"StringEquals": {"kms:ViaService": via}}
+
+
+def test_nobody_writes_with_any_other_key(templates: Any) -> None:
+    """What a role may encrypt with, beside the key of the secrets: for the bucket of snapshots alone."""
+    for configuration in CONFIGURATIONS:
+        for role, policy in policies(templates, configuration).items():
+            for statement in policy["Statement"]:
+                writes = {"kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo"}
+                if writes & set(statement["Action"]) and "SecretsKey" not in json.dumps(statement["Resource"]):
+                    assert role == "MasterRole"
+                    assert "s3." in json.dumps(statement["Condition"]["StringEquals"]["kms:ViaService"])
+
+
 def test_only_masters_may_write_routes_and_only_to_the_clusters_table(templates: Any) -> None:
     found = policies(templates, {})
     assert "ec2:CreateRoute" not in json.dumps(found["NodeRole"])

@@ -17,7 +17,7 @@ from troposphere import Ref
 
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, master, node, roles
-from cfngen.userdata.pack import LIMIT, LONGEST
+from cfngen.userdata.pack import LIMIT, LONGEST, UserDataTooLargeError
 from cfngen.userdata.source import packed
 
 MASTER = ("stack", "volumeId", "privateAddress", "publicAddress", "caSecretArn", "joinSecretArn", "routeTableId")
@@ -141,6 +141,22 @@ def test_real_references_are_never_longer_than_reckoned() -> None:
     longest = f"arn:aws-us-gov:secretsmanager:{region}:123456789012:secret:{name}-abcdefghijkl-AbCdEf"
     assert len(longest) <= LONGEST["joinSecretArn"]
     assert all(len(value) <= LONGEST[name] for name, value in VALUES.items())
+
+
+def greeting(letters: int) -> Cluster:
+    """A cluster whose nodes have a cloud-config, which stands in the user data as it is."""
+    config = {"write_files": [{"path": "/etc/motd", "content": "m" * letters}]}
+    return cluster(nodeGroups=[{"name": "nodes", "cloudConfig": config}])
+
+
+def test_user_data_may_have_all_that_ec2_takes_and_not_a_byte_more() -> None:
+    """EC2 user guide, "Run commands when you launch an instance": 16 KB in raw form, before it is encoded."""
+    room = 16384 - of_node(greeting(0)).size
+    assert room > 0
+    assert of_node(greeting(room)).size == 16384
+    with pytest.raises(UserDataTooLargeError, match="the user data of nodes-nodes takes up to 16385 bytes") as caught:
+        of_node(greeting(room + 1))
+    assert "shorten cloudConfig" in caught.value.hint
 
 
 def test_every_role_has_room_to_spare() -> None:

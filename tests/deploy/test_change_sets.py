@@ -140,6 +140,29 @@ class TestCreation:
         deleted = [each["ChangeSetName"].split("/")[1] for each in api.named("DeleteChangeSet")]
         assert deleted == ["cfngen-plan-yesterday", "cfngen-plan-failed"]
 
+    def test_old_change_sets_on_further_pages_make_room_too(self):
+        arn = CHANGE_SET.replace("cfngen-plan-one", "cfngen-plan-{}")
+        pages = {
+            token: {
+                "Summaries": [
+                    {
+                        "ChangeSetName": f"cfngen-plan-{name}",
+                        "ChangeSetId": arn.format(name),
+                        "Status": "FAILED",
+                        "CreationTime": NOW,
+                    }
+                ],
+                **({"NextToken": following} if following else {}),
+            }
+            for token, name, following in ((None, "first", "2"), ("2", "second", "3"), ("3", "third", ""))
+        }
+        api = Recorded()
+        api.change_sets[CHANGE_SET] = description(CHANGE_SET, resized())
+        api.answers["ListChangeSets"] = lambda sent: pages[sent.get("NextToken")]
+        plan_of(api)
+        deleted = [each["ChangeSetName"].split("/")[1] for each in api.named("DeleteChangeSet")]
+        assert deleted == ["cfngen-plan-first", "cfngen-plan-second", "cfngen-plan-third"]
+
     def test_who_may_not_list_change_sets_plans_all_the_same(self):
         api = Recorded()
         api.change_sets[CHANGE_SET] = description(CHANGE_SET, resized())

@@ -229,6 +229,36 @@ def answers(stub: Stubber, stack: str, *statuses: dict, found: list[dict]) -> No
     stub.add_response("describe_stack_resource_drifts", {"StackResourceDrifts": found}, asked)
 
 
+def test_drift_of_a_large_stack_is_read_page_by_page(where):
+    cloudformation = boto3.Session("key", "secret").client("cloudformation", "us-west-2")
+    account = Account("123456789012", "us-west-2", "aws", "arn", None, where.clock)
+    account._clients["cloudformation"] = cloudformation
+    status = {
+        "StackId": "x",
+        "StackDriftDetectionId": "d-root",
+        "DetectionStatus": "DETECTION_COMPLETE",
+        "Timestamp": where.clock.now(),
+    }
+    asked = {"StackName": "root", "StackResourceDriftStatusFilters": ["MODIFIED", "DELETED"]}
+    names = [f"Group{number:03}" for number in range(5)]
+    with Stubber(cloudformation) as stub:
+        stub.add_response("detect_stack_drift", {"StackDriftDetectionId": "d-root"}, {"StackName": "root"})
+        stub.add_response("describe_stack_drift_detection_status", status, {"StackDriftDetectionId": "d-root"})
+        for page, some in enumerate((names[:2], names[2:4], names[4:])):
+            found = [
+                {"StackId": "x", "LogicalResourceId": name, "ResourceType": "AWS::EC2::SecurityGroup",
+                 "StackResourceDriftStatus": "DELETED", "Timestamp": where.clock.now()} for name in some
+            ]  # fmt: skip
+            answer = {"StackResourceDrifts": found, **({"NextToken": f"page-{page + 1}"} if page < 2 else {})}
+            following = {"NextToken": f"page-{page}"} if page else {}
+            stub.add_response("describe_stack_resource_drifts", answer, asked | following)
+        drifted = drift.detect(account, {"root": "k8s"})
+        stub.assert_no_pending_responses()
+    assert [each.logical_id for each in drifted.resources] == names
+    assert {each.status for each in drifted.resources} == {"DELETED"}
+    assert drifted.failures == {}
+
+
 def test_drift_is_detected_in_every_stack_and_awaited(where):
     cloudformation = boto3.Session("key", "secret").client("cloudformation", "us-west-2")
     account = Account("123456789012", "us-west-2", "aws", "arn", None, where.clock)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+from botocore.exceptions import ClientError
 
+from cfngen.deploy import operation as operation_module
 from cfngen.deploy import protection
 from cfngen.deploy.account import connect
 from cfngen.deploy.failures import AwsError
+from cfngen.deploy.recovery import Waiting
 from cfngen.deploy.stacks import find, resources
+from cfngen.deploy.status import StackStatus
+from cfngen.deploy.watching.watch import Choice
 
 OTHERS = {"Statement": [{"Effect": "Deny", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}
 
@@ -255,6 +262,51 @@ def test_deletion_is_allowed_once_protection_is_off(account, root, said, sent):
     sent.clear()
     protection.unprotect(account, find(account, "k8s"))
     assert sent == []
+
+
+def forbid(account, operation):
+    """Have CloudFormation refuse an operation from now on, as by a policy."""
+
+    def refused(**_):
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": f"no {operation}"}}, operation)
+
+    account.client("cloudformation").meta.events.register(f"before-call.cloudformation.{operation}", refused)
+
+
+def test_a_new_stack_that_may_not_be_protected_is_created_all_the_same(account, root):
+    forbid(account, "UpdateTerminationProtection")
+    protection.protect_new(account, root.id)
+    assert not find(account, "k8s").protected
+
+
+@pytest.mark.parametrize("operation", ["UpdateTerminationProtection", "SetStackPolicy"])
+def test_protection_that_could_not_be_set_does_not_fail_the_deployment_and_is_told(account, root, said, operation):
+    forbid(account, operation)
+    waiting = Waiting(said.append, lambda question: True, lambda: Choice.DETACH)
+    operation_module._protect(account, root, SimpleNamespace(protect=True), waiting)
+    [notice] = said
+    assert notice.text.startswith("k8s is as it is wanted, but not protected: ")
+    assert f"not allowed to call {operation}" in notice.text
+    assert notice.hint
+
+
+def test_a_failed_creation_that_stays_protected_is_told(account, root, said):
+    protection.protect_new(account, root.id)
+    failed = replace(find(account, "k8s"), status=StackStatus("ROLLBACK_COMPLETE"))
+    forbid(account, "UpdateTerminationProtection")
+    protection.give_up(account, failed, said.append)
+    [notice] = said
+    assert notice.text.startswith("k8s is still protected against deletion: ")
+    assert "not allowed to call UpdateTerminationProtection" in notice.text
+
+
+def test_only_a_creation_that_failed_for_good_gives_up_its_protection(account, root, said):
+    protection.protect_new(account, root.id)
+    protection.give_up(account, find(account, "k8s"), said.append)
+    assert find(account, "k8s").protected
+    protection.give_up(account, replace(find(account, "k8s"), status=StackStatus("ROLLBACK_COMPLETE")), said.append)
+    assert not find(account, "k8s").protected
+    assert said == []
 
 
 def test_a_caller_who_may_not_protect_is_told(cloud, account, root, said):

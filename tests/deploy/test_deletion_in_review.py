@@ -1,0 +1,54 @@
+"""A stack that is only under review goes if its change sets are the cluster's, and else belongs to somebody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cloud import Cloud
+from deleting import NAME, OURS, REGION, Operator
+from made_by_kubernetes import pairs
+
+from cfngen.deploy.account import connect
+from cfngen.deploy.ownership import ForeignStackError
+from cfngen.deploy.removal.deletion import survey
+from cfngen.deploy.removal.survey import DeletionRequest
+from cfngen.deploy.stacks import find
+
+BODY = '{"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}}}'
+
+
+@pytest.fixture
+def operator(cloud: Cloud) -> Operator:
+    return Operator(connect(cloud.session, REGION, clock=cloud.clock))
+
+
+def review(operator: Operator, name: str = NAME, **tags: Any) -> None:
+    """A stack in which somebody looks at a change set."""
+    client = operator.account.client("cloudformation")
+    client.create_change_set(
+        StackName=name, ChangeSetName="one", ChangeSetType="CREATE", TemplateBody=BODY, Tags=pairs(tags)
+    )
+    found = find(operator.account, name)
+    assert found
+    assert found.status.name == "REVIEW_IN_PROGRESS"
+
+
+@pytest.mark.parametrize("tags", [{}, {"cfngen:cluster": "another"}, {"team": NAME}])
+def test_a_stack_in_review_that_is_not_the_clusters_is_refused(operator: Operator, tags: dict[str, str]) -> None:
+    review(operator, **tags)
+    with pytest.raises(ForeignStackError):
+        survey(operator.account, DeletionRequest(NAME, NAME))
+    with pytest.raises(ForeignStackError):
+        operator.deletes()
+    assert operator.questions == []
+    assert find(operator.account, NAME), "its reviewer finds it as it was"
+
+
+def test_a_stack_in_review_of_the_cluster_goes_with_its_change_sets(operator: Operator) -> None:
+    review(operator, **OURS)
+    operator.deletes()
+    assert [each.text for each in operator.questions] == [
+        f"Delete the empty stack {NAME} and the change sets in it? Nothing has been created from them."
+    ]
+    assert find(operator.account, NAME) is None

@@ -1,0 +1,116 @@
+"""Why a plan says "replaced": it follows a reference to an output, to a created resource, to what the root hands on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from recorded import change, detail, nested
+from test_plan_certainty import ASG, GROUP, RULE, SECURITY_GROUPS, SUBNET, VPC, by_id, handed, planned
+
+from cfngen.deploy.preview.change_set_reading import UNKNOWN
+from cfngen.deploy.preview.plan import Replacement
+
+WILL, MIGHT, NO = Replacement.WILL, Replacement.MIGHT, Replacement.NO
+
+
+def verdicts(*root: Any, **children: tuple[Any, ...]) -> dict[str, Replacement]:
+    """Whether each resource of a plan is replaced; what is not in the plan is missing."""
+    return {name: each.replacement for name, each in by_id(planned(root, **children)).items()}
+
+
+def rule(*details: dict[str, Any]) -> dict[str, Any]:
+    return change("MasterApiFromNodes", RULE, *details, replacement="Conditional")
+
+
+@pytest.mark.parametrize(("action", "expected"), [("Add", WILL), ("Remove", WILL)])
+def test_what_refers_to_a_resource_that_comes_or_goes_is_replaced(action: str, expected: Replacement) -> None:
+    other = change("MasterSecurityGroup", GROUP, action=action)
+    refers = rule(detail("GroupId", "sg-1", UNKNOWN, recreation="Always", cause="MasterSecurityGroup.GroupId"))
+    found = verdicts(nested("SecurityGroupsStack"), SecurityGroupsStack=(other, refers))
+    assert found["MasterApiFromNodes"] is expected
+
+
+def test_what_refers_to_a_resource_that_might_be_replaced_might_be_too() -> None:
+    other = change(
+        "MasterSecurityGroup",
+        GROUP,
+        detail("VpcId", "vpc-1", UNKNOWN, recreation="Always", evaluation="Dynamic"),
+        replacement="Conditional",
+    )
+    refers = rule(detail("GroupId", "sg-1", UNKNOWN, recreation="Always", cause="MasterSecurityGroup.GroupId"))
+    found = verdicts(nested("SecurityGroupsStack"), SecurityGroupsStack=(other, refers))
+    assert found == {"MasterSecurityGroup": MIGHT, "MasterApiFromNodes": MIGHT}
+
+
+def test_an_output_of_a_stack_that_is_made_anew_might_be_another_value() -> None:
+    found = verdicts(
+        nested("VpcStack", action="Add"),
+        nested("SecurityGroupsStack", handed("VpcId", "VpcStack")),
+        VpcStack=(change("Vpc", VPC, action="Add"),),
+        SecurityGroupsStack=SECURITY_GROUPS,
+    )
+    assert (found["MasterSecurityGroup"], found["MasterApiFromNodes"]) == (MIGHT, MIGHT)
+
+
+def test_an_output_of_a_stack_that_is_not_listed_at_all_stays() -> None:
+    found = verdicts(nested("SecurityGroupsStack", handed("VpcId", "VpcStack")), SecurityGroupsStack=SECURITY_GROUPS)
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [("vpc-1", "vpc-2", {"MasterSecurityGroup": WILL, "MasterApiFromNodes": WILL}), ("vpc-1", "vpc-1", {})],
+)
+def test_a_parameter_that_the_root_hands_on_replaces_what_it_identifies(
+    before: str, after: str, expected: dict[str, Replacement]
+) -> None:
+    told = detail("Parameters/VpcId", before, after, cause="VpcStack.Outputs.VpcId")
+    assert verdicts(nested("SecurityGroupsStack", told), SecurityGroupsStack=SECURITY_GROUPS) == expected
+
+
+@pytest.mark.parametrize(("evaluation", "expected"), [("Static", WILL), ("Dynamic", MIGHT)])
+def test_a_parameter_of_the_root_that_is_handed_on_without_its_value(evaluation: str, expected: Replacement) -> None:
+    """Without values all that CloudFormation says is whether it has evaluated the parameter."""
+    size = change(
+        "MasterAVolume",
+        "AWS::EC2::Volume",
+        detail("Size", recreation="Always", cause="MasterVolumeSize"),
+        replacement="True",
+    )
+    handed_on = detail("Parameters/MasterVolumeSize", cause="MasterVolumeSize", evaluation=evaluation)
+    found = verdicts(nested("MasterStack", handed_on), MasterStack=(size,))
+    assert found == {"MasterAVolume": expected}
+
+
+def test_a_parameter_of_the_stack_itself_is_as_certain_as_cloudformation_says() -> None:
+    for evaluation, expected in (("Static", WILL), ("Dynamic", MIGHT)):
+        group = change(
+            "Group",
+            "AWS::X::Y",
+            detail("Name", recreation="Always", cause="Name", evaluation=evaluation),
+            replacement="True",
+        )
+        assert verdicts(group) == {"Group": expected}
+
+
+def test_a_property_that_never_replaces_changes_in_place_though_its_cause_is_replaced() -> None:
+    vpc = change("Vpc", VPC, detail("CidrBlock", "10.0.0.0/16", "10.1.0.0/16", recreation="Always"), replacement="True")
+    tagged = change("SubnetA", SUBNET, detail("MapPublicIpOnLaunch", "x", UNKNOWN, cause="Vpc.CidrBlock"))
+    assert verdicts(nested("VpcStack"), VpcStack=(vpc, tagged)) == {"Vpc": WILL, "SubnetA": NO}
+
+
+def test_a_group_that_does_not_roll_might_be_replaced() -> None:
+    version = detail("LaunchTemplate/Version", "1", "2", recreation="Conditionally")
+    group = change("SomebodysGroup", ASG, version, replacement="Conditional")
+    assert verdicts(group) == {"SomebodysGroup": MIGHT}
+
+
+def test_the_cause_is_named_in_the_plan() -> None:
+    refers = rule(detail("GroupId", "sg-1", UNKNOWN, recreation="Always", cause="MasterSecurityGroup.GroupId"))
+    plan = planned(
+        (nested("SecurityGroupsStack"),),
+        SecurityGroupsStack=(change("MasterSecurityGroup", GROUP, action="Add"), refers),
+    )
+    [prop] = by_id(plan)["MasterApiFromNodes"].properties
+    assert (prop.cause, prop.replaces, prop.certain) == ("attribute MasterSecurityGroup.GroupId", WILL, True)

@@ -1,0 +1,174 @@
+"""Which functions of cfngen each test calls: the tests are run once, every function notes that it was called.
+
+Each file of tests is run by a process of its own, so that nothing that an earlier file made is there already.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.machinery
+import json
+import multiprocessing
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NOTE = "__cfngen_called__"
+called: set[str] = set()
+
+
+class _Noting(ast.NodeTransformer):
+    """Lets each function begin by noting its name."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.names: list[str] = []
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self.names.append(node.name)
+        self.generic_visit(node)
+        self.names.pop()
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self.names.append(node.name)
+        self.generic_visit(node)
+        note = ast.parse(f"{NOTE}({self.path + '::' + '.'.join(self.names)!r})").body[0]
+        # Behind the docstring: click shows those of commands.
+        place = 1 if ast.get_docstring(node) is not None else 0
+        node.body.insert(place, note)
+        self.names.pop()
+        return node
+
+
+def watch(root: Path) -> None:
+    """Let the functions of cfngen note their calls from now on; what is imported already does not."""
+    import builtins
+
+    setattr(builtins, NOTE, called.add)
+    original = importlib.machinery.SourceFileLoader.source_to_code
+
+    def source_to_code(self: Any, data: Any, path: Any, **more: Any) -> Any:
+        name = os.path.relpath(os.fsdecode(path), root)
+        if not name.startswith("cfngen" + os.sep) or not isinstance(data, (bytes, str)):
+            return original(self, data, path, **more)
+        tree = _Noting(name).visit(ast.parse(data, path))
+        # A module notes itself when it is imported.
+        note = ast.parse(f"{NOTE}({name + '::<module>'!r})").body[0]
+        places = [place for place, node in enumerate(tree.body) if not _must_be_first(node)]
+        tree.body.insert(places[0] if places else len(tree.body), note)
+        return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+
+    importlib.machinery.SourceFileLoader.source_to_code = source_to_code  # type: ignore[method-assign]
+    # A compiled file, of an earlier run, would be taken as it is.
+    importlib.machinery.SourceFileLoader.get_code = _compiled_anew(importlib.machinery.SourceFileLoader)
+
+
+def _compiled_anew(loader: Any) -> Any:
+    original = loader.get_code
+
+    def get_code(self: Any, name: str) -> Any:
+        if name.partition(".")[0] != "cfngen":
+            return original(self, name)
+        path = self.get_filename(name)
+        return self.source_to_code(self.get_data(path), path)
+
+    return get_code
+
+
+def _must_be_first(node: ast.stmt) -> bool:
+    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+
+
+class Notes:
+    """A plug-in of pytest: what each test of a file calls, how long it takes, and whether it passes.
+
+    Attributes:
+        tests: by the test's id: seconds, whether it passed, functions.
+        shared: functions that were called between the tests: by imports and by what several tests share.
+    """
+
+    def __init__(self) -> None:
+        self.tests: dict[str, dict[str, Any]] = {}
+        self.shared: set[str] = set()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Any:
+        if fixturedef.scope == "function":
+            return (yield)
+        before = set(called)
+        called.clear()
+        try:
+            return (yield)
+        finally:
+            self.shared |= called
+            called.update(before)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+        self.shared |= called
+        called.clear()
+        begin = time.process_time()
+        self.tests[item.nodeid] = {"passed": True}
+        result = yield
+        self.tests[item.nodeid] |= {"seconds": round(time.process_time() - begin, 3), "functions": sorted(called)}
+        called.clear()
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.tests[report.nodeid]["passed"] = False
+
+
+def record(root: Path, files: list[str], target: Path, processes: int = 1) -> None:
+    """Run files of tests in a copy of the checkout, and write what they call into a file."""
+    target.mkdir(parents=True, exist_ok=True)
+    pending = [file for file in files if not _notes_of(target, file).exists()]
+    running: list[Any] = []
+    context = multiprocessing.get_context("fork")
+    begin, total = time.monotonic(), len(pending)
+    while pending or running:
+        running = [process for process in running if process.is_alive()]
+        if pending and len(running) < processes:
+            file = pending.pop(0)
+            process = context.Process(target=_record_one, args=(root, file, _notes_of(target, file)))
+            process.start()
+            running.append(process)
+            done = total - len(pending)
+            print(f"[{time.monotonic() - begin:5.0f} s] {done} of {total}: {file}", flush=True)
+        else:
+            time.sleep(0.1)
+
+
+def _notes_of(target: Path, file: str) -> Path:
+    return target / (file.replace("/", "+") + ".json")
+
+
+def _record_one(root: Path, file: str, target: Path) -> None:
+    quiet()
+    os.chdir(root)
+    sys.path[0:0] = [str(root)]
+    watch(root)
+    notes = Notes()
+    pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--maxfail=1000", file], plugins=[notes])
+    shared = sorted(notes.shared | called)
+    target.write_text(json.dumps({"shared": shared, "tests": notes.tests}))
+    os._exit(0)
+
+
+def quiet() -> None:
+    """Send what this process says nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+
+
+def read(target: Path) -> dict[str, dict[str, Any]]:
+    """Return what was noted, by the file of tests."""
+    notes = [json.loads(path.read_text()) for path in sorted(target.glob("*.json"))]
+    return {next(iter(note["tests"])).partition("::")[0]: note for note in notes if note["tests"]}

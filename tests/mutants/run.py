@@ -1,0 +1,269 @@
+"""Draws a sample of mutants, runs the tests that call the changed function against each, and reports which noticed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import calls
+import pytest
+from mutations import Mutation, modules, mutated, mutations
+
+ROOT = Path(__file__).parents[2]
+PARTS = ["cfngen/deploy", "cfngen/boot", "cfngen/templates", "cfngen/cluster"]
+EQUIVALENT = Path(__file__).parent / "equivalent.json"
+# Tests that compare with what was reviewed, or with pages that are generated: they notice any change at all.
+GOLDEN = re.compile(
+    "::(test_output_is_as_reviewed|test_the_files_are_what_the_code_says|"
+    "test_the_schema_and_its_page_are_those_of_the_code|test_a_reference_page_is_up_to_date)"
+)
+# Tests that boot containers, read the project's own files, or are about the emulator and other programs.
+NOT_RUN = re.compile(
+    "tests/(bootlab|mutants|lint|sandbox)/|tests/test_|tests/cli/test_pages.py|tests/aws/test_(?!templ)"
+)
+MEMORY = 6 << 30
+
+
+@dataclass
+class Verdict:
+    """What became of a mutant.
+
+    Attributes:
+        mutation: the fault.
+        outcome: `behaviour`, `golden`, `lived` or `equivalent`.
+        by: the test that noticed, the reason of an equivalent one, or how many tests did not notice.
+        seconds: how long it took.
+    """
+
+    mutation: Mutation
+    outcome: str
+    by: str
+    seconds: float
+
+
+class Chosen:
+    """A plug-in of pytest: runs some tests in an order, stops at the first that fails, and remembers it.
+
+    Attributes:
+        order: the tests' ids.
+        failed: the test that failed, or the module that could not be collected.
+    """
+
+    def __init__(self, order: list[str]) -> None:
+        self.place = {name: place for place, name in enumerate(order)}
+        self.failed = ""
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = sorted(
+            (item for item in items if item.nodeid in self.place), key=lambda item: self.place[item.nodeid]
+        )
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self.failed:
+            self.failed = report.nodeid
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed and not self.failed:
+            self.failed = report.nodeid
+
+
+def main() -> int:
+    """Run the command line."""
+    options = _options()
+    preload()
+    with tempfile.TemporaryDirectory(prefix="cfngen-mutants-") as folder:
+        root = Path(folder) / "checkout"
+        copy(root)
+        os.environ["PYTHONPATH"] = str(root)
+        notes = Path(options.calls or Path(folder) / "calls")
+        files = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
+        calls.record(root, [file for file in files if not NOT_RUN.search(file)], notes, options.processes)
+        known = calls.read(notes)
+        drawn = sample(options)
+        equivalent = {key(entry): entry["reason"] for entry in json.loads(EQUIVALENT.read_text())}
+        verdicts = []
+        for number, mutation in enumerate(drawn, 1):
+            begin = time.monotonic()
+            if reason := equivalent.get(key(asdict(mutation))):
+                outcome, by = "equivalent", reason
+            else:
+                outcome, by = judge(root, mutation, known, options.seconds)
+            verdict = Verdict(mutation, outcome, by, round(time.monotonic() - begin, 1))
+            verdicts.append(verdict)
+            print(f"{number:4} {row(verdict)}", flush=True)
+    report(verdicts, options)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sample", type=int, default=100, help="how many mutants (100)")
+    parser.add_argument("--seed", type=int, default=1, help="which ones (1)")
+    parser.add_argument("--only", action="append", help="a folder or module, e.g. cfngen/boot; may be repeated")
+    parser.add_argument("--seconds", type=float, default=60, help="how much time of tests a mutant gets at most (60)")
+    parser.add_argument("--calls", help="a folder that keeps which test calls what, for further runs")
+    parser.add_argument("--processes", type=int, default=1, help="how many files of tests are watched at once (1)")
+    parser.add_argument("--json", help="a file for the verdicts")
+    return parser.parse_args()
+
+
+def sample(options: argparse.Namespace) -> list[Mutation]:
+    """Return the mutants of a seed: every place of the modules is as likely as any other, and has one fault."""
+    places: dict[tuple[str, int], list[Mutation]] = {}
+    for path in modules(ROOT, options.only or PARTS):
+        for mutation in mutations(path, ROOT):
+            places.setdefault((mutation.path, mutation.number), []).append(mutation)
+    chance = random.Random(options.seed)
+    drawn = chance.sample(sorted(places), min(options.sample, len(places)))
+    return [chance.choice(places[place]) for place in drawn]
+
+
+def preload() -> None:
+    """Import what every process would import anew, but nothing of cfngen."""
+    for name in ("boto3", "moto", "troposphere", "awacs", "cfnlint", "pydantic", "cryptography.x509", "click", "yaml"):
+        __import__(name)
+
+
+def copy(root: Path) -> None:
+    """Copy what git knows of the checkout, as it is now."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    for name in listed.stdout.decode().split("\0"):
+        if name and (ROOT / name).is_file():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, root / name)
+
+
+def judge(root: Path, mutation: Mutation, known: dict[str, dict[str, Any]], seconds: float) -> tuple[str, str]:
+    """Return a mutant's outcome, and who noticed."""
+    path = root / mutation.path
+    source = path.read_text("utf-8")
+    path.write_text(mutated(source, mutation), "utf-8")
+    try:
+        tests = selected(mutation, known, seconds)
+        behaviour = [name for name in tests if not GOLDEN.search(name)]
+        if noticed := run(root, behaviour, known):
+            return "behaviour", noticed
+        golden = [name for name in selected(mutation, known, 1e9) if GOLDEN.search(name)]
+        if noticed := run(root, golden, known):
+            return "golden", noticed
+        return "lived", f"{len(behaviour)} tests did not notice"
+    finally:
+        path.write_text(source, "utf-8")
+
+
+def selected(mutation: Mutation, known: dict[str, dict[str, Any]], seconds: float) -> list[str]:
+    """Return the tests that a mutant meets, in order.
+
+    Of each file that calls the function, tests that call little else come first, a few at a time; where something that
+    several tests share calls it, all tests of the file count. Further tests of these files follow: what one test makes
+    and keeps may be what another one looks at.
+    """
+    function = f"{mutation.path}::{mutation.function}"
+    rounds: list[tuple[int, int, str, int, str, float]] = []
+    for file, note in known.items():
+        shared = function in note["shared"]
+        tests = {name: test for name, test in note["tests"].items() if test["passed"]}
+        direct = {name for name, test in tests.items() if shared or function in test["functions"]}
+        if not direct:
+            continue
+        order = sorted(tests, key=lambda name: (name not in direct, len(tests[name]["functions"])))
+        least = len(tests[order[0]]["functions"])
+        for rank, name in enumerate(order):
+            late = 0 if name in direct else 1000
+            rounds.append((late + rank // 5, least, file, rank, name, tests[name]["seconds"]))
+    spent, found = 0.0, []
+    for *_, name, cost in sorted(rounds):
+        if spent + cost <= seconds:
+            spent += cost
+            found.append(name)
+    return found
+
+
+def run(root: Path, tests: list[str], known: dict[str, dict[str, Any]]) -> str:
+    """Run tests in a process of their own; return the first that failed, or nothing."""
+    if not tests:
+        return ""
+    context = multiprocessing.get_context("fork")
+    there, here = context.Pipe()
+    process = context.Process(target=_run, args=(root, tests, here))
+    process.start()
+    here.close()
+    expected = sum(known[name.partition("::")[0]]["tests"][name]["seconds"] for name in tests)
+    process.join(60 + 10 * expected)
+    if process.is_alive():
+        os.killpg(process.pid or 0, signal.SIGKILL)
+        process.join()
+        return "(time is up)"
+    try:
+        return str(there.recv())
+    except EOFError:
+        return "(the process ended)"
+
+
+def _run(root: Path, tests: list[str], answer: Any) -> None:
+    os.setsid()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    calls.quiet()
+    os.chdir(root)
+    sys.path[0:0] = [str(root)]
+    chosen = Chosen(tests)
+    files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
+    code = pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--tb=no", *files], plugins=[chosen])
+    answer.send(chosen.failed or ("" if code == 0 else f"(pytest ended with {code})"))
+    answer.close()
+    os._exit(0)
+
+
+def key(mutation: dict[str, Any]) -> tuple[str, ...]:
+    """Return what tells a mutant whose line has moved."""
+    return tuple(str(mutation[name]) for name in ("path", "function", "kind", "change"))
+
+
+def row(verdict: Verdict) -> str:
+    """Return a verdict as one line."""
+    mutation = verdict.mutation
+    where = f"{mutation.path.removeprefix('cfngen/')}:{mutation.line} {mutation.function}"
+    return f"{verdict.outcome:10} {verdict.seconds:6.1f} s  {where}: {mutation.kind}: {mutation.change}  [{verdict.by}]"
+
+
+def report(verdicts: list[Verdict], options: argparse.Namespace) -> None:
+    """Print who lived, and the summary."""
+    counts = Counter(verdict.outcome for verdict in verdicts)
+    for outcome in ("lived", "golden"):
+        print(f"\n{outcome}: {counts[outcome]}")
+        for verdict in verdicts:
+            if verdict.outcome == outcome:
+                print("  " + row(verdict))
+    counted = len(verdicts) - counts["equivalent"]
+    share = f" ({100 * counts['behaviour'] / counted:.0f} %)" if counted else ""
+    print(
+        f"\nseed {options.seed}: {len(verdicts)} mutants, {counts['equivalent']} of them equivalent; of {counted},"
+        f" {counts['behaviour']}{share} died by a behaviour test, {counts['golden']} by a golden comparison only,"
+        f" {counts['lived']} lived"
+    )
+    if options.json:
+        Path(options.json).write_text(json.dumps([asdict(verdict) for verdict in verdicts], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import gc
 import os
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 import botocore.parsers
 import botocore.session
+import pytest
 from botocore.utils import parse_timestamp
 from dateutil.tz import tzutc
 
@@ -36,3 +38,22 @@ def _timestamp(value: Any) -> datetime:
 
 
 botocore.parsers.DEFAULT_TIMESTAMP_PARSER = _timestamp
+
+
+def all_of_some(values: Iterable[Any]) -> bool:
+    """`all` for tests: of nothing at all everything is true, and a test that says so of nothing tests nothing."""
+    __tracebackhide__ = True
+    some = False
+    for value in values:
+        some = True
+        if not value:
+            return False
+    if not some:
+        pytest.fail("all() of nothing: what it says things of is not there")
+    return True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give test modules an `all` that wants something to say it of."""
+    for module in {id(module): module for item in items if (module := getattr(item, "module", None))}.values():
+        module.__dict__.setdefault("all", all_of_some)

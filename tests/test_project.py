@@ -137,6 +137,33 @@ def test_a_part_imports_only_the_parts_below_it(module):
         assert imports(module) - {part(module)} <= MAY_IMPORT[part(module)]
 
 
+def only_handed_on(function: ast.FunctionDef) -> set[str]:
+    """The parameters of a function that it reads for nothing but to call itself with them."""
+    parameters = {each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    reads = [node.id for node in ast.walk(function) if isinstance(node, ast.Name)]
+    handed: list[str] = []
+    for node in ast.walk(function):
+        # `super().__init__(…)` is another function of the same name.
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in (function.name, f"self.{function.name}"):
+            handed += [
+                keyword.value.id
+                for keyword in node.keywords
+                if isinstance(keyword.value, ast.Name) and keyword.value.id == keyword.arg
+            ]
+    return {name for name in parameters & set(handed) if reads.count(name) == handed.count(name)}
+
+
+def test_no_function_takes_what_it_only_hands_to_itself():
+    functions = [
+        (module, node)
+        for module in MODULES
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    dead = {f"{name(module)}:{node.name}": only_handed_on(node) for module, node in functions}
+    assert {place: found for place, found in dead.items() if found} == {}
+
+
 def test_an_installation_brings_exactly_the_packages_that_are_imported():
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")

@@ -211,7 +211,7 @@ def test_a_failure_is_loud_and_tried_again_soon(leader: Leader, pattern: str, an
     assert alarm.startswith("cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: ")
     assert reason in alarm
     assert "What to do: " in alarm
-    assert not any("hourly" in key for key in leader.storage.content)
+    assert leader.storage.content == {}
     assert [path for path in leader.files if path.startswith(backup.FOLDER)] == []
     leader.answers = healthy
     assert leader.comes_by(5) != ""

@@ -132,6 +132,11 @@ def test_random_nonsense_is_refused_and_never_breaks_the_loader() -> None:
             return {chance.choice(keys): nonsense(depth - 1) for _ in range(chance.randrange(4))}
         return chance.choice(WRONG)
 
+    refused = 0
     for _ in range(300):
         data = {chance.choice(keys): nonsense(4) for _ in range(chance.randrange(1, 5))}
-        assert all(problem.message for problem in problems_of(data))
+        messages = [problem.message for problem in problems_of(data)]
+        assert "" not in messages
+        refused += bool(messages)
+    # A few keys take nothing at all, or an empty list, for their default.
+    assert refused > 280

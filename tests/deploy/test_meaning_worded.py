@@ -36,8 +36,8 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         },
         DANGEROUS,
         (
-            "API address changes: the private address of master a (its network interface) is replaced from 172.20.0.9 to "
-            "172.20.1.9; nodes that have joined stop reaching the API"
+            "API address changes: the private address of master a (its network interface) is replaced from "
+            "172.20.0.9 to 172.20.1.9; nodes that have joined stop reaching the API"
         ),
     ),
     (
@@ -49,8 +49,8 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         },
         DANGEROUS,
         (
-            "API address changes: the private address of master a (its network interface) might be replaced; nodes that "
-            "have joined stop reaching the API"
+            "API address changes: the private address of master a (its network interface) might be replaced; "
+            "nodes that have joined stop reaching the API"
         ),
     ),
     (
@@ -58,8 +58,8 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"action": "remove"},
         DANGEROUS,
         (
-            "API address changes: its public address is removed; kubeconfigs stop reaching the API, and its certificate "
-            "names the old address until the master is replaced"
+            "API address changes: its public address is removed; kubeconfigs stop reaching the API, and its "
+            "certificate names the old address until the master is replaced"
         ),
     ),
     (
@@ -67,8 +67,8 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"replacement": WILL},
         DANGEROUS,
         (
-            "API address changes: the master is reached by another public address, or by none; kubeconfigs stop reaching "
-            "the API"
+            "API address changes: the master is reached by another public address, or by none; kubeconfigs stop "
+            "reaching the API"
         ),
     ),
     (
@@ -82,8 +82,8 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"replacement": WILL},
         DANGEROUS,
         (
-            "API address changes: its load balancer is replaced; kubeconfigs stop reaching the API, and its certificate "
-            "names the old address until the masters are replaced"
+            "API address changes: its load balancer is replaced; kubeconfigs stop reaching the API, and its "
+            "certificate names the old address until the masters are replaced"
         ),
     ),
     (
@@ -109,8 +109,8 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"replacement": WILL},
         DISRUPTIVE,
         (
-            "the masters' list behind the API's load balancer is replaced; the API is away until they count as healthy "
-            "again"
+            "the masters' list behind the API's load balancer is replaced; the API is away until they count as "
+            "healthy again"
         ),
     ),
     (
@@ -148,8 +148,8 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"replacement": WILL},
         DISRUPTIVE,
         (
-            "network: the route table is replaced; pods of different nodes do not reach each other until the cloud "
-            "controller manager has written its routes anew"
+            "network: the route table is replaced; pods of different nodes do not reach each other until the "
+            "cloud controller manager has written its routes anew"
         ),
     ),
     *(
@@ -261,8 +261,8 @@ INSTANCES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {},
         DISRUPTIVE,
         (
-            "master a is replaced; it is the only one, so the API is away for the minutes of its boot. Pods keep running "
-            "meanwhile"
+            "master a is replaced; it is the only one, so the API is away for the minutes of its boot. Pods keep "
+            "running meanwhile"
         ),
     ),
     (
@@ -270,8 +270,8 @@ INSTANCES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"before": HOOKED},
         DISRUPTIVE,
         (
-            "node group `nodes`: its instances are replaced one at a time; pods are drained first; node group `nodes` may "
-            "launch instances in other subnets, and so in other zones"
+            "node group `nodes`: its instances are replaced one at a time; pods are drained first; node group "
+            "`nodes` may launch instances in other subnets, and so in other zones"
         ),
     ),
     (
@@ -346,8 +346,8 @@ INSTANCES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {},
         NONE,
         (
-            "the data volume of master a grows from 20 to 40 GiB in place, while it is in use; after that AWS allows no "
-            "further change for about six hours; its file system follows at the master's next boot"
+            "the data volume of master a grows from 20 to 40 GiB in place, while it is in use; after that AWS "
+            "allows no further change for about six hours; its file system follows at the master's next boot"
         ),
     ),
     (
@@ -355,8 +355,8 @@ INSTANCES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {},
         NONE,
         (
-            "the data volume of master a becomes gp3 in place, while it is in use; after that AWS allows no further change "
-            "for about six hours"
+            "the data volume of master a becomes gp3 in place, while it is in use; after that AWS allows no "
+            "further change for about six hours"
         ),
     ),
     (
@@ -364,8 +364,8 @@ INSTANCES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {},
         NONE,
         (
-            "the data volume of master a changes in place, while it is in use; after that AWS allows no further change for "
-            "about six hours"
+            "the data volume of master a changes in place, while it is in use; after that AWS allows no further "
+            "change for about six hours"
         ),
     ),
     (

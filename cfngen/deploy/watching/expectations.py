@@ -140,16 +140,13 @@ def expect(
                 seconds += DRAIN * (max(count, 1) if action == "update" else 1)
             waits = count if action != "delete" else 0
             planned[path, logical_id] = Expected(path, logical_id, resource["Type"], action, waits, seconds)
-    deleting = bool(planned) and all(each.action == "delete" for each in planned.values())
-    return Expectation(tuple(planned.values()), _longest_chain(bodies, planned, (), deleting=deleting))
+    return Expectation(tuple(planned.values()), _longest_chain(bodies, planned, ()))
 
 
 def _longest_chain(
     bodies: Mapping[Path, Mapping[str, Any]],
     planned: Mapping[tuple[Path, str], Expected],
     path: Path,
-    *,
-    deleting: bool,
 ) -> int:
     """Return how long a stack takes whose resources start as soon as those they need are done."""
     resources = bodies.get(path, {}).get("Resources", {})
@@ -161,7 +158,7 @@ def _longest_chain(
             begin = max((end(each, (*above, logical_id)) for each in needs), default=0)
             item = planned.get((path, logical_id))
             child = (*path, logical_id)
-            within = _longest_chain(bodies, planned, child, deleting=deleting) if child in bodies else 0
+            within = _longest_chain(bodies, planned, child) if child in bodies else 0
             ends[logical_id] = begin + (item.seconds if item else 0) + within
         return ends[logical_id]
 

@@ -12,6 +12,8 @@ OUTPUT ?= output
 ARGS ?=
 TESTS ?= tests
 TIMING ?=
+SAMPLE ?= 100
+SEED ?= 1
 
 export PYTHON
 run := .venv/bin/python -m
@@ -19,7 +21,7 @@ cluster := $(if $(CLUSTER),--cluster '$(CLUSTER)')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help templates plan deploy delete demo test drills boot-test lint docs golden bench clean runtime sandbox development
+.PHONY: help templates plan deploy delete demo test drills boot-test lint docs golden bench mutants clean runtime sandbox development
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +67,9 @@ golden: development  ## Write the golden cases of tests/golden again; look at th
 bench: development  ## Run the benchmarks; they print, nothing is asserted
 	@.venv/bin/python benchmarks/commands.py
 	@.venv/bin/python benchmarks/growth.py
+
+mutants: development  ## Put small faults into copies of the program; do tests notice? (SAMPLE=100, SEED=1, ARGS=options)
+	@.venv/bin/python tests/mutants/run.py --sample '$(SAMPLE)' --seed '$(SEED)' $(ARGS)
 
 clean:  ## Remove the virtual environment and every cache; output/ stays
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info

@@ -290,6 +290,7 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "boot-test": "needs root and containers: tests/bootlab",
     "drills": "this test is one of them",
     "bench": "measures, and asserts nothing",
+    "mutants": "runs tests for half an hour; its parts are tested in tests/mutants",
     "docs": "writes files of the project",
     "golden": "writes files of the project",
     "help": "tests/test_make.py",

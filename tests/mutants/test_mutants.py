@@ -1,0 +1,103 @@
+"""The faults that `make mutants` puts into modules: all of them are faults, and a seed always draws the same ones."""
+
+from __future__ import annotations
+
+import ast
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mutations import modules, mutated, mutations
+
+ROOT = Path(__file__).parents[2]
+SOURCE = '''\
+"""A module."""
+
+from __future__ import annotations
+
+import json
+
+LIMIT: int = 3
+
+
+def check(values: list[int], strict: bool = True) -> str | None:
+    """Return a word."""
+    if not values or len(values) >= LIMIT and strict:
+        raise ValueError(f"too many: {values}, and so on")
+    print(json.dumps(values, sort_keys=True))
+    for value in values:
+        if value in (1, 2):
+            continue
+        return {"a": "small", "b": "of several words"}["a"]
+    return None
+'''
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    path = tmp_path / "module.py"
+    path.write_text(SOURCE)
+    return path
+
+
+def test_faults_of_a_module_are_found_where_they_are(module: Path) -> None:
+    found = {(each.line, each.kind, each.change) for each in mutations(module, module.parent)}
+    assert {
+        (7, "constant", "3 -> 4"),
+        (10, "constant", "True -> False"),
+        (12, "without not", "not values -> values"),
+        (12, "comparison", "len(values) >= LIMIT -> len(values) > LIMIT"),
+        (14, "call left out", "print(json.dumps(values, sort_keys=True)) -> pass"),
+        (14, "without sort_keys", "json.dumps(values, sort_keys=True) -> json.dumps(values)"),
+        (16, "comparison", "value in (1, 2) -> value not in (1, 2)"),
+        (16, "without item 0", "(1, 2) -> (2,)"),
+        (17, "break/continue", "continue -> break"),
+        (18, "constant", "'small' -> 'smallX'"),
+    } <= {(line, kind, change) for line, kind, change in found}
+    assert (12, "condition turned round") in {(line, kind) for line, kind, _ in found}
+    lines = {line for line, *_ in found}
+    assert lines & {1, 5, 11, 13, 19} == set(), "docstrings, imports, messages and a None that is returned anyway"
+    assert not [
+        change for _, _, change in found if "several words" in change.partition(" -> ")[0] and "'a'" not in change
+    ]
+
+
+def test_every_fault_makes_another_module_that_compiles(module: Path) -> None:
+    original = ast.unparse(ast.parse(SOURCE))
+    texts = [mutated(SOURCE, each) for each in mutations(module, module.parent)]
+    assert len(texts) > 25
+    for text in texts:
+        compile(text, "module.py", "exec")
+        assert text.rstrip("\n") != original
+    assert len(set(texts)) == len(texts), "each fault is another one"
+
+
+def test_functions_are_named_as_their_calls_are_noted(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(
+        "def outer():\n    def inner():\n        return f(1)\n    return g(inner)\n"
+        "class Kind:\n    limit = 3\n    def method(self):\n        return h(2)\n"
+    )
+    assert {(each.line, each.function) for each in mutations(path, tmp_path)} == {
+        (3, "outer.inner"),
+        (4, "outer"),
+        (6, "<module>"),
+        (8, "Kind.method"),
+    }
+
+
+def test_places_of_the_program_are_the_same_each_time() -> None:
+    path = ROOT / "cfngen/boot/drain.py"
+    assert list(modules(ROOT, ["cfngen/boot/drain.py"])) == [path]
+    first, second = (random.Random(7).sample(mutations(path, ROOT), 5) for _ in range(2))
+    assert first == second
+
+
+def test_the_command_line_says_what_it_takes() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests/mutants/run.py", "--help"], capture_output=True, text=True, check=True
+    )
+    for option in ("--sample", "--seed", "--only", "--seconds", "--calls", "--json"):
+        assert option in done.stdout

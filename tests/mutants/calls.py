@@ -19,6 +19,8 @@ import pytest
 
 NOTE = "__cfngen_called__"
 called: set[str] = set()
+# Which tests are run, in pytest's words.
+MARKED = "not bootlab and not drill"
 
 
 class _Noting(ast.NodeTransformer):
@@ -155,7 +157,7 @@ def _record_one(root: Path, file: str, target: Path) -> None:
     sys.path[0:0] = [str(root)]
     watch(root)
     notes = Notes()
-    pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--maxfail=1000", file], plugins=[notes])
+    pytest.main(["-q", "-n", "0", "-m", MARKED, "-p", "no:cacheprovider", file], plugins=[notes])
     shared = sorted(notes.shared | called)
     target.write_text(json.dumps({"shared": shared, "tests": notes.tests}))
     os._exit(0)

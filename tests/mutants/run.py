@@ -93,9 +93,10 @@ def main() -> int:
         os.environ["PYTHONPATH"] = str(root)
         notes = Path(options.calls or Path(folder) / "calls")
         files = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
+        calls.MARKED = "not bootlab" if options.drills else "not bootlab and not drill"
         calls.record(root, [file for file in files if not NOT_RUN.search(file)], notes, options.processes)
         known = calls.read(notes)
-        drawn = sample(options)
+        drawn = sample(root, options)
         equivalent = {key(entry): entry["reason"] for entry in json.loads(EQUIVALENT.read_text())}
         verdicts = []
         for number, mutation in enumerate(drawn, 1):
@@ -119,15 +120,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60, help="how much time of tests a mutant gets at most (60)")
     parser.add_argument("--calls", help="a folder that keeps which test calls what, for further runs")
     parser.add_argument("--processes", type=int, default=1, help="how many files of tests are watched at once (1)")
+    parser.add_argument("--drills", action="store_true", help="let long tests run too; keep their --calls apart")
     parser.add_argument("--json", help="a file for the verdicts")
     return parser.parse_args()
 
 
-def sample(options: argparse.Namespace) -> list[Mutation]:
+def sample(root: Path, options: argparse.Namespace) -> list[Mutation]:
     """Return the mutants of a seed: every place of the modules is as likely as any other, and has one fault."""
     places: dict[tuple[str, int], list[Mutation]] = {}
-    for path in modules(ROOT, options.only or PARTS):
-        for mutation in mutations(path, ROOT):
+    for path in modules(root, options.only or PARTS):
+        for mutation in mutations(path, root):
             places.setdefault((mutation.path, mutation.number), []).append(mutation)
     chance = random.Random(options.seed)
     drawn = chance.sample(sorted(places), min(options.sample, len(places)))
@@ -237,7 +239,8 @@ def _run(root: Path, tests: list[str], answer: Any) -> None:
     sys.path[0:0] = [str(root)]
     chosen = Chosen(tests)
     files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
-    code = pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--tb=no", *files], plugins=[chosen])
+    arguments = ["-q", "-x", "-n", "0", "-m", calls.MARKED, "-p", "no:cacheprovider", "--tb=no", *files]
+    code = pytest.main(arguments, plugins=[chosen])
     answer.send(chosen.failed or ("" if code == 0 else f"(pytest ended with {code})"))
     answer.close()
     os._exit(0)

@@ -21,12 +21,14 @@ class Disks(ScriptedMachine):
 
     Attributes:
         labelled: whether a file system of ours is there.
+        formatted: whether it was made a moment ago, and udev has not seen its label yet.
         content: what `blkid -p` finds on a disk.
     """
 
     def __init__(self, *own: str) -> None:
         super().__init__()
         self.labelled = False
+        self.formatted = False
         self.content: dict[str, str] = {}
         self.files["/sys/block/nvme0n1/device/model"] = EBS
         for name in own:
@@ -37,11 +39,16 @@ class Disks(ScriptedMachine):
             lambda text: (0, self.content[text.split()[-1]]) if text.split()[-1] in self.content else (2, ""),
         )
         self.on("mkfs.ext4", lambda _: self._format())
+        self.on("udevadm settle$", lambda _: self._settle())
         self.on("mdadm --create", lambda _: self._assemble())
         self.on("mount", self._mount)
 
     def _format(self) -> tuple[int, str]:
-        self.labelled = True
+        self.formatted = True
+        return 0, ""
+
+    def _settle(self) -> tuple[int, str]:
+        self.labelled, self.formatted = self.labelled or self.formatted, False
         return 0, ""
 
     def _assemble(self) -> tuple[int, str]:

@@ -50,6 +50,18 @@ def test_nothing_is_found_where_kubernetes_made_nothing(place: Place) -> None:
     assert leftovers.find(place.account, scope_of(place)) == ()
 
 
+def test_of_everything_it_is_known_in_which_network_it_lies(place: Place) -> None:
+    """A living cluster of the same name in another network is told apart by that alone."""
+    made.classic(place, "one")
+    made.network(place, "one")
+    made.by_controller(place, "one")
+    made.interface(place, "aws-K8S-i-0123456789abcdef0", place.node_group, **{"kubernetes.io/cluster/one": "owned"})
+    found = leftovers.find(place.account, scope_of(place))
+    kinds = {each.kind for each in found}
+    assert kinds >= {"load balancer", "target group", "security group"}
+    assert {(each.kind, each.vpc_id) for each in found} == {(kind, place.vpc_id) for kind in kinds}
+
+
 def test_a_classic_load_balancer_goes_with_its_group_and_the_rule_that_names_it(place: Place) -> None:
     balancer = made.classic(place, "one")
     found = leftovers.find(place.account, scope_of(place))

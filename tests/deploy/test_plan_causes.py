@@ -114,3 +114,32 @@ def test_the_cause_is_named_in_the_plan() -> None:
     )
     [prop] = by_id(plan)["MasterApiFromNodes"].properties
     assert (prop.cause, prop.replaces, prop.certain) == ("attribute MasterSecurityGroup.GroupId", WILL, True)
+
+
+def without_change_set(*details: dict[str, Any]) -> dict[str, Any]:
+    """A nested stack that CloudFormation lists and makes no change set of its own for."""
+    return change("VpcStack", "AWS::CloudFormation::Stack", *details)
+
+
+@pytest.mark.parametrize(
+    ("details", "expected"),
+    [
+        # The folder of a template is named by its content; only the bucket is another one.
+        ((detail("TemplateURL", "https://one/k8s/0a1b/vpc.json", "https://two/k8s/0a1b/vpc.json"),), None),
+        ((detail("TemplateURL", "https://one/k8s/0a1b/vpc.json", "https://one/k8s/ffff/vpc.json"),), MIGHT),
+        ((detail("TemplateURL", "https://one/k8s/0a1b/vpc.json", UNKNOWN),), MIGHT),
+        ((detail("Parameters/VpcCidr", "a", UNKNOWN, cause="IamStack.Outputs.Name"),), None),
+        ((detail("Parameters/VpcCidr", "a", "b"),), MIGHT),
+        ((detail("Tags/0/Value", "a", "b"),), MIGHT),
+    ],
+    ids=["moved", "another template", "template not known", "output that stays", "parameter", "tags"],
+)
+def test_an_output_of_a_stack_without_a_change_set_follows_from_what_it_is_handed(
+    details: tuple[dict[str, Any], ...], expected: Replacement | None
+) -> None:
+    found = verdicts(
+        without_change_set(*details),
+        nested("SecurityGroupsStack", handed("VpcId", "VpcStack")),
+        SecurityGroupsStack=SECURITY_GROUPS,
+    )
+    assert found.get("MasterSecurityGroup") == expected

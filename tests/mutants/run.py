@@ -168,6 +168,7 @@ def judge(root: Path, mutation: Mutation, known: dict[str, dict[str, Any]], seco
             if noticed := run(root, some, known):
                 return "behaviour", noticed
         golden = [name for name in selected(mutation, known, 1e9) if GOLDEN.search(name)]
+        golden.sort(key=lambda name: known[name.partition("::")[0]]["tests"][name]["seconds"])
         if noticed := run(root, golden, known):
             return "golden", noticed
         return "lived", f"{len(behaviour)} tests did not notice"
@@ -216,11 +217,13 @@ def run(root: Path, tests: list[str], known: dict[str, dict[str, Any]]) -> str:
         return ""
     context = multiprocessing.get_context("fork")
     there, here = context.Pipe()
-    process = context.Process(target=_run, args=(root, tests, here))
+    expected = sum(known[name.partition("::")[0]]["tests"][name]["seconds"] for name in tests)
+    # Of the processor's time, since other programs may keep it busy; a mutant may also wait for what never comes.
+    patience = int(20 + 2 * expected)
+    process = context.Process(target=_run, args=(root, tests, here, patience))
     process.start()
     here.close()
-    expected = sum(known[name.partition("::")[0]]["tests"][name]["seconds"] for name in tests)
-    process.join(60 + 10 * expected)
+    process.join(60 + 10 * patience)
     if process.is_alive():
         os.killpg(process.pid or 0, signal.SIGKILL)
         process.join()
@@ -231,8 +234,9 @@ def run(root: Path, tests: list[str], known: dict[str, dict[str, Any]]) -> str:
         return "(the process ended)"
 
 
-def _run(root: Path, tests: list[str], answer: Any) -> None:
+def _run(root: Path, tests: list[str], answer: Any, patience: int) -> None:
     os.setsid()
+    resource.setrlimit(resource.RLIMIT_CPU, (patience, patience))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     calls.quiet()
     os.chdir(root)

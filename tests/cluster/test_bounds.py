@@ -1,0 +1,83 @@
+"""The bounds of every number of the cluster file; one beyond is refused with the bound."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfngen.cluster.load import parse
+from cfngen.cluster.problems import ClusterFileError
+
+# Key: least, greatest. An index stands for an entry of a list.
+BOUNDS = {
+    # "Amazon VPC quotas": rules times groups may not exceed 1,000; a group for each interface may be raised to 16.
+    "network.quotas.rulesPerSecurityGroup": (60, 1000),
+    "network.quotas.securityGroupsPerInterface": (1, 16),
+    "api.port": (1, 65535),
+    "api.allowedPrefixLists[0].maxEntries": (1, 1000),
+    # An update pauses for an hour at most (PauseTime of UpdatePolicy, CloudFormation user guide).
+    "controlPlane.creationTimeout": (10, 50),
+    "nodeGroups[0].creationTimeout": (10, 50),
+    # "Amazon EBS volume types", EBS user guide.
+    "controlPlane.volume.size": (1, 65536),
+    "controlPlane.volume.iops": (100, 256_000),
+    "controlPlane.volume.throughput": (125, 2000),
+    "controlPlane.rootVolume.size": (1, 65536),
+    "nodeGroups[0].rootVolume.iops": (100, 256_000),
+    "controlPlane.auditLog.maxAge": (1, 3650),
+    "controlPlane.auditLog.maxBackups": (1, 1000),
+    "controlPlane.auditLog.maxSize": (1, 10_000),
+    # Kubernetes is tested with 5,000 nodes: https://kubernetes.io/docs/setup/best-practices/cluster-large/
+    "nodeGroups[0].minSize": (0, 5000),
+    "nodeGroups[0].maxSize": (1, 5000),
+    "nodeGroups[0].desiredSize": (0, 5000),
+    "nodeGroups[0].drainTimeout": (0, 60),
+    "etcd.backups.interval": (5, 1440),
+    "etcd.backups.hourlyDays": (1, 3650),
+    "etcd.backups.dailyDays": (1, 3650),
+}
+
+
+def written(path: str, value: int) -> dict[str, Any]:
+    """A cluster file with one key, and what has to stand beside it."""
+    found: Any = value
+    for part in reversed(path.split(".")):
+        name, _, index = part.partition("[")
+        if index:
+            beside = {"name": "nodes"} if name == "nodeGroups" else {"id": "pl-0123456789abcdef0"}
+            found = [{**beside, **found}]
+        found = {name: found}
+    return dict(found)
+
+
+def refusal(path: str, value: int) -> str:
+    with pytest.raises(ClusterFileError) as raised:
+        parse(written(path, value))
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("path", BOUNDS)
+def test_a_number_beyond_its_bounds_is_refused_with_the_bound(path: str) -> None:
+    least, greatest = BOUNDS[path]
+    assert f"{path}: must be at least {least}, not {least - 1}" in refusal(path, least - 1)
+    assert f"{path}: must be at most {greatest}, not {greatest + 1}" in refusal(path, greatest + 1)
+
+
+@pytest.mark.parametrize(("path", "value"), [(path, value) for path, bounds in BOUNDS.items() for value in bounds])
+def test_the_bounds_themselves_are_within(path: str, value: int) -> None:
+    """Whatever else may be wrong with so small or so large a number, it is not that it is out of bounds."""
+    try:
+        parse(written(path, value))
+    except ClusterFileError as error:
+        assert not re.search(rf"{re.escape(path)}: must be at (least|most) ", str(error)), error  # noqa: PT017
+
+
+def test_every_number_of_the_reference_with_bounds_is_here() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| a whole number, (\d+) to (\d+) \|", page, re.MULTILINE)
+    assert rows
+    known = {(path.rpartition(".")[2], str(least), str(greatest)) for path, (least, greatest) in BOUNDS.items()}
+    assert set(rows) == known

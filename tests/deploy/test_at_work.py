@@ -1,0 +1,135 @@
+"""Who is at work on a stack: how its operation began, and who else has been planning a change of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from recorded import CHANGE_SET, NOW, STACK_ID, Recorded, RefusedError, description
+
+from cfngen.deploy import at_work
+from cfngen.deploy.messages import Message, Notice
+from cfngen.deploy.stacks import StackView
+from cfngen.deploy.status import StackStatus
+
+STACK = StackView("kubernetes", STACK_ID, StackStatus("UPDATE_IN_PROGRESS"))
+SOMEBODY = "arn:aws:iam::123456789012:user/colleague"
+
+
+def event(number: int, status: str, minutes: int, token: str = "", name: str = "kubernetes") -> dict[str, Any]:
+    return {
+        "StackId": STACK_ID,
+        "EventId": str(number),
+        "StackName": "kubernetes",
+        "LogicalResourceId": name,
+        "PhysicalResourceId": STACK_ID if name == "kubernetes" else name,
+        "ResourceType": "AWS::CloudFormation::Stack" if name == "kubernetes" else "AWS::EC2::VPC",
+        "ResourceStatus": status,
+        "Timestamp": NOW - timedelta(minutes=minutes),
+        **({"ClientRequestToken": token} if token else {}),
+    }
+
+
+def updating(token: str, text: str | None = None) -> Recorded:
+    """A stack in an update, whose events come newest first and in pages."""
+    pages = {
+        None: ([event(5, "UPDATE_IN_PROGRESS", 1, token, "Vpc")], "2"),
+        "2": ([event(4, "UPDATE_IN_PROGRESS", 7, token)], "3"),
+        "3": ([event(3, "CREATE_COMPLETE", 90, "other"), event(2, "CREATE_IN_PROGRESS", 99, "other")], ""),
+    }
+    api = Recorded()
+
+    def events(sent: dict[str, Any]) -> dict[str, Any]:
+        found, following = pages[sent.get("NextToken")]
+        return {"StackEvents": found, **({"NextToken": following} if following else {})}
+
+    def change_set(sent: dict[str, Any]) -> dict[str, Any]:
+        assert (sent["ChangeSetName"], sent["StackName"]) == (token, STACK_ID)
+        if text is None:
+            raise RefusedError("ChangeSetNotFound", status=404)
+        return description(CHANGE_SET, Description=text)
+
+    api.answers |= {"DescribeStackEvents": events, "DescribeChangeSet": change_set}
+    return api
+
+
+@pytest.mark.parametrize("protect", [True, False])
+def test_who_began_an_operation_and_what_is_due_at_its_end_is_read_from_its_change_set(protect: bool) -> None:
+    text = at_work.note(Recorded().account, "kubernetes", protect=protect)
+    begun = at_work.begun(updating("cfngen-plan-one", text).account, STACK)
+    assert begun == at_work.Begun(NOW - timedelta(minutes=7), "arn:aws:iam::123456789012:user/operator", protect)
+
+
+@pytest.mark.parametrize(
+    ("token", "text"), [("cfngen-plan-one", None), ("cfngen-plan-one", "by hand"), ("Console-Update-1", "x"), ("", "x")]
+)
+def test_an_operation_of_which_nobody_knows_who_began_it_has_its_time_alone(token: str, text: str | None) -> None:
+    assert at_work.begun(updating(token, text).account, STACK) == at_work.Begun(NOW - timedelta(minutes=7))
+
+
+def planned(name: str, minutes: int, **more: Any) -> dict[str, Any]:
+    usual = {
+        "ChangeSetName": name,
+        "ChangeSetId": CHANGE_SET.replace("cfngen-plan-one", name),
+        "Status": "CREATE_COMPLETE",
+        "ExecutionStatus": "AVAILABLE",
+        "CreationTime": NOW - timedelta(minutes=minutes),
+    }
+    return {**usual, **more}
+
+
+def told(*summaries: dict[str, Any]) -> list[str]:
+    api, said = Recorded(), list[Message]()
+    pages = {None: (summaries[:1], "2"), "2": (summaries[1:], "")}
+
+    def listed(sent: dict[str, Any]) -> dict[str, Any]:
+        found, following = pages[sent.get("NextToken")]
+        return {"Summaries": list(found), **({"NextToken": following} if following else {})}
+
+    api.answers["ListChangeSets"] = listed
+    at_work.tell_of_others(api.account, STACK, said.append)
+    notices = [each for each in said if isinstance(each, Notice)]
+    assert len(notices) == len(said)
+    assert ["ask before you go on" in each.hint for each in notices] == [True] * len(notices)
+    return [each.text for each in notices]
+
+
+def test_others_who_plan_a_change_are_named_with_the_time() -> None:
+    note = f"cfngen: the cluster kubernetes, by {SOMEBODY}"
+    assert told(planned("cfngen-plan-x", 4, Description=note), planned("by-hand", 0)) == [
+        f"{SOMEBODY} has been planning a change of kubernetes since 11:56 UTC (4 minutes ago)",
+        (
+            "somebody (change set by-hand) has been planning a change of kubernetes since 12:00 UTC "
+            "(less than a minute ago)"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "more", "count"),
+    [
+        (60, {}, 1),
+        (61, {}, 0),
+        (1, {"Status": "CREATE_IN_PROGRESS", "ExecutionStatus": "UNAVAILABLE"}, 1),
+        (1, {"Status": "CREATE_PENDING", "ExecutionStatus": "UNAVAILABLE"}, 1),
+        (1, {"Status": "FAILED", "ExecutionStatus": "UNAVAILABLE"}, 0),
+        (1, {"ExecutionStatus": "EXECUTE_COMPLETE"}, 0),
+        (1, {"ParentChangeSetId": CHANGE_SET}, 0),
+    ],
+)
+def test_only_what_may_still_be_executed_and_is_of_the_last_hour_is_told(
+    minutes: int, more: dict[str, Any], count: int
+) -> None:
+    assert len(told(planned("one", minutes, **more))) == count
+
+
+def test_who_may_not_list_change_sets_is_told_nothing() -> None:
+    api, said = Recorded(), list[Message]()
+
+    def refused(_: dict[str, Any]) -> dict[str, Any]:
+        raise RefusedError("AccessDenied", status=403)
+
+    api.answers["ListChangeSets"] = refused
+    at_work.tell_of_others(api.account, STACK, said.append)
+    assert said == []

@@ -6,7 +6,20 @@ import base64
 from typing import Any
 
 import pytest
-from small_stacks import BAD, GATEWAY, REGION, VOLUME, gateways, group, nested, signalling, snapshots, statuses, text
+from small_stacks import (
+    BAD,
+    GATEWAY,
+    REGION,
+    TRUST,
+    VOLUME,
+    gateways,
+    group,
+    nested,
+    signalling,
+    snapshots,
+    statuses,
+    text,
+)
 
 from cfngen.sandbox.cloudformation import (
     AlreadyExistsError,
@@ -236,9 +249,9 @@ def test_user_data_has_a_limit(cloud: CloudFormation) -> None:
 
 
 def test_a_role_has_room_for_so_much_policy(cloud: CloudFormation) -> None:
-    allow = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": ["*" * 10_240]}
+    allow = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": ["arn:aws:s3:::" + "x" * 10_240]}
     policy = {"PolicyName": "large", "PolicyDocument": {"Version": "2012-10-17", "Statement": [allow]}}
-    properties = {"AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": []}, "Policies": [policy]}
+    properties = {"AssumeRolePolicyDocument": TRUST, "Policies": [policy]}
     body = text({"Role": {"Type": "AWS::IAM::Role", "Properties": properties}})
     stack = cloud.create_stack("s", body=body, capabilities=["CAPABILITY_IAM"])
     assert stack.status == "ROLLBACK_COMPLETE"

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError, ParamValidationError
 from cfngen.sandbox.cloudformation import admission, metadata_tags, properties, removing, signals
 from cfngen.sandbox.cloudformation.admission import NESTED
 from cfngen.sandbox.cloudformation.clock import Operation
-from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError
+from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError, UnfinishedError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import GROUP
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
@@ -174,7 +174,12 @@ def bring_into_being(service: Region, stack: Stack, resource: Resource, status: 
         return
     if resource.type == GROUP:
         metadata_tags.check_launches(service, resource.properties)
-    created = HANDLERS[resource.type].create(properties.call(service, stack, resource))
+    try:
+        created = HANDLERS[resource.type].create(properties.call(service, stack, resource))
+    except UnfinishedError as error:
+        resource.physical_id, resource.attributes = error.physical_id, dict(error.attributes)
+        service.record(stack, resource, status, "Resource creation Initiated")
+        raise
     resource.physical_id, resource.attributes = created.physical_id, dict(created.attributes)
     resource.signals, resource.signals_wanted = {}, wanted
     service.record(stack, resource, status, "Resource creation Initiated")

@@ -5,7 +5,16 @@ module of what it protects, and tests/aws/refusals.md lists them all with their 
 for is asked of the clock of the region (`time_in`).
 """
 
-from cfngen.sandbox.services import volumes  # noqa: F401 - declares its rules
+from cfngen.sandbox.services import (  # noqa: F401 - declare their rules
+    buckets,
+    iam,
+    iam_propagation,
+    keys,
+    load_balancers,
+    secrets,
+    target_groups,
+    volumes,
+)
 from cfngen.sandbox.services.rules import Attempt, Refused, enforced, keep_time, rule, time_in
 
 __all__ = ["Attempt", "Refused", "enforced", "keep_time", "rule", "time_in"]

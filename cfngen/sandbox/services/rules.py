@@ -102,6 +102,26 @@ def time_in(region: str) -> float:
     return _CLOCKS[region]() if region in _CLOCKS else 0.0
 
 
+def out_of_range(parameter: str, value: Any, allowed: range) -> str:
+    """Return what services say of a number that is too small or too large; nothing if it is neither."""
+    if int(value) in allowed:
+        return ""
+    bound = (
+        f"greater than or equal to {allowed.start}"
+        if int(value) < allowed.start
+        else (f"less than or equal to {allowed.stop - 1}")
+    )
+    return (
+        f"1 validation error detected: Value '{value}' at '{parameter}' failed to satisfy constraint: Member must have "
+        f"value {bound}"
+    )
+
+
+def times() -> dict[str, float]:
+    """Return the seconds that each clock shows, by region: the time of what belongs to no region."""
+    return {region: clock() for region, clock in _CLOCKS.items()}
+
+
 @contextlib.contextmanager
 def enforced() -> Iterator[None]:
     """Let moto of this process refuse what the rules refuse; within another such context, nothing more."""
@@ -125,8 +145,8 @@ def enforced() -> Iterator[None]:
     def of_s3(original: Callable[..., Any]) -> Callable[..., Any]:
         def checked(response: S3Response, request: Any, *arguments: Any, **options: Any) -> Any:
             try:
-                operation, _ = get_service_router("s3").match(response.normalized_request)
-                _check(response, str(operation.name), response.normalized_request)
+                operation, named = get_service_router("s3").match(response.normalized_request)
+                _check(response, str(operation.name), response.normalized_request, named)
             except NotFound:
                 pass
             except Refused as refused:
@@ -143,7 +163,7 @@ def enforced() -> Iterator[None]:
         yield
 
 
-def _check(response: BaseResponse, operation: str, request: Any) -> None:
+def _check(response: BaseResponse, operation: str, request: Any, named: Mapping[str, str] | None = None) -> None:
     service = response.boto3_service_name
     rules = _RULES.get((service, operation))
     if not rules:
@@ -158,7 +178,7 @@ def _check(response: BaseResponse, operation: str, request: Any) -> None:
             "headers": request.headers,
             "body": request.get_data(cache=True),
             "url_path": request.path,
-            "url_params": response.uri_match,
+            "url_params": response.uri_match if named is None else named,
         }
     )
     attempt = Attempt(service, operation, parameters, response.region, _backend(response, service))

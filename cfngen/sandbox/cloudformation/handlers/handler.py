@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import boto3
+from botocore.exceptions import ClientError, ParamValidationError
 
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError, UnfinishedError
 
 
 @functools.cache
@@ -61,6 +63,19 @@ class Call:
         """The tags as most calls of EC2 want them."""
         tags = self.properties.get("Tags", [])
         return {"TagSpecifications": [{"ResourceType": resource_type, "Tags": tags}]} if tags else {}
+
+
+@contextlib.contextmanager
+def completing(created: Created) -> Iterator[None]:
+    """Let what goes wrong within leave a resource that exists, and that is therefore removed again.
+
+    Raises:
+        UnfinishedError: something was refused
+    """
+    try:
+        yield
+    except (ResourceError, ClientError, ParamValidationError) as error:
+        raise UnfinishedError(str(error), created.physical_id, created.attributes) from error
 
 
 class Handler:

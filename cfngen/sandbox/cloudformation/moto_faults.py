@@ -14,6 +14,28 @@ def repair() -> None:
     _transport()
     _keys()
     _actions()
+    _subnets_of_balancers()
+
+
+def _subnets_of_balancers() -> None:
+    """Let a network load balancer have a single subnet after a change too.
+
+    moto 5.2.5 wants two Availability Zones of any load balancer (moto/elbv2/models.py, `set_subnets`), as Elastic Load
+    Balancing does of application load balancers alone (API reference, SetSubnets).
+    """
+    from moto.elbv2.models import AvailabilityZone, ELBv2Backend
+
+    original = ELBv2Backend.set_subnets
+
+    def set_subnets(self: Any, arn: str, subnets: list[str], subnet_mappings: list[dict[str, Any]]) -> Any:
+        chosen = [*subnets, *(each["SubnetId"] for each in subnet_mappings)]
+        balancer = self.load_balancers.get(arn)
+        if balancer is None or balancer.type != "network" or len(chosen) != 1:
+            return original(self, arn, subnets, subnet_mappings)
+        balancer.subnets = [self.ec2_backend.get_subnet(chosen[0])]
+        return [AvailabilityZone(subnet) for subnet in balancer.subnets]
+
+    setattr(ELBv2Backend, "set_subnets", set_subnets)  # noqa: B010
 
 
 def _transport() -> None:

@@ -7,6 +7,7 @@ Every request to moto, in process or to its server, passes `BaseResponse.call_ac
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -136,7 +137,9 @@ def enforced() -> Iterator[None]:
             _check(response, response._get_action(), response.normalized_request)  # noqa: SLF001
         except Refused as refused:
             error = _Answer(refused.code, refused.message)
-            status, headers, body = response.serialized(ActionResult(error))
+            with warnings.catch_warnings():  # of codes that every service has and no model names, as AccessDenied
+                warnings.simplefilter("ignore", UserWarning)
+                status, headers, body = response.serialized(ActionResult(error))
             return status, *response._enrich_response({**headers, "status": str(status)}, body)  # noqa: SLF001
         return call_action(response)
 

@@ -70,6 +70,17 @@ def decryption(attempt: Attempt) -> None:
         raise Refused("DecryptionFailure", message)
 
 
+@rule("secretsmanager", "PutSecretValue", "UpdateSecret", "TagResource", "UntagResource")
+def marked_for_deletion(attempt: Attempt) -> None:
+    """Refuse to change a secret that waits for its deletion."""
+    existing = attempt.backend.secrets.get(attempt.get("SecretId", ""))
+    if existing is not None and existing.is_deleted():
+        raise Refused(
+            "InvalidRequestException",
+            "You can't perform this operation on the secret because it was marked for deletion.",
+        )
+
+
 @rule("secretsmanager", "CreateSecret", "TagResource")
 def tags(attempt: Attempt) -> None:
     """Refuse more tags than a secret can have."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import boto3
+from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError, UnfinishedError
@@ -16,8 +17,11 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 
 @functools.cache
 def client(service: str, region: str) -> Any:
-    """A boto3 client with credentials that mean nothing; it reaches moto only, and is made once for all tests."""
-    return _session(region).client(service)
+    """A boto3 client with credentials that mean nothing; it reaches moto only, and is made once for all tests.
+
+    It tries a call once: what is refused is refused, and nobody waits on the wall clock.
+    """
+    return _session(region).client(service, config=Config(retries={"total_max_attempts": 1}))
 
 
 @functools.cache

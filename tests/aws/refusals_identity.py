@@ -111,6 +111,12 @@ def _same_name(cloud: CloudFormation) -> None:
     made("ONE")
 
 
+def _fifty_first(cloud: CloudFormation) -> None:
+    iam = made()
+    for numbers in (range(50), range(50, 51)):
+        iam.tag_role(RoleName="one", Tags=[{"Key": f"k{each}", "Value": "v"} for each in numbers])
+
+
 def _session(cloud: CloudFormation) -> None:
     text = json.dumps(TRUST)
     client("iam", REGION).create_role(RoleName="one", AssumeRolePolicyDocument=text, MaxSessionDuration=50_000)
@@ -304,6 +310,10 @@ ROWS = [
         "AWS::IAM::InstanceProfile", "role that does not exist", "The role with name gone cannot be found",
         f"[AddRoleToInstanceProfile]({API}/API_AddRoleToInstanceProfile.html): NoSuchEntity", "condition documented",
         refused({"Type": "AWS::IAM::InstanceProfile", "Properties": {"Roles": ["gone"]}}),
+    ),
+    Refusal(
+        "iam:TagRole", "a fifty-first tag", "Cannot exceed quota for TagsPerRole: 50", QUOTAS, "condition documented",
+        ServiceCall(_fifty_first),
     ),
     Refusal(
         "iam:DeleteRole", "role in an instance profile", "must remove roles from instance profile first",

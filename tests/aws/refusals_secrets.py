@@ -101,6 +101,11 @@ def _strange_name(cloud: CloudFormation) -> None:
     client("secretsmanager", REGION).create_secret(Name="one two")
 
 
+def _tags(cloud: CloudFormation) -> None:
+    tags = [{"Key": f"k{each}", "Value": "v"} for each in range(51)]
+    client("secretsmanager", REGION).create_secret(Name="one", Tags=tags)
+
+
 def _both(cloud: CloudFormation) -> None:
     secrets = client("secretsmanager", REGION)
     secrets.create_secret(Name="one")
@@ -315,6 +320,15 @@ ROWS = [
         "[floci-io/floci#2514](https://github.com/floci-io/floci/pull/2514)",
         "seen",
         ServiceCall(_deleted),
+    ),
+    Refusal(
+        "secretsmanager:CreateSecret",
+        "51 tags",
+        "You can't have more than 50 tags on a secret",
+        "Secrets Manager user guide: [quotas](https://docs.aws.amazon.com/secretsmanager/latest/userguide/"
+        "reference_limits.html)",
+        "condition documented",
+        ServiceCall(_tags),
     ),
     Refusal(
         "secretsmanager:DeleteSecret",

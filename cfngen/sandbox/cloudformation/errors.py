@@ -30,6 +30,12 @@ class InsufficientCapabilitiesError(ApiError):
     code = "InsufficientCapabilitiesException"
 
 
+class LimitExceededError(ApiError):
+    """The account has as many stacks as it can have."""
+
+    code = "LimitExceededException"
+
+
 class ChangeSetNotFoundError(ApiError):
     """No change set has that name or ARN."""
 

@@ -16,7 +16,7 @@ from cfngen.sandbox.cloudformation.admission import LOOKUPS, NESTED
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
 from cfngen.sandbox.cloudformation.drift import Detection
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
+from cfngen.sandbox.cloudformation.errors import LimitExceededError, NotModelledError, ValidationError
 from cfngen.sandbox.cloudformation.failures import Failures
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
@@ -25,6 +25,7 @@ from cfngen.sandbox.services import keep_time
 
 ACCOUNT = "123456789012"  # moto's
 NAME_LIMIT = 128
+STACK_QUOTA = 2_000  # guide, "Understand CloudFormation quotas"
 
 
 class Region:
@@ -124,7 +125,13 @@ class Region:
         return admission.fetch(self, url)
 
     def new_stack(self, name: str, revision: Revision, parent: Stack | None = None) -> Stack:
-        """A stack that is about to be created."""
+        """A stack that is about to be created.
+
+        Raises:
+            LimitExceededError: there are too many
+        """
+        if len([each for each in self._stacks if each.status != "DELETE_COMPLETE"]) >= STACK_QUOTA:
+            raise LimitExceededError(f"Limit for stack has been exceeded ({STACK_QUOTA})")
         identifier = f"arn:aws:cloudformation:{self.region}:{ACCOUNT}:stack/{name}/{self.uuid()}"
         stack = Stack(name, identifier, revision, parent, created=self.clock.time)
         self.add(stack)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from refusal import Creation, Refusal, ServiceCall, TestedElsewhere, Update
-from refusals_identity import LISTING, document
+from refusals_identity import LISTING, document, policies, role
 from small_stacks import BAD, GATEWAY, REGION, nested, tagged, text
 
-from cfngen.sandbox.cloudformation import CloudFormation, region
+from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client, region
 
 Tried = Creation | Update | ServiceCall | TestedElsewhere
 Evidence = Any
@@ -84,10 +84,29 @@ def _no_export(cloud: CloudFormation) -> None:
     raise_reasons(cloud, "s")
 
 
+def _deletion(resource: Mapping[str, Any], interfere: Callable[[str], object]) -> ServiceCall:
+    """A deletion in whose way something stands that somebody else has made."""
+
+    def attempt(cloud: CloudFormation) -> None:
+        body = text({"It": dict(resource)})
+        stack = cloud.wait(cloud.create_stack("s", body=body, capabilities=["CAPABILITY_IAM"]))
+        interfere(stack.resources["It"].physical_id)
+        assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_FAILED"
+        raise_reasons(cloud, "s")
+
+    return ServiceCall(attempt)
+
+
+def _attach(name: str) -> None:
+    client("iam", REGION).attach_role_policy(RoleName=name, PolicyArn=policies(1)[0])
+
+
+def _fill(name: str) -> None:
+    client("s3", REGION).put_object(Bucket=name, Key="a", Body=b"")
+
+
 def raise_reasons(cloud: CloudFormation, name: str) -> None:
     """What a stack says of itself, where no single resource fails."""
-    from cfngen.sandbox.cloudformation import ApiError
-
     raise ApiError(" ".join(each.reason for each in cloud.stack(name).events))
 
 
@@ -351,6 +370,15 @@ def calls() -> list[Refusal]:
         row("CreateStack", "an import that nobody exports", "No export named gone found",
             f"template reference: [Fn::ImportValue]({REFERENCE}/intrinsic-function-reference-importvalue.html)", TOLD,
             calling(_no_export)),
+        row("DeleteStack", "a role to which somebody has attached a policy", "must detach all policies first",
+            "IAM: [DeleteRole](https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteRole.html)", TOLD,
+            _deletion(role(), _attach)),
+        row("DeleteStack", "a bucket with an object", "The bucket you tried to delete is not empty",
+            f"guide: [troubleshooting]({GUIDE}/troubleshooting.html)", TOLD,
+            _deletion({"Type": "AWS::S3::Bucket"}, _fill)),
+        row("CreateStack", "a service that throttles for too long", "Rate exceeded",
+            "[aws/aws-cdk#9882](https://github.com/aws/aws-cdk/issues/9882)", "seen", TestedElsewhere(
+                "aws/test_double_stacks.py::test_throttling_of_a_service_is_outlasted_for_a_while")),
         row("UpdateStack", "an export in use that goes", "Export shared cannot be deleted as it is in use by two",
             f"guide: [Outputs]({GUIDE}/outputs-section-structure.html)", TOLD, calling(_export_in_use)),
         row("UpdateStack", "nothing to update", "No updates are to be performed",

@@ -229,6 +229,34 @@ def test_the_time_to_wait(cloud: CloudFormation, timeout: str, seconds: int) -> 
     assert cloud.clock.now == seconds
 
 
+@pytest.mark.parametrize(
+    ("throttled", "seconds", "status"), [(90, 90, "CREATE_COMPLETE"), (3600, 600, "ROLLBACK_COMPLETE")]
+)
+def test_throttling_of_a_service_is_outlasted_for_a_while(
+    cloud: CloudFormation, throttled: int, seconds: int, status: str
+) -> None:
+    cloud.throttle("G", throttled)
+    stack = cloud.wait(cloud.create_stack("s", body=text({"G": GATEWAY})))
+    assert (cloud.clock.now, stack.status) == (seconds, status)
+    failed = reasons(stack, "G", "CREATE_FAILED")
+    assert failed == [] or "Rate exceeded" in failed[0]
+
+
+def test_what_cannot_be_completed_goes_again(cloud: CloudFormation) -> None:
+    rules = [{"Id": "a", "Status": "Enabled", "Prefix": "a"}]
+    bucket = {"Type": "AWS::S3::Bucket", "Properties": {"LifecycleConfiguration": {"Rules": rules}}}
+    policies = [{"PolicyName": "a", "PolicyDocument": {}}]
+    role = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST, "Policies": policies}}
+    for name, resource in (("bucket", bucket), ("role", role)):
+        body = text({"It": resource})
+        stack = cloud.wait(cloud.create_stack(name, body=body, capabilities=["CAPABILITY_IAM"]))
+        assert [status for _, status in statuses(stack, "It")] == [
+            "CREATE_IN_PROGRESS", "CREATE_IN_PROGRESS", "CREATE_FAILED", "DELETE_IN_PROGRESS", "DELETE_COMPLETE"
+        ]  # fmt: skip
+    assert client("s3", REGION).list_buckets()["Buckets"] == []
+    assert client("iam", REGION).list_roles()["Roles"] == []
+
+
 def test_a_failure_elsewhere_cancels_what_waits(cloud: CloudFormation) -> None:
     stack = cloud.create_stack("s", body=text({**group(1), "Child": nested("child", text(group(1)))}))
     child = stack.children["Child"]

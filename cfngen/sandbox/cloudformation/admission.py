@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation.errors import (
     ValidationError,
 )
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
-from cfngen.sandbox.cloudformation.properties import wanted
+from cfngen.sandbox.cloudformation.properties import GROUP, wanted
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
 
@@ -214,6 +214,8 @@ def check_types(service: Region, parsed: template.Template) -> None:
         raise ValidationError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
     if missing := sorted(types - set(HANDLERS) - {NESTED}):
         raise NotModelledError(f"resource types {missing}")
+    if rolled := sorted({each.type for each in parsed.resources.values() if "UpdatePolicy" in each.body} - {GROUP}):
+        raise NotModelledError(f"UpdatePolicy of {rolled}")
     for key, each in parsed.resources.items():
         policies = (each.deletion_policy, each.replace_policy)
         if "Snapshot" in policies and not (each.type in HANDLERS and HANDLERS[each.type].snapshots):

@@ -146,6 +146,9 @@ def create_resource(service: Region, stack: Stack, resource: Resource) -> Operat
     service.record(stack, resource, "CREATE_IN_PROGRESS")
     try:
         service.failures.strike(stack.name, resource.logical_id, "CREATE")
+        yield from service.outlast_throttling(resource.logical_id)
+        if resource.turn != turn:
+            return
         resource.properties = properties.resolved(service, stack, resource.definition)
         yield from bring_into_being(service, stack, resource, "CREATE_IN_PROGRESS")
     except FAULTS as error:

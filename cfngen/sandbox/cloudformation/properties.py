@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
+NESTED_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # of a nested stack
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
 
 
@@ -45,7 +46,8 @@ def conforming(
     if holder == "Tags" and stack_tags:
         made["Tags"] = _with_stack_tags(stack_tags, definition.type, made.get("Tags", []))
     properties = property_schemas.conform(region, definition.type, made)
-    if definition.type in HANDLERS and (unknown := set(properties) - HANDLERS[definition.type].properties):
+    known = HANDLERS[definition.type].properties if definition.type in HANDLERS else NESTED_PROPERTIES
+    if unknown := set(properties) - known:
         raise NotModelledError(f"properties {sorted(unknown)} of {definition.type}")
     return properties
 

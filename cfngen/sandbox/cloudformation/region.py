@@ -16,7 +16,7 @@ from cfngen.sandbox.cloudformation.admission import LOOKUPS, NESTED
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
 from cfngen.sandbox.cloudformation.drift import Detection
-from cfngen.sandbox.cloudformation.errors import LimitExceededError, NotModelledError, ValidationError
+from cfngen.sandbox.cloudformation.errors import LimitExceededError, NotModelledError, ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.failures import Failures
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
@@ -25,6 +25,9 @@ from cfngen.sandbox.services import keep_time
 
 ACCOUNT = "123456789012"  # moto's
 NAME_LIMIT = 128
+# Seconds for which CloudFormation repeats a call that a service has throttled; assumed. That it gives up at last is
+# seen: aws/aws-cdk#9882.
+PATIENCE = 600.0
 STACK_QUOTA = 2_000  # guide, "Understand CloudFormation quotas"
 
 
@@ -112,6 +115,20 @@ class Region:
             end = self.clock.now + seconds
             self.clock.later(seconds, lambda: None)
             yield lambda: self.clock.now >= end
+
+    def outlast_throttling(self, logical_id: str) -> Operation:
+        """Try again for as long as a resource's service asks for fewer calls, as CloudFormation does, and then give up.
+
+        Raises:
+            ResourceError: it has asked for too long
+        """
+        end, patience = self.failures.throttled(logical_id), self.clock.now + PATIENCE
+        if end > self.clock.now:
+            seen = min(end, patience)
+            self.clock.later(seen - self.clock.now, lambda: None)
+            yield lambda: self.clock.now >= seen
+            if end > patience:
+                raise ResourceError("Rate exceeded (Status Code: 400; Error Code: Throttling)")
 
     def cancel_nested(self, child: Stack) -> None:
         """Give up the operation of a nested stack."""

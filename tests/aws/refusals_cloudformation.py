@@ -292,6 +292,12 @@ def sections() -> list[Refusal]:
             CONDITIONS, TOLD, template(Conditions={"A": {"Fn::Not": [{"Condition": "Gone"}]}})),
         row("Conditions", "Fn::And of one", "requires a list of at least 2 and at most 10 boolean parameters",
             CONDITIONS, TOLD, template(Conditions={"A": {"Fn::And": [{"Fn::Equals": ["a", "a"]}]}})),
+        row("Conditions", "Fn::Or of one", "Fn::Or object requires a list of at least 2 and at most 10", CONDITIONS,
+            TOLD, template(Conditions={"A": {"Fn::Or": [{"Fn::Equals": ["a", "a"]}]}})),
+        row("Conditions", "Fn::Not of two", "every Fn::Not object requires one boolean parameter", CONDITIONS, TOLD,
+            template(Conditions={"A": {"Fn::Not": [{"Fn::Equals": ["a", "a"]}, {"Fn::Equals": ["a", "a"]}]}})),
+        row("Conditions", "Fn::Equals of one", "every Fn::Equals object requires a list of 2 string parameters",
+            CONDITIONS, TOLD, template(Conditions={"A": {"Fn::Equals": ["a"]}})),
         row("Conditions", "a text", "can only be boolean operations", CONDITIONS, TOLD,
             template(Conditions={"A": "a"})),
     ]  # fmt: skip

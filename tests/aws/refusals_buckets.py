@@ -254,7 +254,7 @@ ROWS = [
     ),
     Refusal(
         "s3:PutBucketAcl", "a bucket whose owner owns everything in it", "The bucket does not allow ACLs",
-        f"S3 user guide: [object ownership]({GUIDE}/about-object-ownership.html)", "documented",
+        f"S3 user guide: [object ownership]({GUIDE}/about-object-ownership.html)", "condition documented",
         ServiceCall(_acl_later),
     ),
     Refusal(

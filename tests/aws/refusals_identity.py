@@ -201,8 +201,9 @@ ROWS = [
     ),
     mistrusted("no statements", "Syntax errors in policy", GRAMMAR, document(), "seen"),
     mistrusted(
-        "more than 2,048 characters", "Cannot exceed quota for ACLSizePerRole: 2048", QUOTAS,
-        trusting({"AWS": [f"{100_000_000_000 + each}" for each in range(200)]}), "documented",
+        "more than 2,048 characters", "Cannot exceed quota for ACLSizePerRole: 2048",
+        QUOTAS + ", words: [kubeflow/kubeflow#6687](https://github.com/kubeflow/kubeflow/issues/6687)",
+        trusting({"AWS": [f"{100_000_000_000 + each}" for each in range(200)]}), "seen",
     ),
     malformed("unknown version", "Syntax errors in policy", Version="2012-10-18"),
     malformed("effect in lower case", "The policy failed legacy parsing", Effect="allow"),
@@ -230,13 +231,13 @@ ROWS = [
         refused(allowing(document(LISTING, Version="2008-10-17"))),
     ),
     Refusal(
-        "AWS::IAM::Role Policies", "characters beyond Latin-1", "failed to satisfy constraint", QUOTAS, "documented",
+        "AWS::IAM::Role Policies", "characters beyond Latin-1", "failed to satisfy constraint", QUOTAS, "condition documented",
         Creation(lambda: {"It": allowing(document({**LISTING, "Resource": "arn:aws:s3:::\u20ac"}))}, "It"),
     ),
     Refusal(
         "AWS::IAM::Role Policies", "more than 10,240 characters in all inline policies",
         "Maximum policy size of 10240 bytes exceeded for role",
-        QUOTAS + ", words: [copilot-cli#5917](https://github.com/aws/copilot-cli/issues/5917)", "documented",
+        QUOTAS + ", words: [copilot-cli#5917](https://github.com/aws/copilot-cli/issues/5917)", "seen",
         refused(role(Policies=[
             {"PolicyName": name, "PolicyDocument": document({**LISTING, "Resource": "arn:aws:s3:::" + name * 5_200})}
             for name in "ab"
@@ -244,7 +245,7 @@ ROWS = [
     ),
     Refusal(
         "AWS::IAM::ManagedPolicy", "more than 6,144 characters", "Cannot exceed quota for PolicySize: 6144",
-        QUOTAS + ", words: [docker/docs#5815](https://github.com/docker/docs/issues/5815)", "documented",
+        QUOTAS + ", words: [docker/docs#5815](https://github.com/docker/docs/issues/5815)", "seen",
         refused({
             "Type": "AWS::IAM::ManagedPolicy",
             "Properties": {"PolicyDocument": document({**LISTING, "Resource": "arn:aws:s3:::" + "x" * 6_144})},
@@ -298,12 +299,13 @@ ROWS = [
         Update(lambda: {"It": role()}, lambda first: {"It": role(PermissionsBoundary=f"{ACCOUNT}:policy/gone")}, "It"),
     ),
     Refusal(
-        "AWS::IAM::Role Tags", "51 tags", "less than or equal to 50", QUOTAS, "condition documented",
+        "AWS::IAM::Role Tags", "51 tags", "expected maximum item count: 50, found: 51", QUOTAS, "condition documented",
         refused(role(Tags=[{"Key": f"k{each}", "Value": "v"} for each in range(51)])),
     ),
     Refusal(
-        "AWS::IAM::InstanceProfile", "two roles", "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1",
-        QUOTAS + ": one role for each instance profile", "documented",
+        "AWS::IAM::InstanceProfile", "two roles", "expected maximum item count: 1, found: 2",
+        "template reference: [AWS::IAM::InstanceProfile](https://docs.aws.amazon.com/AWSCloudFormation/latest/"
+        "TemplateReference/aws-resource-iam-instanceprofile.html)", "condition documented",
         Creation(lambda: {"One": role(), "Two": role(), "It": profile("One", "Two")}, "It"),
     ),
     Refusal(

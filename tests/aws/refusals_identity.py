@@ -231,7 +231,8 @@ ROWS = [
         refused(allowing(document(LISTING, Version="2008-10-17"))),
     ),
     Refusal(
-        "AWS::IAM::Role Policies", "characters beyond Latin-1", "failed to satisfy constraint", QUOTAS, "condition documented",
+        "AWS::IAM::Role Policies", "characters beyond Latin-1", "failed to satisfy constraint", QUOTAS,
+        "condition documented",
         Creation(lambda: {"It": allowing(document({**LISTING, "Resource": "arn:aws:s3:::\u20ac"}))}, "It"),
     ),
     Refusal(

@@ -15,6 +15,26 @@ def repair() -> None:
     _keys()
     _actions()
     _subnets_of_balancers()
+    _longest_draining()
+
+
+def _longest_draining() -> None:
+    """Let targets be drained for an hour, which is the most there is (API reference, TargetGroupAttribute).
+
+    moto 5.2.5 takes 3,599 seconds at most (moto/elbv2/models.py, `modify_target_group_attributes`).
+    """
+    from moto.elbv2.models import ELBv2Backend
+
+    original = ELBv2Backend.modify_target_group_attributes
+    key, most = "deregistration_delay.timeout_seconds", "3600"
+
+    def modify_target_group_attributes(self: Any, target_group_arn: str, attributes: dict[str, Any]) -> None:
+        original(
+            self, target_group_arn, {name: each for name, each in attributes.items() if (name, each) != (key, most)}
+        )
+        self.target_groups[target_group_arn].attributes.update(attributes)
+
+    setattr(ELBv2Backend, "modify_target_group_attributes", modify_target_group_attributes)  # noqa: B010
 
 
 def _subnets_of_balancers() -> None:

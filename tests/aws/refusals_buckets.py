@@ -149,6 +149,14 @@ ROWS = [
     policy("an effect in lower case", "Invalid effect", POLICIES, "condition documented", Effect="deny"),
     policy("an element that does not exist", "Unknown field", POLICIES, "condition documented", Ressource="*"),
     Refusal(
+        "AWS::S3::BucketPolicy", "a second policy of one bucket", "The bucket policy already exists on bucket",
+        "[awslabs/cdk-serverless-clamscan#1382](https://github.com/awslabs/cdk-serverless-clamscan/issues/1382)", "seen",
+        Creation(lambda: {
+            "First": with_policy(TLS)["It"], **with_policy(TLS),
+            "It": with_policy(TLS)["It"] | {"DependsOn": ["First"]},
+        }, "It"),
+    ),
+    Refusal(
         "AWS::S3::BucketPolicy", "unknown version", "The policy must contain a valid version string", POLICIES,
         "condition documented", Creation(lambda: with_policy(TLS, Version="2012-10-18"), "It"),
     ),

@@ -110,6 +110,12 @@ def raise_reasons(cloud: CloudFormation, name: str) -> None:
     raise ApiError(" ".join(each.reason for each in cloud.stack(name).events))
 
 
+def _listed(cloud: CloudFormation) -> None:
+    body = text({"G": GATEWAY}, Outputs={"It": {"Value": {"Fn::Split": [",", "a,b"]}}})
+    cloud.wait(cloud.create_stack("s", body=body))
+    raise_reasons(cloud, "s")
+
+
 def _too_many_stacks(cloud: CloudFormation) -> None:
     stack = cloud.create_stack("s", body=text({"G": GATEWAY}))
     for _ in range(region.STACK_QUOTA - 1):
@@ -274,6 +280,11 @@ def sections() -> list[Refusal]:
             template(Resources={"G": {**GATEWAY, "UpdateReplacePolicy": "RetainExceptOnCreate"}})),
         row("Outputs", "no value", "Every Outputs member must contain a Value object",
             f"guide: [Outputs]({GUIDE}/outputs-section-structure.html)", TOLD, template(Outputs={"It": {}})),
+        row("Outputs", "a list", "must evaluate to a String",
+            f"guide: [Outputs]({GUIDE}/outputs-section-structure.html)", TOLD, calling(_listed)),
+        row("Resources", "no value for a property", "'null' values are not allowed in templates",
+            f"guide: [formats]({GUIDE}/template-formats.html)", TOLD,
+            template(Resources={"G": {**GATEWAY, "Properties": {"Tags": None}}})),
         row("Outputs", "more than 200", "is greater than maximum allowed, 200", QUOTAS, TOLD,
             template(Outputs={f"O{each}": {"Value": "1"} for each in range(201)})),
         row("Outputs", "one export twice", "Export names must be unique",

@@ -131,6 +131,11 @@ LATER = "You cannot set security groups on a Network Load Balancer which was cre
 ROWS = [
     row("LoadBalancer", "two subnets of one zone", "multiple subnets in the same Availability Zone", CREATE, TOLD,
         refused(balancer("One", "Two"), Two=subnet(1))),
+    row("LoadBalancer", "an application load balancer in one zone",
+        "At least two subnets in two different Availability Zones must be specified", f"{CREATE}: Subnets", TOLD,
+        refused(balancer(Type="application"))),
+    row("LoadBalancer", "IPv6 in subnets that have none", "subnets with an associated IPv6 CIDR block",
+        f"{CREATE}: IpAddressType", TOLD, refused(balancer(IpAddressType="dualstack"))),
     row("LoadBalancer", "subnets of two VPCs", "All subnets must belong to the same VPC", CREATE, TOLD,
         refused(balancer("One", "Two"), Other=vpc(), Two=subnet(1, "b", network="Other"))),
     row("LoadBalancer", "subnet that does not exist", "SubnetNotFound", f"{CREATE}: SubnetNotFound", TOLD,

@@ -111,7 +111,11 @@ def outputs(service: Region, stack: Stack) -> tuple[dict[str, str], dict[str, st
     for key, each in stack.template.body.get("Outputs", {}).items():
         if "Condition" in each and not scope.condition(each["Condition"]):
             continue
-        values[key] = str(scope.resolve(each["Value"]))
+        value = scope.resolve(each["Value"])
+        if isinstance(value, (dict, list)):
+            where = f"Template format error: Output {key} is malformed."
+            raise ResourceError(f"{where} The Value field of every Outputs member must evaluate to a String.")
+        values[key] = str(value)
         if "Export" in each:
             exports[str(scope.resolve(each["Export"]["Name"]))] = values[key]
     _check_exports(service, stack, exports)

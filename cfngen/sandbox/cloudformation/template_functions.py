@@ -43,6 +43,8 @@ def check(body: Mapping[str, Any]) -> None:
     """
     if body.get("AWSTemplateFormatVersion", VERSION) != VERSION:
         raise ValidationError("Template format error: unsupported value for AWSTemplateFormatVersion.")
+    for path in _nulls(body, ""):
+        raise ValidationError(f"Template format error: [{path}] 'null' values are not allowed in templates")
     _check_parameters(body)
     _check_resources(body)
     _check_outputs(body)
@@ -51,6 +53,14 @@ def check(body: Mapping[str, Any]) -> None:
     for section in ("Resources", "Outputs", "Conditions", "Rules"):
         for name, function, argument in _functions(body.get(section, {})):
             _check_function(body, section, name, function, argument)
+
+
+def _nulls(value: Any, path: str) -> Iterator[str]:
+    if value is None:
+        yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from _nulls(item, f"{path}/{key}")
 
 
 def _check_parameters(body: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
 FREE_ADDRESSES = 8
+ZONES_OF_APPLICATIONS = 2
 NETWORK_LOAD_BALANCERS = 50
 APPLICATION_LOAD_BALANCERS = 50
 SECURITY_GROUPS = 5
@@ -113,6 +114,14 @@ def subnets(attempt: Attempt) -> None:
         raise Refused(
             CONFIGURATION, "A load balancer cannot be attached to multiple subnets in the same Availability Zone"
         )
+    kind = (
+        attempt.get("Type") or "application" if attempt.operation == "CreateLoadBalancer" else _balancer(attempt).type
+    )
+    if kind == "application" and len(found) < ZONES_OF_APPLICATIONS:
+        message = "At least two subnets in two different Availability Zones must be specified"
+        raise Refused(INVALID, message)
+    if attempt.get("IpAddressType") == "dualstack" and not all(subnet.ipv6_cidr_block_associations for subnet in found):
+        raise Refused("InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
     known: set[str] = set()
     if attempt.operation == "SetSubnets":
         balancer = _balancer(attempt)

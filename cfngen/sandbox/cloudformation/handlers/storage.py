@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from cfngen.sandbox.cloudformation.errors import NotModelledError
+from botocore.exceptions import ClientError
+
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, completing
 
 NAME = 63  # characters, S3 user guide, "Bucket naming rules"
@@ -54,6 +57,10 @@ class BucketPolicy(Handler):
     changeable = frozenset({"PolicyDocument"})
 
     def create(self, call: Call) -> Created:
+        s3 = _s3(call)
+        with contextlib.suppress(ClientError):  # there is none, or no bucket
+            s3.get_bucket_policy(Bucket=call["Bucket"])
+            raise ResourceError(f"The bucket policy already exists on bucket {call['Bucket']}.")
         self._put(call)
         return Created(call["Bucket"])
 

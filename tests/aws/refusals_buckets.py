@@ -150,7 +150,8 @@ ROWS = [
     policy("an element that does not exist", "Unknown field", POLICIES, "condition documented", Ressource="*"),
     Refusal(
         "AWS::S3::BucketPolicy", "a second policy of one bucket", "The bucket policy already exists on bucket",
-        "[awslabs/cdk-serverless-clamscan#1382](https://github.com/awslabs/cdk-serverless-clamscan/issues/1382)", "seen",
+        "[awslabs/cdk-serverless-clamscan#1382](https://github.com/awslabs/cdk-serverless-clamscan/issues/1382)",
+        "seen",
         Creation(lambda: {
             "First": with_policy(TLS)["It"], **with_policy(TLS),
             "It": with_policy(TLS)["It"] | {"DependsOn": ["First"]},

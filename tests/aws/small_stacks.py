@@ -13,6 +13,11 @@ GATEWAY = {"Type": "AWS::EC2::InternetGateway"}
 BAD = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/4"}}
 VOLUME = {"Type": "AWS::EC2::Volume", "Properties": {"AvailabilityZone": "us-west-2a", "Size": 1}}
 TEMPLATES = "templates-of-a-test"
+# Who may assume a role: EC2's instances.
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}],
+}
 ROLLING = {"MaxBatchSize": 1, "MinInstancesInService": 0, "PauseTime": "PT10M", "WaitOnResourceSignals": True}
 
 

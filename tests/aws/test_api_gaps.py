@@ -114,7 +114,8 @@ def test_settings_of_a_bucket_are_kept(served: Served) -> None:
     s3.put_bucket_lifecycle_configuration(Bucket="mine", LifecycleConfiguration={"Rules": [rule]})
     [kept] = s3.get_bucket_lifecycle_configuration(Bucket="mine")["Rules"]
     assert kept["NoncurrentVersionExpiration"] == {"NoncurrentDays": 30}
-    policy = {"Version": "2012-10-17", "Statement": []}
+    listing = {"Effect": "Deny", "Principal": "*", "Action": "s3:ListBucket", "Resource": "arn:aws:s3:::mine"}
+    policy = {"Version": "2012-10-17", "Statement": [listing]}
     s3.put_bucket_policy(Bucket="mine", Policy=json.dumps(policy))
     assert json.loads(s3.get_bucket_policy(Bucket="mine")["Policy"]) == policy
     encryption = {"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}]}
@@ -145,7 +146,7 @@ def test_balancers_go_with_their_interfaces_and_interfaces_keep_what_they_use(se
     group = ec2.create_security_group(GroupName="web", Description="web", VpcId=vpc)["GroupId"]
     listener = {"Protocol": "TCP", "LoadBalancerPort": 80, "InstancePort": 80}
     elb.create_load_balancer(LoadBalancerName="web", Listeners=[listener], Subnets=[subnet], SecurityGroups=[group])
-    [tcp] = elbv2.create_load_balancer(Name="tcp", Subnets=[subnet], Type="network")["LoadBalancers"]
+    [tcp] = elbv2.create_load_balancer(Name="tcp", Subnets=[subnet], Type="network", Scheme="internal")["LoadBalancers"]
     for name in ("web", "net/tcp"):
         ec2.create_network_interface(SubnetId=subnet, Description=f"ELB {name}", Groups=[group])
     for call, given in (

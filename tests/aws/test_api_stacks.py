@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 from checked_api import checked_api, session
 from moto.core.utils import get_service_model
+from small_stacks import TRUST
 
 from cfngen.sandbox.api import Served
 from cfngen.sandbox.api.actions import ACTIONS
@@ -35,7 +36,7 @@ ROLE = {
     "Resources": {
         "Role": {
             "Type": "AWS::IAM::Role",
-            "Properties": {"AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": []}},
+            "Properties": {"AssumeRolePolicyDocument": TRUST},
         }
     }
 }

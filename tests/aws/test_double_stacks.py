@@ -6,7 +6,21 @@ import base64
 from typing import Any
 
 import pytest
-from small_stacks import BAD, GATEWAY, REGION, VOLUME, gateways, group, nested, signalling, snapshots, statuses, text
+from small_stacks import (
+    BAD,
+    GATEWAY,
+    REGION,
+    TRUST,
+    VOLUME,
+    gateways,
+    group,
+    nested,
+    reasons,
+    signalling,
+    snapshots,
+    statuses,
+    text,
+)
 
 from cfngen.sandbox.cloudformation import (
     AlreadyExistsError,
@@ -208,11 +222,39 @@ def test_signals_nobody_waits_for_are_refused(cloud: CloudFormation, logical_id:
         cloud.signal_resource("s", logical_id, "i-one", status)
 
 
-@pytest.mark.parametrize(("timeout", "seconds"), [("PT90S", 90), ("PT1H30M", 5400), ("PT13H", 12 * 3600)])
+@pytest.mark.parametrize(("timeout", "seconds"), [("PT90S", 90), ("PT1H30M", 5400), ("PT12H", 12 * 3600)])
 def test_the_time_to_wait(cloud: CloudFormation, timeout: str, seconds: int) -> None:
     stack, _ = waiting(cloud, timeout=timeout)
     cloud.wait(stack)
     assert cloud.clock.now == seconds
+
+
+@pytest.mark.parametrize(
+    ("throttled", "seconds", "status"), [(90, 90, "CREATE_COMPLETE"), (3600, 600, "ROLLBACK_COMPLETE")]
+)
+def test_throttling_of_a_service_is_outlasted_for_a_while(
+    cloud: CloudFormation, throttled: int, seconds: int, status: str
+) -> None:
+    cloud.throttle("G", throttled)
+    stack = cloud.wait(cloud.create_stack("s", body=text({"G": GATEWAY})))
+    assert (cloud.clock.now, stack.status) == (seconds, status)
+    failed = reasons(stack, "G", "CREATE_FAILED")
+    assert failed == [] or "Rate exceeded" in failed[0]
+
+
+def test_what_cannot_be_completed_goes_again(cloud: CloudFormation) -> None:
+    rules = [{"Id": "a", "Status": "Enabled", "Prefix": "a"}]
+    bucket = {"Type": "AWS::S3::Bucket", "Properties": {"LifecycleConfiguration": {"Rules": rules}}}
+    policies = [{"PolicyName": "a", "PolicyDocument": {}}]
+    role = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST, "Policies": policies}}
+    for name, resource in (("bucket", bucket), ("role", role)):
+        body = text({"It": resource})
+        stack = cloud.wait(cloud.create_stack(name, body=body, capabilities=["CAPABILITY_IAM"]))
+        assert [status for _, status in statuses(stack, "It")] == [
+            "CREATE_IN_PROGRESS", "CREATE_IN_PROGRESS", "CREATE_FAILED", "DELETE_IN_PROGRESS", "DELETE_COMPLETE"
+        ]  # fmt: skip
+    assert client("s3", REGION).list_buckets()["Buckets"] == []
+    assert client("iam", REGION).list_roles()["Roles"] == []
 
 
 def test_a_failure_elsewhere_cancels_what_waits(cloud: CloudFormation) -> None:
@@ -236,13 +278,13 @@ def test_user_data_has_a_limit(cloud: CloudFormation) -> None:
 
 
 def test_a_role_has_room_for_so_much_policy(cloud: CloudFormation) -> None:
-    allow = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": ["*" * 10_240]}
+    allow = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": ["arn:aws:s3:::" + "x" * 10_240]}
     policy = {"PolicyName": "large", "PolicyDocument": {"Version": "2012-10-17", "Statement": [allow]}}
-    properties = {"AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": []}, "Policies": [policy]}
+    properties = {"AssumeRolePolicyDocument": TRUST, "Policies": [policy]}
     body = text({"Role": {"Type": "AWS::IAM::Role", "Properties": properties}})
     stack = cloud.create_stack("s", body=body, capabilities=["CAPABILITY_IAM"])
     assert stack.status == "ROLLBACK_COMPLETE"
-    assert "Maximum policy size of 10240 bytes exceeded" in stack.resources["Role"].reason
+    assert "Maximum policy size of 10240 bytes exceeded" in reasons(stack, "Role", "CREATE_FAILED")[-1]
 
 
 def test_the_clock_jumps_to_what_is_next() -> None:

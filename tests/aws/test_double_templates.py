@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from small_stacks import nested
 
 from cfngen.sandbox.cloudformation import (
     HANDLERS,
@@ -253,10 +254,12 @@ def test_texts_become_the_types_of_the_schema(cloud: CloudFormation) -> None:
     assert (volume["Size"], volume["Encrypted"]) == (7, True)
 
 
-def test_an_attribute_the_type_does_not_have_fails_what_asks_for_it(cloud: CloudFormation) -> None:
-    stack = cloud.create_stack("s", body=template(Outputs={"It": {"Value": {"Fn::GetAtt": "Gateway.Arn"}}}))
+def test_an_output_that_a_nested_stack_does_not_have_fails_what_asks_for_it(cloud: CloudFormation) -> None:
+    child = nested("child", template())
+    body = template(Resources={"Child": child}, Outputs={"It": {"Value": {"Fn::GetAtt": "Child.Outputs.None"}}})
+    stack = cloud.wait(cloud.create_stack("s", body=body))
     assert stack.status == "ROLLBACK_COMPLETE"
-    assert "Requested attribute Arn does not exist" in stack.events[4].reason
+    assert "Requested attribute Outputs.None does not exist" in " ".join(each.reason for each in stack.events)
 
 
 @pytest.mark.parametrize("resource_type", sorted(HANDLERS))

@@ -6,11 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from small_stacks import group, reasons, tagged, text, vpc
+from small_stacks import TRUST, group, reasons, tagged, text, vpc
 
 from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
 
-TRUST = {"Version": "2012-10-17", "Statement": []}
 WORDS = (
     "Valid descriptions are strings less than 256 characters from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*"
 )

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from small_stacks import GATEWAY, REGION, gateways, group, nested, reasons, signalling, tagged, text, vpc, vpcs
+from small_stacks import GATEWAY, REGION, TRUST, gateways, group, nested, reasons, signalling, tagged, text, vpc, vpcs
 
 from cfngen.sandbox.cloudformation import CloudFormation, InsufficientCapabilitiesError, ValidationError, client
 
@@ -166,7 +166,7 @@ def test_nested_stacks_have_policies_of_their_own(cloud: CloudFormation) -> None
 
 
 def test_capabilities(cloud: CloudFormation) -> None:
-    role = {"AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": []}, "RoleName": "mine"}
+    role = {"AssumeRolePolicyDocument": TRUST, "RoleName": "mine"}
     body = text({"Role": {"Type": "AWS::IAM::Role", "Properties": role}})
     with pytest.raises(InsufficientCapabilitiesError, match="CAPABILITY_NAMED_IAM"):
         cloud.create_stack("s", body=body, capabilities=["CAPABILITY_IAM"])

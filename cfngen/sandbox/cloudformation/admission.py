@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import urllib.parse
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ from cfngen.sandbox.cloudformation.errors import (
     ValidationError,
 )
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
-from cfngen.sandbox.cloudformation.properties import wanted
+from cfngen.sandbox.cloudformation.properties import GROUP, wanted
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
+from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
 
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
@@ -26,8 +28,17 @@ if TYPE_CHECKING:
 BODY_LIMIT = 51_200  # bytes of a template in the call itself
 OBJECT_LIMIT = 1_048_576  # bytes of a template in S3
 NESTED = "AWS::CloudFormation::Stack"
-IAM_TYPES = frozenset({"AWS::IAM::Role", "AWS::IAM::InstanceProfile"})
-IAM_NAMES = frozenset({"RoleName", "InstanceProfileName"})
+# Guide, "Acknowledging IAM resources in CloudFormation templates".
+IAM_TYPES = frozenset(
+    f"AWS::IAM::{kind}"
+    for kind in (
+        "AccessKey", "Group", "InstanceProfile", "ManagedPolicy", "Policy", "Role", "User", "UserToGroupAddition",
+    )
+)  # fmt: skip
+IAM_NAMES = frozenset({"GroupName", "InstanceProfileName", "ManagedPolicyName", "RoleName", "UserName"})
+CAPABILITIES = frozenset({"CAPABILITY_AUTO_EXPAND", "CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"})
+NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]{0,127}")  # of stacks and change sets: API, CreateStack, CreateChangeSet
+TAGS = 50
 LOOKUPS: Mapping[str, tuple[str, str, str]] = {
     "AWS::EC2::AvailabilityZone::Name": ("describe_availability_zones", "ZoneNames", "AvailabilityZones"),
     "AWS::EC2::Image::Id": ("describe_images", "ImageIds", "Images"),
@@ -92,6 +103,7 @@ def admit(service: Region, submission: Submission, stack: Stack | None, name: st
     Raises:
         ApiError: refused
     """
+    _check_call(submission)
     if len(submission.body.encode()) > BODY_LIMIT:
         raise ValidationError(f"'templateBody' must have length less than or equal to {BODY_LIMIT}")
     before = stack.revision if stack else None
@@ -124,6 +136,40 @@ def admit(service: Region, submission: Submission, stack: Stack | None, name: st
     )
 
 
+def check_name(parameter: str, name: str) -> None:
+    """Refuse a name of a stack or of a change set.
+
+    Args:
+        parameter: of the call, `stackName` or `changeSetName`.
+        name: the name.
+
+    Raises:
+        ValidationError: it is none
+    """
+    if not NAME.fullmatch(name):
+        raise ValidationError(
+            f"1 validation error detected: Value '{name}' at '{parameter}' failed to satisfy constraint: Member must "
+            "satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*"
+        )
+
+
+def _check_call(submission: Submission) -> None:
+    if unknown := sorted(set(submission.capabilities) - CAPABILITIES):
+        raise ValidationError(
+            f"1 validation error detected: Value '{unknown}' at 'capabilities' failed to satisfy constraint: Member "
+            f"must satisfy constraint: [Member must satisfy enum value set: {sorted(CAPABILITIES)}]"
+        )
+    tags = submission.tags or {}
+    if len(tags) > TAGS:
+        raise ValidationError(
+            "1 validation error detected: Value at 'tags' failed to satisfy constraint: Member must have length less "
+            f"than or equal to {TAGS}"
+        )
+    for key, value in tags.items():
+        if fault := TAG_KEY.fault(key) or STACK_TAG_VALUE.fault(value):
+            raise ValidationError(f"Tag {key} is not valid: {fault}")
+
+
 def revision(
     service: Region,
     text: str,
@@ -143,6 +189,7 @@ def revision(
     """
     parsed = parsed or template.parse(text)
     check_types(service, parsed)
+    _check_attributes(service, parsed)
     values, complaint = parameters.values(parsed, given, service.stored, service.exists)
     texts = parameters.texts(parsed, given)
     made = Revision(text, parsed, texts, values, dict(tags), tuple(capabilities), topics, role_arn, complaint)
@@ -167,10 +214,22 @@ def check_types(service: Region, parsed: template.Template) -> None:
         raise ValidationError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
     if missing := sorted(types - set(HANDLERS) - {NESTED}):
         raise NotModelledError(f"resource types {missing}")
+    if rolled := sorted({each.type for each in parsed.resources.values() if "UpdatePolicy" in each.body} - {GROUP}):
+        raise NotModelledError(f"UpdatePolicy of {rolled}")
     for key, each in parsed.resources.items():
         policies = (each.deletion_policy, each.replace_policy)
         if "Snapshot" in policies and not (each.type in HANDLERS and HANDLERS[each.type].snapshots):
             raise ValidationError(f"Template error: resource type {each.type} does not support snapshots ({key})")
+
+
+def _check_attributes(service: Region, parsed: template.Template) -> None:
+    """Refuse attributes that a type does not have; what a nested stack gives is only known when it is there."""
+    for name, attribute in template.attributes(parsed.body):
+        definition = parsed.resources.get(name)
+        if definition is not None and not property_schemas.has_attribute(service.region, definition.type, attribute):
+            raise ValidationError(
+                f"Template error: resource {name} does not support attribute type {attribute} in Fn::GetAtt"
+            )
 
 
 def _check_capabilities(parsed: template.Template, capabilities: Sequence[str]) -> None:

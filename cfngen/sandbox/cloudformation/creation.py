@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError, ParamValidationError
 from cfngen.sandbox.cloudformation import admission, launching, properties, removing, signals, update_policies
 from cfngen.sandbox.cloudformation.admission import NESTED
 from cfngen.sandbox.cloudformation.clock import Operation
-from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError
+from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError, UnfinishedError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import GROUP
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
@@ -146,6 +146,9 @@ def create_resource(service: Region, stack: Stack, resource: Resource) -> Operat
     service.record(stack, resource, "CREATE_IN_PROGRESS")
     try:
         service.failures.strike(stack.name, resource.logical_id, "CREATE")
+        yield from service.outlast_throttling(resource.logical_id)
+        if resource.turn != turn:
+            return
         resource.properties = properties.resolved(service, stack, resource.definition)
         yield from bring_into_being(service, stack, resource, "CREATE_IN_PROGRESS")
     except FAULTS as error:
@@ -175,7 +178,12 @@ def bring_into_being(service: Region, stack: Stack, resource: Resource, status: 
     if resource.type == GROUP:
         update_policies.rolling(service, stack, resource)
         launching.check(service, resource)
-    created = HANDLERS[resource.type].create(properties.call(service, stack, resource))
+    try:
+        created = HANDLERS[resource.type].create(properties.call(service, stack, resource))
+    except UnfinishedError as error:
+        resource.physical_id, resource.attributes = error.physical_id, dict(error.attributes)
+        service.record(stack, resource, status, "Resource creation Initiated")
+        raise
     resource.physical_id, resource.attributes = created.physical_id, dict(created.attributes)
     resource.signals, resource.signals_wanted = {}, wanted
     service.record(stack, resource, status, "Resource creation Initiated")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 
 class ApiError(Exception):
     """A call was refused; nothing has been changed."""
@@ -27,6 +30,12 @@ class InsufficientCapabilitiesError(ApiError):
     code = "InsufficientCapabilitiesException"
 
 
+class LimitExceededError(ApiError):
+    """The account has as many stacks as it can have."""
+
+    code = "LimitExceededException"
+
+
 class ChangeSetNotFoundError(ApiError):
     """No change set has that name or ARN."""
 
@@ -41,6 +50,20 @@ class InvalidChangeSetStatusError(ApiError):
 
 class ResourceError(Exception):
     """A resource could not be made, resolved, changed or removed; the message becomes the reason of its event."""
+
+
+class UnfinishedError(ResourceError):
+    """A resource was made and could not be completed, so that there is something to remove.
+
+    Attributes:
+        physical_id: of what was made.
+        attributes: what GetAtt gives for it.
+    """
+
+    def __init__(self, message: str, physical_id: str, attributes: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.physical_id = physical_id
+        self.attributes = attributes
 
 
 class PropertyError(ResourceError):

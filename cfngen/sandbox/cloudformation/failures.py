@@ -21,12 +21,21 @@ class Failures:
 
     def __init__(self) -> None:
         self._pending: list[_Failure] = []
+        self._throttled: dict[str, float] = {}  # by logical id
 
     def inject(self, logical_id: str, reason: str, during: str, times: int, stack: str) -> None:
         """Let a resource of a stack fail."""
         if during not in ("CREATE", "UPDATE", "DELETE"):
             raise ValueError(during)
         self._pending.append(_Failure(logical_id, reason, during, times, stack))
+
+    def throttle(self, logical_id: str, until: float) -> None:
+        """Let the service of a resource ask for fewer calls until a time of the clock."""
+        self._throttled[logical_id] = until
+
+    def throttled(self, logical_id: str) -> float:
+        """Until when the service of a resource asks for fewer calls; it has been asked then."""
+        return self._throttled.pop(logical_id, 0.0)
 
     def strike(self, stack_name: str, logical_id: str, during: str) -> None:
         """Fail if that was asked for.

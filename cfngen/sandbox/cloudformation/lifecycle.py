@@ -28,6 +28,7 @@ def create_stack(
     Raises:
         ApiError: refused
     """
+    admission.check_name("stackName", name)
     if any(each.name == name and each.status != "DELETE_COMPLETE" for each in service.stacks()):
         raise AlreadyExistsError(f"Stack [{name}] already exists")
     if policy:

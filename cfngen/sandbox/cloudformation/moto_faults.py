@@ -22,6 +22,48 @@ def repair() -> None:
     scaling_activities.model()
     _actions()
     _images()
+    _subnets_of_balancers()
+    _longest_draining()
+
+
+def _longest_draining() -> None:
+    """Let targets be drained for an hour, which is the most there is (API reference, TargetGroupAttribute).
+
+    moto 5.2.5 takes 3,599 seconds at most (moto/elbv2/models.py, `modify_target_group_attributes`).
+    """
+    from moto.elbv2.models import ELBv2Backend
+
+    original = ELBv2Backend.modify_target_group_attributes
+    key, most = "deregistration_delay.timeout_seconds", "3600"
+
+    def modify_target_group_attributes(self: Any, target_group_arn: str, attributes: dict[str, Any]) -> None:
+        original(
+            self, target_group_arn, {name: each for name, each in attributes.items() if (name, each) != (key, most)}
+        )
+        self.target_groups[target_group_arn].attributes.update(attributes)
+
+    setattr(ELBv2Backend, "modify_target_group_attributes", modify_target_group_attributes)  # noqa: B010
+
+
+def _subnets_of_balancers() -> None:
+    """Let a network load balancer have a single subnet after a change too.
+
+    moto 5.2.5 wants two Availability Zones of any load balancer (moto/elbv2/models.py, `set_subnets`), as Elastic Load
+    Balancing does of application load balancers alone (API reference, SetSubnets).
+    """
+    from moto.elbv2.models import AvailabilityZone, ELBv2Backend
+
+    original = ELBv2Backend.set_subnets
+
+    def set_subnets(self: Any, arn: str, subnets: list[str], subnet_mappings: list[dict[str, Any]]) -> Any:
+        chosen = [*subnets, *(each["SubnetId"] for each in subnet_mappings)]
+        balancer = self.load_balancers.get(arn)
+        if balancer is None or balancer.type != "network" or len(chosen) != 1:
+            return original(self, arn, subnets, subnet_mappings)
+        balancer.subnets = [self.ec2_backend.get_subnet(chosen[0])]
+        return [AvailabilityZone(subnet) for subnet in balancer.subnets]
+
+    setattr(ELBv2Backend, "set_subnets", set_subnets)  # noqa: B010
 
 
 def _transport() -> None:

@@ -48,6 +48,7 @@ def create(
     Raises:
         ApiError: refused
     """
+    admission.check_name("changeSetName", name)
     if kind not in ("CREATE", "UPDATE") or on_failure not in POLICIES:
         raise ValidationError(f"ChangeSetType {kind} or OnStackFailure {on_failure} is no value of the API")
     if on_failure == "DELETE" and kind != "CREATE":
@@ -66,6 +67,7 @@ def create(
         raise AlreadyExistsError(f"ChangeSet {name} already exists")
     revision = admission.admit(service, submission, stack, stack_name)
     if stack is None:
+        admission.check_name("stackName", stack_name)
         stack = service.new_stack(stack_name, revision)
         service.begin(stack, "CREATE_CHANGESET", token)
         service.record(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
+NESTED_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # of a nested stack
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
 
 
@@ -45,7 +46,8 @@ def conforming(
     if holder == "Tags" and stack_tags:
         made["Tags"] = _with_stack_tags(stack_tags, definition.type, made.get("Tags", []))
     properties = property_schemas.conform(region, definition.type, made)
-    if definition.type in HANDLERS and (unknown := set(properties) - HANDLERS[definition.type].properties):
+    known = HANDLERS[definition.type].properties if definition.type in HANDLERS else NESTED_PROPERTIES
+    if unknown := set(properties) - known:
         raise NotModelledError(f"properties {sorted(unknown)} of {definition.type}")
     return properties
 
@@ -109,7 +111,11 @@ def outputs(service: Region, stack: Stack) -> tuple[dict[str, str], dict[str, st
     for key, each in stack.template.body.get("Outputs", {}).items():
         if "Condition" in each and not scope.condition(each["Condition"]):
             continue
-        values[key] = str(scope.resolve(each["Value"]))
+        value = scope.resolve(each["Value"])
+        if isinstance(value, (dict, list)):
+            where = f"Template format error: Output {key} is malformed."
+            raise ResourceError(f"{where} The Value field of every Outputs member must evaluate to a String.")
+        values[key] = str(value)
         if "Export" in each:
             exports[str(scope.resolve(each["Export"]["Name"]))] = values[key]
     _check_exports(service, stack, exports)

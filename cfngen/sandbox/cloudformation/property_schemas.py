@@ -8,6 +8,7 @@ items are checked; formats such as "this is a VPC's id" are not: the service its
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -44,6 +45,13 @@ def schema(region: str, resource_type: str) -> Schema:
     """The published schema of a type."""
     found: Schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).schema
     return found
+
+
+@functools.cache
+def has_attribute(region: str, resource_type: str, attribute: str) -> bool:
+    """Whether GetAtt takes an attribute of a type."""
+    known = list(PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).get_atts)
+    return attribute in known or any(regex.fullmatch(each, attribute) for each in known if "\\" in each)
 
 
 def tag_property(region: str, resource_type: str) -> str | None:

@@ -9,6 +9,7 @@ from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
 
 PAUSED = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
 UPDATABLE = STABLE | PAUSED
+POLICY_LIMIT = 16_384  # bytes
 DELETED = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
 
 
@@ -107,7 +108,12 @@ def _check_unprotected(stack: Stack) -> None:
 
 
 def check_policy(body: str) -> None:
-    """Refuse a stack policy that is none."""
+    """Refuse a stack policy that is none, or that is too long (API: SetStackPolicy)."""
+    if len(body.encode()) > POLICY_LIMIT:
+        raise ValidationError(
+            "1 validation error detected: Value at 'stackPolicyBody' failed to satisfy constraint: Member must have "
+            f"length less than or equal to {POLICY_LIMIT}"
+        )
     try:
         statements = json.loads(body)["Statement"]
     except (ValueError, KeyError, TypeError) as error:

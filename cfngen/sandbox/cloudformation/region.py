@@ -16,7 +16,7 @@ from cfngen.sandbox.cloudformation.admission import LOOKUPS, NESTED
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
 from cfngen.sandbox.cloudformation.drift import Detection
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
+from cfngen.sandbox.cloudformation.errors import LimitExceededError, NotModelledError, ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.failures import Failures
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
@@ -27,6 +27,10 @@ from cfngen.sandbox.services.schedule import keep_schedule
 
 ACCOUNT = "123456789012"  # moto's
 NAME_LIMIT = 128
+# Seconds for which CloudFormation repeats a call that a service has throttled; assumed. That it gives up at last is
+# seen: aws/aws-cdk#9882.
+PATIENCE = 600.0
+STACK_QUOTA = 2_000  # guide, "Understand CloudFormation quotas"
 
 
 class Region:
@@ -131,6 +135,20 @@ class Region:
             self.clock.later(seconds, lambda: None)
             yield lambda: self.clock.now >= end
 
+    def outlast_throttling(self, logical_id: str) -> Operation:
+        """Try again for as long as a resource's service asks for fewer calls, as CloudFormation does, and then give up.
+
+        Raises:
+            ResourceError: it has asked for too long
+        """
+        end, patience = self.failures.throttled(logical_id), self.clock.now + PATIENCE
+        if end > self.clock.now:
+            seen = min(end, patience)
+            self.clock.later(seen - self.clock.now, lambda: None)
+            yield lambda: self.clock.now >= seen
+            if end > patience:
+                raise ResourceError("Rate exceeded (Status Code: 400; Error Code: Throttling)")
+
     def cancel_nested(self, child: Stack) -> None:
         """Give up the operation of a nested stack."""
         if child.status == "CREATE_IN_PROGRESS":
@@ -143,7 +161,13 @@ class Region:
         return admission.fetch(self, url)
 
     def new_stack(self, name: str, revision: Revision, parent: Stack | None = None) -> Stack:
-        """A stack that is about to be created."""
+        """A stack that is about to be created.
+
+        Raises:
+            LimitExceededError: there are too many
+        """
+        if len([each for each in self._stacks if each.status != "DELETE_COMPLETE"]) >= STACK_QUOTA:
+            raise LimitExceededError(f"Limit for stack has been exceeded ({STACK_QUOTA})")
         identifier = f"arn:aws:cloudformation:{self.region}:{ACCOUNT}:stack/{name}/{self.uuid()}"
         stack = Stack(name, identifier, revision, parent, created=self.clock.time)
         self.add(stack)

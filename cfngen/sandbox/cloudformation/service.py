@@ -248,6 +248,10 @@ class CloudFormation(Region):
         """Let simulated time pass, and everything happen that is due in it."""
         self.simulation.advance(seconds)
 
+    def throttle(self, logical_id: str, seconds: float) -> None:
+        """Let the service of a resource that is to be created ask for fewer calls, for so many seconds from now."""
+        self.failures.throttle(logical_id, self.clock.now + seconds)
+
     def fail(self, logical_id: str, reason: str, *, during: str = "CREATE", times: int = 1, stack: str = "") -> None:
         """Let a resource fail.
 

@@ -51,9 +51,12 @@ def creation_policy(service: Region, stack: Stack, resource: Resource) -> tuple[
     ):
         raise NotModelledError(f"CreationPolicy {policy} of {resource.type}")
     seconds = seconds_of(signal.get("Timeout", "PT5M"), "CreationPolicy Timeout")
-    if stack.root.express:
-        return 0, 0
-    return int(signal.get("Count", 1)), min(seconds, LONGEST_WAIT)
+    if seconds > LONGEST_WAIT:
+        raise ResourceError(f"CreationPolicy Timeout {signal['Timeout']} is longer than the maximum of 12 hours")
+    count = int(signal.get("Count", 1))
+    if count < 0:
+        raise ResourceError(f"CreationPolicy Count {count} is negative")
+    return (0, 0) if stack.root.express else (count, seconds)
 
 
 def instances(service: Region, group: str) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.sandbox.cloudformation import texts
+from cfngen.sandbox.cloudformation import template_functions, texts
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 
 SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata", "Parameters", "Rules", "Mappings", "Conditions",
@@ -71,6 +71,8 @@ def parse(text: str) -> Template:
         body = json.loads(text)
     except ValueError as error:
         raise ValidationError(f"Template format error: JSON not well-formed. ({error})") from error
+    if not isinstance(body, dict):
+        raise ValidationError("Template format error: unsupported structure.")
     if "Transform" in body:
         raise NotModelledError("Transform")
     if unknown := sorted(set(body) - SECTIONS):
@@ -84,6 +86,7 @@ def parse(text: str) -> Template:
                 f"maximum allowed, {quota}"
             )
     texts.check_template(body)
+    template_functions.check(body)
     _check_references(body)
     definitions = {key: _definition(body, key, each) for key, each in body["Resources"].items()}
     _check_order(definitions)
@@ -107,6 +110,26 @@ def references(value: Any) -> Iterator[str]:
                 yield from references(local)
             else:
                 yield from references(item)
+
+
+def attributes(value: Any) -> Iterator[tuple[str, str]]:
+    """Names and attributes that GetAtt and Sub use anywhere within a value; not those that are worked out."""
+    if isinstance(value, list):
+        for item in value:
+            yield from attributes(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key == "Fn::GetAtt":
+                name, attribute = item.split(".", 1) if isinstance(item, str) else item
+                if isinstance(attribute, str):
+                    yield name, attribute
+            elif key == "Fn::Sub":
+                text, local = (item, {}) if isinstance(item, str) else item
+                found = (name for name in SUBSTITUTION.findall(text) if name not in local and "." in name)
+                yield from (tuple(name.split(".", 1)) for name in found)
+                yield from attributes(local)
+            else:
+                yield from attributes(item)
 
 
 def _definition(body: Mapping[str, Any], logical_id: str, resource: Mapping[str, Any]) -> ResourceDefinition:

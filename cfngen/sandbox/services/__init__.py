@@ -7,15 +7,22 @@ for is asked of the clock of the region (`time_in`).
 
 from cfngen.sandbox.services import (  # noqa: F401 - they declare their rules
     addresses,
+    buckets,
     ec2_tags,
     gateways,
+    iam,
+    iam_propagation,
+    keys,
     launch_templates,
     launches,
     lifecycle_hooks,
+    load_balancers,
     network_interfaces,
     networks,
     scaling_groups,
+    secrets,
     security_groups,
+    target_groups,
     volumes,
 )
 from cfngen.sandbox.services.rules import Attempt, Refused, enforced, keep_time, rule, time_in

@@ -1,30 +1,145 @@
-"""Keys of KMS, as the services that encrypt with them see them."""
+"""KMS: policies of keys, and keys that cannot be used.
+
+Conditions are those of the KMS API reference: CreateKey, PutKeyPolicy, and the errors of each operation.
+"""
 
 from __future__ import annotations
 
+import fnmatch
+from typing import Any
+
+from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.kms.models import kms_backends
 
-ENABLED = "Enabled"
+from cfngen.sandbox.services import policy_documents
+from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
+
+POLICY = 32_768  # bytes
+TAGS = 50
+WINDOW = range(7, 31)  # days
+CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"  # whoever calls; CloudFormation calls in their name
+MALFORMED = "MalformedPolicyDocumentException"
 
 
-def key_fault(region: str, key: str) -> str:
-    """Say why nothing can be encrypted with a key.
+@rule("kms", "CreateKey", "PutKeyPolicy")
+def key_policy(attempt: Attempt) -> None:
+    """Refuse a policy that is none, that names the dead, or by which the caller locks themselves out."""
+    text = attempt.get("Policy")
+    if not text:
+        return
+    try:
+        document = policy_documents.read(text)
+    except ValueError:
+        raise Refused(MALFORMED, "") from None
+    statements = policy_documents.statements(document)
+    if not statements or not all(map(_whole, statements)) or document.get("Version", "2012-10-17") not in _VERSIONS:
+        raise Refused(MALFORMED, "The specified policy is not syntactically or semantically correct")
+    if len(text.encode()) > POLICY:
+        raise Refused("LimitExceededException", f"Key policy size must not exceed {POLICY} bytes")
+    if list(policy_documents.dead_principals(document, attempt.region)):
+        raise Refused(MALFORMED, "Policy contains a statement with one or more invalid principals.")
+    if not attempt.get("BypassPolicyLockoutSafetyCheck") and not _lets_the_caller_change_it(statements):
+        raise Refused(MALFORMED, "The new key policy will not allow you to update the key policy in the future.")
+
+
+_VERSIONS = ("2012-10-17", "2008-10-17")
+_ELEMENTS = {
+    "Sid",
+    "Effect",
+    "Principal",
+    "NotPrincipal",
+    "Action",
+    "NotAction",
+    "Resource",
+    "NotResource",
+    "Condition",
+}
+
+
+def _whole(statement: dict[str, Any]) -> bool:
+    actions = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
+    return (
+        set(statement) <= _ELEMENTS
+        and statement.get("Effect") in ("Allow", "Deny")
+        and bool(policy_documents.principals(statement))
+        and bool(actions)
+        and all(action == "*" or ":" in action for action in actions)
+        and bool({"Resource", "NotResource"} & set(statement))
+    )
+
+
+def _lets_the_caller_change_it(statements: list[dict[str, Any]]) -> bool:
+    about = [statement for statement in statements if _is_about_the_caller(statement) and _covers_policy(statement)]
+    denied = [statement for statement in about if statement["Effect"] == "Deny" and "Condition" not in statement]
+    return not denied and any(statement["Effect"] == "Allow" for statement in about)
+
+
+def _is_about_the_caller(statement: dict[str, Any]) -> bool:
+    account = CALLER.removesuffix("user/operator") + "root"
+    named = [name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)]
+    return bool({"*", CALLER, account, DEFAULT_ACCOUNT_ID} & set(named)) != ("NotPrincipal" in statement)
+
+
+def _covers_policy(statement: dict[str, Any]) -> bool:
+    patterns = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
+    matches = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
+    return matches != ("NotAction" in statement)
+
+
+@rule("kms", "CreateKey", "TagResource")
+def tags(attempt: Attempt) -> None:
+    """Refuse more tags than a key can have, and one key of a tag twice."""
+    keys = [tag["TagKey"] for tag in attempt.get("Tags") or []]
+    if len(set(keys)) < len(keys):
+        raise Refused("TagException", "Duplicate tag keys")
+    if len(keys) > TAGS:
+        raise Refused("LimitExceededException", f"The number of tags exceeds the limit of {TAGS}")
+
+
+@rule("kms", "ScheduleKeyDeletion")
+def waiting_period(attempt: Attempt) -> None:
+    """Refuse a waiting period shorter than a week or longer than thirty days."""
+    days = attempt.get("PendingWindowInDays")
+    if days is not None and (fault := out_of_range("pendingWindowInDays", days, WINDOW)):
+        raise Refused("ValidationException", fault)
+
+
+@rule(
+    "kms", "ScheduleKeyDeletion", "EnableKeyRotation", "DisableKeyRotation", "EnableKey", "DisableKey",
+    "UpdateKeyDescription", "TagResource", "UntagResource", "CreateAlias", "CreateGrant",
+    "Encrypt", "Decrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext", "ReEncrypt",
+)  # fmt: skip
+def state(attempt: Attempt) -> None:
+    """Refuse to change or to use a key that waits for its deletion, and to use one that is disabled."""
+    key = find(attempt.region, attempt.get("KeyId") or attempt.get("TargetKeyId") or "")
+    if key is None:
+        return
+    if key.key_state == "PendingDeletion":
+        raise Refused("KMSInvalidStateException", f"{key.arn} is pending deletion.")
+    uses = ("Encrypt", "Decrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext", "ReEncrypt", "CreateGrant")
+    if key.key_state == "Disabled" and attempt.operation in (*uses, "EnableKeyRotation", "DisableKeyRotation"):
+        raise Refused("DisabledException", f"{key.arn} is disabled.")
+
+
+def find(region: str, name: str) -> Any | None:
+    """Return what moto has of a key.
 
     Args:
-        region: where.
-        key: its id, ARN or alias; empty for the service's own.
-
-    Returns:
-        EC2's words (EC2 user guide, "Instance terminates immediately"); empty if it can be used.
+        region: where it must be.
+        name: its id, its ARN, or an alias.
     """
-    if not key or key.removeprefix(f"arn:aws:kms:{region}:{DEFAULT_ACCOUNT_ID}:").startswith("alias/aws/"):
-        return ""
-    backend = kms_backends[DEFAULT_ACCOUNT_ID][region]
-    identifier = backend.any_id_to_key_id(key)
-    if identifier not in backend.keys:
-        return "Client.InvalidKMSKey.NotFound: The KMS key provided does not exist"
-    state = backend.keys[identifier].key_state
-    return (
-        "" if state == ENABLED else "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state"
-    )
+    backend = get_backend("kms")[DEFAULT_ACCOUNT_ID][region]
+    if name.startswith("arn:") and name.split(":")[3] != region:
+        return None
+    short = name.rpartition(":")[2]
+    if short.startswith("alias/"):
+        return next((key for key in backend.keys.values() if short in key.aliases), None)
+    return backend.keys.get(short.removeprefix("key/"))
+
+
+def usable(region: str, name: str) -> bool:
+    """Return whether a key can encrypt and decrypt; those of AWS always can."""
+    if name.rpartition(":")[2].startswith("alias/aws/"):
+        return True
+    key = find(region, name)
+    return key is not None and key.key_state == "Enabled"

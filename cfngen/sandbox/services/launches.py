@@ -20,7 +20,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYP
 from moto.iam.models import iam_backends
 
 from cfngen.sandbox.services import capacity, quotas
-from cfngen.sandbox.services.keys import key_fault
+from cfngen.sandbox.services.key_states import key_fault
 from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE, check_address, check_groups, user
 from cfngen.sandbox.services.networks import free_addresses, zones
 from cfngen.sandbox.services.rules import Attempt, Refused, rule

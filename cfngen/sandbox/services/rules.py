@@ -7,6 +7,7 @@ Every request to moto, in process or to its server, passes `BaseResponse.call_ac
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -102,6 +103,26 @@ def time_in(region: str) -> float:
     return _CLOCKS[region]() if region in _CLOCKS else 0.0
 
 
+def out_of_range(parameter: str, value: Any, allowed: range) -> str:
+    """Return what services say of a number that is too small or too large; nothing if it is neither."""
+    if int(value) in allowed:
+        return ""
+    bound = (
+        f"greater than or equal to {allowed.start}"
+        if int(value) < allowed.start
+        else (f"less than or equal to {allowed.stop - 1}")
+    )
+    return (
+        f"1 validation error detected: Value '{value}' at '{parameter}' failed to satisfy constraint: Member must have "
+        f"value {bound}"
+    )
+
+
+def times() -> dict[str, float]:
+    """Return the seconds that each clock shows, by region: the time of what belongs to no region."""
+    return {region: clock() for region, clock in _CLOCKS.items()}
+
+
 @contextlib.contextmanager
 def enforced() -> Iterator[None]:
     """Let moto of this process refuse what the rules refuse; within another such context, nothing more."""
@@ -116,7 +137,9 @@ def enforced() -> Iterator[None]:
             _check(response, response._get_action(), response.normalized_request)  # noqa: SLF001
         except (Refused, ServiceException) as refused:  # the second: what a rule looks up is not there
             error = _Answer(refused.code, refused.message) if isinstance(refused, Refused) else refused
-            status, headers, body = response.serialized(ActionResult(error))
+            with warnings.catch_warnings():  # of codes that every service has and no model names, as AccessDenied
+                warnings.simplefilter("ignore", UserWarning)
+                status, headers, body = response.serialized(ActionResult(error))
             return status, *response._enrich_response({**headers, "status": str(status)}, body)  # noqa: SLF001
         return call_action(response)
 
@@ -125,8 +148,8 @@ def enforced() -> Iterator[None]:
     def of_s3(original: Callable[..., Any]) -> Callable[..., Any]:
         def checked(response: S3Response, request: Any, *arguments: Any, **options: Any) -> Any:
             try:
-                operation, _ = get_service_router("s3").match(response.normalized_request)
-                _check(response, str(operation.name), response.normalized_request)
+                operation, named = get_service_router("s3").match(response.normalized_request)
+                _check(response, str(operation.name), response.normalized_request, named)
             except NotFound:
                 pass
             except Refused as refused:
@@ -143,7 +166,7 @@ def enforced() -> Iterator[None]:
         yield
 
 
-def _check(response: BaseResponse, operation: str, request: Any) -> None:
+def _check(response: BaseResponse, operation: str, request: Any, named: Mapping[str, str] | None = None) -> None:
     service = response.boto3_service_name
     rules = _RULES.get((service, operation))
     if not rules:
@@ -158,7 +181,7 @@ def _check(response: BaseResponse, operation: str, request: Any) -> None:
             "headers": request.headers,
             "body": request.get_data(cache=True),
             "url_path": request.path,
-            "url_params": response.uri_match,
+            "url_params": response.uri_match if named is None else named,
         }
     )
     attempt = Attempt(service, operation, parameters, response.region, _backend(response, service))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cfngen.sandbox.cloudformation.errors import ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, completing
 
 NAME_LIMIT = 32
 CHECKS = frozenset(
@@ -44,15 +43,12 @@ class LoadBalancer(_Balancing):
 
     def create(self, call: Call) -> Created:
         name = call.properties.get("Name") or call.name(limit=NAME_LIMIT)
-        _check(call, name)
         service = _service(call)
         made = service.create_load_balancer(
             Name=name, **call.only("Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "Tags")
         )["LoadBalancers"][0]
         arn = made["LoadBalancerArn"]
-        if attributes := call.properties.get("LoadBalancerAttributes"):
-            service.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
-        return Created(
+        created = Created(
             arn,
             {
                 "LoadBalancerArn": arn,
@@ -62,6 +58,10 @@ class LoadBalancer(_Balancing):
                 "CanonicalHostedZoneID": made["CanonicalHostedZoneId"],
             },
         )
+        with completing(created):
+            if attributes := call.properties.get("LoadBalancerAttributes"):
+                service.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
+        return created
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         service, arn = _service(call), call.physical_id
@@ -78,21 +78,6 @@ class LoadBalancer(_Balancing):
         _service(call).delete_load_balancer(LoadBalancerArn=call.physical_id)
 
 
-def _check(call: Call, name: str) -> None:
-    """Refuse what Elastic Load Balancing refuses and moto takes (API: CreateLoadBalancer)."""
-    taken = [each["LoadBalancerName"] for each in _service(call).describe_load_balancers()["LoadBalancers"]]
-    if name in taken:
-        raise ResourceError(f"A load balancer with the same name '{name}' exists, but with different settings")
-    subnets = call.ec2.describe_subnets(SubnetIds=call["Subnets"])["Subnets"]
-    if len({each["AvailabilityZone"] for each in subnets}) < len(subnets):
-        raise ResourceError("A load balancer cannot be attached to multiple subnets in the same Availability Zone")
-    if call.properties.get("Scheme", "internet-facing") == "internet-facing":
-        vpc = subnets[0]["VpcId"]
-        attached = [{"Name": "attachment.vpc-id", "Values": [vpc]}]
-        if not call.ec2.describe_internet_gateways(Filters=attached)["InternetGateways"]:
-            raise ResourceError(f"VPC {vpc} has no internet gateway")
-
-
 class TargetGroup(_Balancing):
     properties = frozenset(
         {"VpcId", "Protocol", "Port", "TargetType", "Targets", "TargetGroupAttributes", "Tags", *CHECKS}
@@ -106,12 +91,14 @@ class TargetGroup(_Balancing):
             Name=name, **call.only("VpcId", "Protocol", "Port", "TargetType", "Tags", *CHECKS)
         )["TargetGroups"][0]
         arn = made["TargetGroupArn"]
-        if targets := call.properties.get("Targets"):
-            service.register_targets(TargetGroupArn=arn, Targets=targets)
-        if attributes := call.properties.get("TargetGroupAttributes"):
-            service.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
         full = f"targetgroup/{arn.partition(':targetgroup/')[2]}"
-        return Created(arn, {"TargetGroupArn": arn, "TargetGroupName": name, "TargetGroupFullName": full})
+        created = Created(arn, {"TargetGroupArn": arn, "TargetGroupName": name, "TargetGroupFullName": full})
+        with completing(created):
+            if targets := call.properties.get("Targets"):
+                service.register_targets(TargetGroupArn=arn, Targets=targets)
+            if attributes := call.properties.get("TargetGroupAttributes"):
+                service.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
+        return created
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         service, arn = _service(call), call.physical_id
@@ -137,13 +124,7 @@ class Listener(_Balancing):
     changeable = frozenset({"Protocol", "Port", "DefaultActions", "Tags"})
 
     def create(self, call: Call) -> Created:
-        service, arn = _service(call), call["LoadBalancerArn"]
-        groups = [each["TargetGroupArn"] for each in call["DefaultActions"]]
-        for each in service.describe_target_groups(TargetGroupArns=groups)["TargetGroups"]:
-            # User guide of network load balancers, "Target groups": one load balancer for each group.
-            if others := [each for each in each.get("LoadBalancerArns", []) if each != arn]:
-                raise ResourceError(f"The following target groups cannot be associated with more than one: {others}")
-        made = service.create_listener(**call.properties)["Listeners"][0]["ListenerArn"]
+        made = _service(call).create_listener(**call.properties)["Listeners"][0]["ListenerArn"]
         return Created(made, {"ListenerArn": made})
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:

@@ -9,14 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError, ParamValidationError
 
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError, UnfinishedError
 
 
 @functools.cache
 def client(service: str, region: str) -> Any:
-    """A boto3 client with credentials that mean nothing; it reaches moto only, and is made once for all tests."""
-    return _session(region).client(service)
+    """A boto3 client with credentials that mean nothing; it reaches moto only, and is made once for all tests.
+
+    It tries a call once: what is refused is refused, and nobody waits on the wall clock.
+    """
+    return _session(region).client(service, config=Config(retries={"total_max_attempts": 1}))
 
 
 @functools.cache
@@ -62,6 +67,19 @@ class Call:
         """The tags as most calls of EC2 want them."""
         tags = self.properties.get("Tags", [])
         return {"TagSpecifications": [{"ResourceType": resource_type, "Tags": tags}]} if tags else {}
+
+
+@contextlib.contextmanager
+def completing(created: Created) -> Iterator[None]:
+    """Let what goes wrong within leave a resource that exists, and that is therefore removed again.
+
+    Raises:
+        UnfinishedError: something was refused
+    """
+    try:
+        yield
+    except (ResourceError, ClientError, ParamValidationError) as error:
+        raise UnfinishedError(str(error), created.physical_id, created.attributes) from error
 
 
 class Handler:

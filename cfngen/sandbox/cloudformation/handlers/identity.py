@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from cfngen.sandbox.cloudformation.errors import ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, completing
+from cfngen.sandbox.services import iam_propagation
 
 ROLE_NAME = 64  # characters, IAM user guide, "IAM object identifiers and quotas"
 PROFILE_NAME = 128
-MANAGED_POLICY = 6_144  # characters without white space, same page
-INLINE_POLICIES = 10_240  # characters without white space, all inline policies of a role together, same page
 
 
 class Role(Handler):
@@ -23,27 +22,27 @@ class Role(Handler):
 
     def create(self, call: Call) -> Created:
         name = call.name(limit=ROLE_NAME)
-        _check_size(call, name)
         role = call.iam.create_role(
             RoleName=name,
-            AssumeRolePolicyDocument=json.dumps(call["AssumeRolePolicyDocument"]),
+            AssumeRolePolicyDocument=_text(call["AssumeRolePolicyDocument"]),
             **call.only("Description", "PermissionsBoundary", "Tags"),
         )["Role"]
-        for policy in call.properties.get("Policies", []):
-            document = json.dumps(policy["PolicyDocument"])
-            call.iam.put_role_policy(RoleName=name, PolicyName=policy["PolicyName"], PolicyDocument=document)
-        for arn in call.properties.get("ManagedPolicyArns", []):
-            call.iam.attach_role_policy(RoleName=name, PolicyArn=arn)
-        return Created(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
+        created = Created(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
+        with completing(created):
+            for policy in call.properties.get("Policies", []):
+                document = _text(policy["PolicyDocument"])
+                call.iam.put_role_policy(RoleName=name, PolicyName=policy["PolicyName"], PolicyDocument=document)
+            for arn in call.properties.get("ManagedPolicyArns", []):
+                call.iam.attach_role_policy(RoleName=name, PolicyArn=arn)
+        return created
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        _check_size(call, call.physical_id)
         iam, role = call.iam, {"RoleName": call.physical_id}
         if "AssumeRolePolicyDocument" in changed:
-            iam.update_assume_role_policy(**role, PolicyDocument=json.dumps(call["AssumeRolePolicyDocument"]))
+            iam.update_assume_role_policy(**role, PolicyDocument=_text(call["AssumeRolePolicyDocument"]))
         if "Policies" in changed:
             old, new = (
-                {each["PolicyName"]: json.dumps(each["PolicyDocument"]) for each in which.get("Policies", [])}
+                {each["PolicyName"]: _text(each["PolicyDocument"]) for each in which.get("Policies", [])}
                 for which in (before, call.properties)
             )
             for name in [each for each in old if each not in new]:
@@ -71,20 +70,14 @@ class Role(Handler):
         call.iam.tag_role(RoleName=call.physical_id, Tags=call.properties.get("Tags", []))
 
     def delete(self, call: Call) -> None:
+        """Delete the role; what somebody else has attached to it is in the way, as in IAM."""
         for policy in call.properties.get("Policies", []):
-            call.iam.delete_role_policy(RoleName=call.physical_id, PolicyName=policy["PolicyName"])
+            with contextlib.suppress(call.iam.exceptions.NoSuchEntityException):
+                call.iam.delete_role_policy(RoleName=call.physical_id, PolicyName=policy["PolicyName"])
         for arn in call.properties.get("ManagedPolicyArns", []):
-            call.iam.detach_role_policy(RoleName=call.physical_id, PolicyArn=arn)
+            with contextlib.suppress(call.iam.exceptions.NoSuchEntityException):
+                call.iam.detach_role_policy(RoleName=call.physical_id, PolicyArn=arn)
         call.iam.delete_role(RoleName=call.physical_id)
-
-
-def _check_size(call: Call, name: str) -> None:
-    if sum(_size(each["PolicyDocument"]) for each in call.properties.get("Policies", [])) > INLINE_POLICIES:
-        raise ResourceError(f"Maximum policy size of {INLINE_POLICIES} bytes exceeded for role {name}")
-
-
-def _size(document: object) -> int:
-    return len("".join(json.dumps(document, separators=(",", ":")).split()))
 
 
 class ManagedPolicy(Handler):
@@ -97,9 +90,11 @@ class ManagedPolicy(Handler):
         made = call.iam.create_policy(
             PolicyName=call.name(limit=PROFILE_NAME), PolicyDocument=self._document(call), **call.only("Description")
         )["Policy"]
-        for role in call.properties.get("Roles", []):
-            call.iam.attach_role_policy(RoleName=role, PolicyArn=made["Arn"])
-        return Created(made["Arn"], {"PolicyArn": made["Arn"], "PolicyId": made["PolicyId"]})
+        created = Created(made["Arn"], {"PolicyArn": made["Arn"], "PolicyId": made["PolicyId"]})
+        with completing(created):
+            for role in call.properties.get("Roles", []):
+                call.iam.attach_role_policy(RoleName=role, PolicyArn=made["Arn"])
+        return created
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         arn = call.physical_id
@@ -115,7 +110,8 @@ class ManagedPolicy(Handler):
 
     def delete(self, call: Call) -> None:
         for role in call.properties.get("Roles", []):
-            call.iam.detach_role_policy(RoleName=role, PolicyArn=call.physical_id)
+            with contextlib.suppress(call.iam.exceptions.NoSuchEntityException):
+                call.iam.detach_role_policy(RoleName=role, PolicyArn=call.physical_id)
         self._prune(call)
         call.iam.delete_policy(PolicyArn=call.physical_id)
 
@@ -125,31 +121,37 @@ class ManagedPolicy(Handler):
                 call.iam.delete_policy_version(PolicyArn=call.physical_id, VersionId=version["VersionId"])
 
     def _document(self, call: Call) -> str:
-        if _size(call["PolicyDocument"]) > MANAGED_POLICY:
-            raise ResourceError(f"Cannot exceed quota for PolicySize: {MANAGED_POLICY}")
-        return json.dumps(call["PolicyDocument"])
+        return _text(call["PolicyDocument"])
 
 
 class InstanceProfile(Handler):
+    """CloudFormation waits until a profile can be used before it is complete."""
+
     properties = frozenset({"Roles"})
     changeable = properties
 
     def create(self, call: Call) -> Created:
         name = call.name(limit=PROFILE_NAME)
         profile = call.iam.create_instance_profile(InstanceProfileName=name)["InstanceProfile"]
-        [role] = call["Roles"]
-        call.iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
-        return Created(name, {"Arn": profile["Arn"]})
+        created = Created(name, {"Arn": profile["Arn"]})
+        with completing(created):
+            for role in call["Roles"]:
+                call.iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
+        iam_propagation.awaited(call.region, name)
+        return created
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        [old], [new] = before["Roles"], call["Roles"]
-        call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=old)
-        call.iam.add_role_to_instance_profile(InstanceProfileName=call.physical_id, RoleName=new)
+        for role in before["Roles"]:
+            call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
+        for role in call["Roles"]:
+            call.iam.add_role_to_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
+        iam_propagation.awaited(call.region, call.physical_id)
         return {}
 
     def delete(self, call: Call) -> None:
-        [role] = call["Roles"]
-        call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
+        profile = call.iam.get_instance_profile(InstanceProfileName=call.physical_id)["InstanceProfile"]
+        for role in profile["Roles"]:
+            call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=role["RoleName"])
         call.iam.delete_instance_profile(InstanceProfileName=call.physical_id)
 
 
@@ -162,12 +164,14 @@ class Key(Handler):
     def create(self, call: Call) -> Created:
         kms = client("kms", call.region)
         tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in call.properties.get("Tags", [])]
-        made = kms.create_key(Policy=json.dumps(call["KeyPolicy"]), Tags=tags, **call.only("Description"))[
-            "KeyMetadata"
-        ]
-        if call.properties.get("EnableKeyRotation"):
-            kms.enable_key_rotation(KeyId=made["KeyId"])
-        return Created(made["KeyId"], {"Arn": made["Arn"], "KeyId": made["KeyId"]})
+        # Without a policy a key has that of KMS, which leaves it to IAM.
+        policy = {"Policy": json.dumps(call["KeyPolicy"])} if "KeyPolicy" in call.properties else {}
+        made = kms.create_key(Tags=tags, **policy, **call.only("Description"))["KeyMetadata"]
+        created = Created(made["KeyId"], {"Arn": made["Arn"], "KeyId": made["KeyId"]})
+        with completing(created):
+            if call.properties.get("EnableKeyRotation"):
+                kms.enable_key_rotation(KeyId=made["KeyId"])
+        return created
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         kms, key = client("kms", call.region), {"KeyId": call.physical_id}
@@ -190,7 +194,9 @@ class Key(Handler):
 
     def delete(self, call: Call) -> None:
         days = call.properties.get("PendingWindowInDays", 30)
-        client("kms", call.region).schedule_key_deletion(KeyId=call.physical_id, PendingWindowInDays=days)
+        kms = client("kms", call.region)
+        if kms.describe_key(KeyId=call.physical_id)["KeyMetadata"]["KeyState"] != "PendingDeletion":
+            kms.schedule_key_deletion(KeyId=call.physical_id, PendingWindowInDays=days)
 
 
 class Secret(Handler):
@@ -217,6 +223,11 @@ class Secret(Handler):
 
     def delete(self, call: Call) -> None:
         client("secretsmanager", call.region).delete_secret(SecretId=call.physical_id, ForceDeleteWithoutRecovery=True)
+
+
+def _text(document: object) -> str:
+    """A document as a request carries it: with its characters as they are, since IAM takes only some."""
+    return json.dumps(document, ensure_ascii=False)
 
 
 def _gone(call: Call, before: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, removing_on_failure, retag
-from cfngen.sandbox.services.keys import key_fault
+from cfngen.sandbox.services.key_states import key_fault
 
 SIZES = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
 HOOKS = "LifecycleHookSpecificationList"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client
+from botocore.exceptions import ClientError
+
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, completing
 
 NAME = 63  # characters, S3 user guide, "Bucket naming rules"
 
@@ -28,13 +32,16 @@ class Bucket(Handler):
     def create(self, call: Call) -> Created:
         name = call.name(limit=NAME).lower()
         region = call.region
+        _check(call)
         where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
         _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **where)
-        _settle(call, name, set(call.properties))
-        domain = f"{name}.s3.amazonaws.com"
-        return Created(name, {"Arn": f"arn:aws:s3:::{name}", "DomainName": domain})
+        created = Created(name, {"Arn": f"arn:aws:s3:::{name}", "DomainName": f"{name}.s3.amazonaws.com"})
+        with completing(created):
+            _settle(call, name, set(call.properties))
+        return created
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        _check(call)
         _settle(call, call.physical_id, changed - {"Tags"})
         return {}
 
@@ -50,6 +57,10 @@ class BucketPolicy(Handler):
     changeable = frozenset({"PolicyDocument"})
 
     def create(self, call: Call) -> Created:
+        s3 = _s3(call)
+        with contextlib.suppress(ClientError):  # there is none, or no bucket
+            s3.get_bucket_policy(Bucket=call["Bucket"])
+            raise ResourceError(f"The bucket policy already exists on bucket {call['Bucket']}.")
         self._put(call)
         return Created(call["Bucket"])
 
@@ -68,12 +79,32 @@ def _s3(call: Call) -> Any:
     return client("s3", call.region)
 
 
+OF_RULES = frozenset({"Id", "Status", "Prefix", "ExpirationInDays", "AbortIncompleteMultipartUpload"})
+
+
+def _check(call: Call) -> None:
+    """Refuse settings that would be left out.
+
+    Raises:
+        NotModelledError: there are some
+    """
+    rules = call.properties.get("LifecycleConfiguration", {}).get("Rules", [])
+    encryption = call.properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
+    unknown = {key for rule in rules for key in rule} - OF_RULES
+    unknown |= {key for rule in encryption for key in rule} - {"ServerSideEncryptionByDefault"}
+    unknown |= set(call.properties.get("LifecycleConfiguration", {})) - {"Rules"}
+    if unknown:
+        raise NotModelledError(f"settings {sorted(unknown)} of a bucket")
+
+
 def _settle(call: Call, name: str, keys: set[str]) -> None:
     """Set the properties that are named, and take away those that the template no longer has."""
     s3, bucket, given = _s3(call), {"Bucket": name}, call.properties
     if "BucketEncryption" in keys:
         rules = given.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
-        translated = [{"ApplyServerSideEncryptionByDefault": each["ServerSideEncryptionByDefault"]} for each in rules]
+        translated = [
+            {"ApplyServerSideEncryptionByDefault": each.get("ServerSideEncryptionByDefault", {})} for each in rules
+        ]
         s3.put_bucket_encryption(**bucket, ServerSideEncryptionConfiguration={"Rules": translated})
     if "LifecycleConfiguration" in keys:
         rules = [_rule(each) for each in given.get("LifecycleConfiguration", {}).get("Rules", [])]
@@ -93,4 +124,5 @@ def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
     """A rule of a template in the words of S3's own call."""
     expiration = {"Expiration": {"Days": rule["ExpirationInDays"]}} if "ExpirationInDays" in rule else {}
     kept = {key: rule[key] for key in ("Status", "AbortIncompleteMultipartUpload") if key in rule}
-    return {"ID": rule["Id"], "Filter": {"Prefix": rule.get("Prefix", "")}, **kept, **expiration}
+    identifier = {"ID": rule["Id"]} if "Id" in rule else {}
+    return {**identifier, "Filter": {"Prefix": rule.get("Prefix", "")}, **kept, **expiration}

@@ -1,0 +1,334 @@
+"""The shape of a template's sections and intrinsic functions: what CloudFormation looks at before it resolves any.
+
+Sections are those of the CloudFormation user guide, functions those of the template reference, "Intrinsic functions"
+and "Condition functions". What a function may not contain is looked at where CloudFormation is known to refuse it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from cfngen.sandbox.cloudformation.errors import ValidationError
+
+VERSION = "2010-09-09"
+PSEUDO_PARAMETERS = frozenset(
+    f"AWS::{name}"
+    for name in ("AccountId", "NotificationARNs", "NoValue", "Partition", "Region", "StackId", "StackName", "URLSuffix")
+)
+PARAMETER_TYPE = re.compile(
+    r"String|Number|List<Number>|CommaDelimitedList|AWS::[A-Za-z0-9]+::[A-Za-z0-9:]+|List<(String|AWS::[A-Za-z0-9:]+)>"
+    r"|AWS::SSM::Parameter::Value<(String|CommaDelimitedList|List<String>|AWS::[A-Za-z0-9:]+|List<AWS::[A-Za-z0-9:]+>)>"
+)
+OF_CONDITIONS = frozenset({"Fn::And", "Fn::Equals", "Fn::Not", "Fn::Or"})
+OF_RULES = frozenset(
+    {"Fn::Contains", "Fn::EachMemberEquals", "Fn::EachMemberIn", "Fn::RefAll", "Fn::ValueOf", "Fn::ValueOfAll"}
+)
+FUNCTIONS = OF_CONDITIONS | OF_RULES | {
+    "Fn::Base64", "Fn::Cidr", "Fn::FindInMap", "Fn::ForEach", "Fn::GetAZs", "Fn::GetAtt", "Fn::GetStackOutput",
+    "Fn::If", "Fn::ImportValue", "Fn::Join", "Fn::Length", "Fn::Select", "Fn::Split", "Fn::Sub", "Fn::ToJsonString",
+    "Fn::Transform",
+}  # fmt: skip
+MAPPING_ATTRIBUTES = 200
+SUBSTITUTED = re.compile(r"\$\{(?!!)([^}]*)\}")
+NAME = re.compile(r"[A-Za-z0-9_.:]+")
+
+
+def check(body: Mapping[str, Any]) -> None:
+    """Refuse a template whose sections or functions are malformed.
+
+    Raises:
+        ValidationError: what CreateStack would refuse
+    """
+    if body.get("AWSTemplateFormatVersion", VERSION) != VERSION:
+        raise ValidationError("Template format error: unsupported value for AWSTemplateFormatVersion.")
+    for path in _nulls(body, ""):
+        raise ValidationError(f"Template format error: [{path}] 'null' values are not allowed in templates")
+    _check_parameters(body)
+    _check_resources(body)
+    _check_outputs(body)
+    _check_mappings(body)
+    _check_conditions(body)
+    for section in ("Resources", "Outputs", "Conditions", "Rules"):
+        for name, function, argument in _functions(body.get(section, {})):
+            _check_function(body, section, name, function, argument)
+
+
+def _nulls(value: Any, path: str) -> Iterator[str]:
+    if value is None:
+        yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from _nulls(item, f"{path}/{key}")
+
+
+def _check_parameters(body: Mapping[str, Any]) -> None:
+    for name, parameter in body.get("Parameters", {}).items():
+        if not isinstance(parameter, dict) or "Type" not in parameter:
+            raise ValidationError("Template format error: Every Parameters object must contain a Type member.")
+        if not PARAMETER_TYPE.fullmatch(str(parameter["Type"])):
+            raise ValidationError(f"Template format error: Unrecognized parameter type: {parameter['Type']}")
+        if isinstance(parameter.get("Default"), (dict, list)):
+            raise ValidationError("Template format error: Every Default member must be a string.")
+        if name in body.get("Resources", {}):
+            raise ValidationError(f"Template format error: Duplicate logical id {name} in Parameters and Resources")
+
+
+def _check_resources(body: Mapping[str, Any]) -> None:
+    for name, resource in body["Resources"].items():
+        where = f"Template format error: [/Resources/{name}]"
+        if not isinstance(resource, dict) or "Type" not in resource:
+            raise ValidationError(f"{where} Every Resources object must contain a Type member.")
+        if not isinstance(resource["Type"], str):
+            raise ValidationError(f"{where} Every Type member must be a string.")
+        for attribute in ("DeletionPolicy", "UpdateReplacePolicy"):
+            if not isinstance(resource.get(attribute, ""), str):
+                raise ValidationError(f"{where} Every {attribute} member must be a string.")
+        if not isinstance(resource.get("Properties", {}), dict):
+            raise ValidationError(f"{where} 'Properties' must be an object")
+        needed = resource.get("DependsOn", [])
+        if not isinstance(needed, str) and not (isinstance(needed, list) and all(isinstance(n, str) for n in needed)):
+            raise ValidationError(f"{where} DependsOn must be a string or list of strings.")
+        _check_condition(body, resource.get("Condition"), "Resources")
+
+
+def _check_outputs(body: Mapping[str, Any]) -> None:
+    exported: list[str] = []
+    for name, output in body.get("Outputs", {}).items():
+        if not isinstance(output, dict) or "Value" not in output:
+            raise ValidationError("Template format error: Every Outputs member must contain a Value object")
+        _check_condition(body, output.get("Condition"), "Outputs")
+        if "Export" in output:
+            if not isinstance(output["Export"], dict) or set(output["Export"]) != {"Name"}:
+                raise ValidationError(f"Template format error: Output {name} is malformed. The Export needs a Name")
+            exported.append(str(output["Export"]["Name"]))
+    if len(set(exported)) < len(exported):
+        raise ValidationError("Template format error: Export names must be unique within a template")
+
+
+def _check_mappings(body: Mapping[str, Any]) -> None:
+    for name, mapping in body.get("Mappings", {}).items():
+        where = f"Template format error: Every Mappings attribute must be a String or a List. ({name})"
+        if not isinstance(mapping, dict) or not all(isinstance(keys, dict) for keys in mapping.values()):
+            raise ValidationError(f"Template format error: Mapping {name} needs two levels of keys")
+        if len(mapping) > MAPPING_ATTRIBUTES:
+            raise ValidationError(
+                f"Template format error: Number of mapping attributes, {len(mapping)}, is greater than maximum "
+                f"allowed, {MAPPING_ATTRIBUTES}"
+            )
+        if any(isinstance(value, dict) for keys in mapping.values() for value in keys.values()):
+            raise ValidationError(where)
+
+
+def _check_conditions(body: Mapping[str, Any]) -> None:
+    conditions = body.get("Conditions", {})
+    needs: dict[str, set[str]] = {}
+    for name, condition in conditions.items():
+        if not isinstance(condition, dict) or len(condition) != 1 or not {*condition} <= OF_CONDITIONS | {"Condition"}:
+            raise ValidationError(
+                "Template format error: Conditions can only be boolean operations on parameters and other conditions "
+                f"({name})"
+            )
+        needs[name] = {argument for _, function, argument in _functions(condition) if function == "Condition"}
+        for needed in needs[name]:
+            _check_condition(body, needed, "Conditions")
+    resources = set(body["Resources"])
+    used = {argument for _, function, argument in _functions(conditions) if function == "Ref" and argument in resources}
+    used |= {_referenced(argument) for _, function, argument in _functions(conditions) if function == "Fn::GetAtt"}
+    if used:
+        raise ValidationError(
+            f"Template format error: Unresolved dependencies [{', '.join(sorted(used))}]. Cannot reference resources "
+            "in the Conditions block of the template"
+        )
+    while free := [name for name, needed in needs.items() if not needed & set(needs)]:
+        for name in free:
+            del needs[name]
+    if needs:
+        raise ValidationError(f"Template error: Found circular condition dependency with {', '.join(sorted(needs))}")
+
+
+def _check_condition(body: Mapping[str, Any], name: Any, section: str) -> None:
+    if name is not None and name not in body.get("Conditions", {}):
+        raise ValidationError(
+            f"Template format error: Unresolved condition dependency {name} in the {section} block of the template"
+        )
+
+
+def _functions(value: Any, name: str = "") -> Iterator[tuple[str, str, Any]]:
+    """Yield the functions within a value: beneath which key they are first, their name and their argument."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _functions(item, name)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if (
+                key.startswith("Fn::")
+                or (len(value) == 1 and key == "Ref")
+                or (len(value) == 1 and key == "Condition" and isinstance(item, str))
+            ):
+                yield name, key, item
+            yield from _functions(item, name or key)
+
+
+def _check_function(body: Mapping[str, Any], section: str, name: str, function: str, argument: Any) -> None:
+    if function.startswith("Fn::") and function not in FUNCTIONS:
+        raise ValidationError(
+            f"Template error: [/{section}/{name}] Encountered unsupported function: {function} Supported functions "
+            f"are: [{', '.join(sorted(FUNCTIONS))}]"
+        )
+    if function in OF_CONDITIONS and section not in ("Conditions", "Rules"):
+        where = f"[/{section}/{name}]"
+        raise ValidationError(f"Template error: {where} {function} is only supported in conditions and rules")
+    if function == "Ref" and (not isinstance(argument, str) or not argument):
+        raise ValidationError("Template format error: All Ref references must be of type String")
+    if function == "Ref" and argument.startswith("AWS::") and argument not in PSEUDO_PARAMETERS:
+        _unresolved(argument, section)
+    if function in _CHECKS:
+        _CHECKS[function](body, section, argument)
+
+
+def _unresolved(name: str, section: str) -> None:
+    raise ValidationError(
+        f"Template format error: Unresolved resource dependencies [{name}] in the {section} block of the template"
+    )
+
+
+def _referenced(argument: Any) -> str:
+    parts = argument.split(".", 1) if isinstance(argument, str) else argument
+    if not isinstance(parts, list) or len(parts) != 2 or not isinstance(parts[0], str) or not all(parts):
+        raise ValidationError(
+            "Template error: every Fn::GetAtt object requires two non-empty parameters, the resource name and the "
+            "resource attribute"
+        )
+    return parts[0]
+
+
+def _get_att(body: Mapping[str, Any], section: str, argument: Any) -> None:
+    name = _referenced(argument)
+    if name not in body["Resources"]:
+        raise ValidationError(f"Template error: instance of Fn::GetAtt references undefined resource {name}")
+
+
+def _is_list(value: Any, *lengths: int) -> bool:
+    return isinstance(value, list) and len(value) in lengths
+
+
+def _join(body: Mapping[str, Any], section: str, argument: Any) -> None:
+    if not _is_list(argument, 2) or not isinstance(argument[0], str) or not isinstance(argument[1], (list, dict)):
+        raise ValidationError(
+            "Template error: every Fn::Join object requires two parameters, (1) a string delimiter and (2) a list of "
+            "strings to be joined or a function that returns a list of strings (such as Fn::GetAZs) to be joined."
+        )
+
+
+def _split(body: Mapping[str, Any], section: str, argument: Any) -> None:
+    if not _is_list(argument, 2) or not isinstance(argument[0], str):
+        raise ValidationError(
+            "Template error: every Fn::Split object requires two parameters, (1) a string delimiter and (2) a string "
+            "to be split or a function that returns a string to be split."
+        )
+
+
+def _select(body: Mapping[str, Any], section: str, argument: Any) -> None:
+    if not _is_list(argument, 2) or not isinstance(argument[1], (list, dict)):
+        raise ValidationError(
+            "Template error: Fn::Select requires a list argument with two elements: an integer index and a list"
+        )
+    index, items = argument
+    if isinstance(index, (int, str)) and not re.fullmatch(r"\d+", str(index)):
+        raise ValidationError(
+            "Template error: Fn::Select requires a list argument with a valid index value as its first element"
+        )
+    if isinstance(items, list) and isinstance(index, (int, str)) and int(index) >= len(items):
+        raise ValidationError(f"Template error: Fn::Select cannot select nonexistent value at index {index}")
+
+
+def _sub(body: Mapping[str, Any], section: str, argument: Any) -> None:
+    text, given = (argument, {}) if isinstance(argument, str) else argument if _is_list(argument, 2) else (None, None)
+    if not isinstance(text, str) or not isinstance(given, dict):
+        raise ValidationError(
+            "Template error: One or more Fn::Sub intrinsic functions don't specify expected arguments. Specify a "
+            "string as first argument, and an optional second argument to specify a mapping of values to replace in "
+            "the string"
+        )
+    for name in SUBSTITUTED.findall(text):
+        if not NAME.fullmatch(name):
+            raise ValidationError(
+                "Template error: variable names in Fn::Sub syntax must contain only alphanumeric characters, "
+                "underscores, periods, and colons"
+            )
+        if name.startswith("AWS::") and name not in given and name not in PSEUDO_PARAMETERS:
+            _unresolved(name, section)
+
+
+def _if(body: Mapping[str, Any], section: str, argument: Any) -> None:
+    if not _is_list(argument, 3) or not isinstance(argument[0], str):
+        raise ValidationError(
+            "Template error: Fn::If requires a list argument with three elements: a condition and two values"
+        )
+    _check_condition(body, argument[0], section)
+
+
+def _find_in_map(body: Mapping[str, Any], section: str, argument: Any) -> None:
+    if not _is_list(argument, 3):
+        raise ValidationError(
+            "Template error: every Fn::FindInMap object requires three parameters, the map name, map key and the "
+            "attribute for return value"
+        )
+    mapping, *keys = argument
+    found = body.get("Mappings", {})
+    if isinstance(mapping, str) and mapping not in found:
+        raise ValidationError(f"Template error: Mapping named '{mapping}' is not present in the 'Mappings' section of "
+                              "template.")  # fmt: skip
+    if all(isinstance(each, str) for each in argument) and keys[1] not in found[mapping].get(keys[0], {}):
+        raise ValidationError(f"Template error: Unable to get mapping for {mapping}::{keys[0]}::{keys[1]}")
+
+
+def _equals(body: Mapping[str, Any], section: str, argument: Any) -> None:
+    if not _is_list(argument, 2):
+        raise ValidationError("Template error: every Fn::Equals object requires a list of 2 string parameters.")
+
+
+def _several(function: str) -> Callable[[Mapping[str, Any], str, Any], None]:
+    def check_argument(body: Mapping[str, Any], section: str, argument: Any) -> None:
+        if not _is_list(argument, *range(2, 11)):
+            raise ValidationError(
+                f"Template error: every {function} object requires a list of at least 2 and at most 10 boolean "
+                "parameters."
+            )
+
+    return check_argument
+
+
+def _not(body: Mapping[str, Any], section: str, argument: Any) -> None:
+    if not _is_list(argument, 1):
+        raise ValidationError("Template error: every Fn::Not object requires one boolean parameter.")
+
+
+def _cidr(body: Mapping[str, Any], section: str, argument: Any) -> None:
+    if not _is_list(argument, 2, 3):
+        raise ValidationError(
+            "Template error: every Fn::Cidr object requires two parameters, (1) ipBlock and (2) count, and may have a "
+            "third one, (3) cidrBits"
+        )
+    count, bits = argument[1], argument[2] if len(argument) == 3 else 8
+    for value, allowed in ((count, range(1, 257)), (bits, range(1, 129))):
+        if isinstance(value, (int, str)) and not (str(value).isdigit() and int(value) in allowed):
+            raise ValidationError(f"Template error: Fn::Cidr: {value} is not between {allowed.start} and {allowed[-1]}")
+
+
+_CHECKS: Mapping[str, Callable[[Mapping[str, Any], str, Any], None]] = {
+    "Fn::And": _several("Fn::And"),
+    "Fn::Cidr": _cidr,
+    "Fn::Equals": _equals,
+    "Fn::FindInMap": _find_in_map,
+    "Fn::GetAtt": _get_att,
+    "Fn::If": _if,
+    "Fn::Join": _join,
+    "Fn::Not": _not,
+    "Fn::Or": _several("Fn::Or"),
+    "Fn::Select": _select,
+    "Fn::Split": _split,
+    "Fn::Sub": _sub,
+}

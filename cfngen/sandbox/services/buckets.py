@@ -1,0 +1,227 @@
+"""S3: buckets' names, policies, lifecycle rules and other settings.
+
+Sources: S3 user guide ("Bucket naming rules", "Bucket policies", "Blocking public access", "Lifecycle configuration
+elements", "Controlling ownership of objects") and the API reference of each operation.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+from typing import Any
+
+import awacs.s3
+from awacs.aws import Action
+
+from cfngen.sandbox.services import keys, policy_documents
+from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.text_limits import BUCKET_NAME
+
+POLICY = 20_480  # bytes
+RULES = 1_000
+TAGS = 50
+MALFORMED = "MalformedPolicy"
+ENFORCED = "BucketOwnerEnforced"
+NOT_WELL_FORMED = "The XML you provided was not well-formed or did not validate against our published schema"
+# Conditions that make a policy for everybody not public: "The meaning of public", S3 user guide.
+NARROWING = frozenset(
+    {
+        "aws:principalaccount", "aws:principalarn", "aws:principalorgid", "aws:principalorgpaths", "aws:sourceaccount",
+        "aws:sourcearn", "aws:sourceip", "aws:sourceorgid", "aws:sourceowner", "aws:sourcevpc", "aws:sourcevpce",
+        "aws:userid", "s3:dataaccesspointaccount", "s3:dataaccesspointarn",
+        "s3:x-amz-server-side-encryption-aws-kms-key-id",
+    }
+)  # fmt: skip
+
+
+@rule("s3", "CreateBucket")
+def name(attempt: Attempt) -> None:
+    """Refuse a name that breaks S3's rules."""
+    if BUCKET_NAME.fault(attempt.get("Bucket", "")):
+        raise Refused("InvalidBucketName", "The specified bucket is not valid.")
+
+
+@rule("s3", "CreateBucket", "PutBucketAcl")
+def acl(attempt: Attempt) -> None:
+    """Refuse an ACL, except for the owner's own, where the owner of the bucket owns everything in it."""
+    ownership = attempt.get("ObjectOwnership") or ENFORCED
+    if attempt.operation == "PutBucketAcl":
+        rules = _bucket(attempt).ownership_rule or {}
+        ownership = rules.get("Rule", {}).get("ObjectOwnership", ENFORCED) if isinstance(rules, dict) else rules
+    grants = any(attempt.get(f"Grant{each}") for each in ("FullControl", "Read", "ReadACP", "Write", "WriteACP"))
+    canned = attempt.get("ACL") not in (None, "private", "bucket-owner-full-control")
+    if ownership == ENFORCED and attempt.operation == "CreateBucket" and (grants or canned):
+        raise Refused(
+            "InvalidBucketAclWithObjectOwnership",
+            "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
+        )
+    if ownership == ENFORCED and attempt.operation == "PutBucketAcl":
+        raise Refused("AccessControlListNotSupported", "The bucket does not allow ACLs")
+
+
+@rule("s3", "PutBucketPolicy")
+def policy(attempt: Attempt) -> None:
+    """Refuse a policy that S3 does not understand, that is about something else, or that names the dead."""
+    text = attempt.get("Policy", "")
+    text = text.decode() if isinstance(text, bytes) else text
+    try:
+        document = policy_documents.read(text)
+    except ValueError:
+        raise Refused(MALFORMED, "Policies must be valid JSON and the first byte must be '{'") from None
+    if document.get("Version", "2012-10-17") not in ("2012-10-17", "2008-10-17"):
+        raise Refused(MALFORMED, "The policy must contain a valid version string")
+    if len(text.encode()) > POLICY:
+        raise Refused(MALFORMED, f"Normalized policy document exceeds the maximum allowed size of {POLICY} bytes.")
+    statements = policy_documents.statements(document)
+    if not statements:
+        raise Refused(MALFORMED, "Missing required field Statement")
+    for statement in statements:
+        _check_statement(statement, attempt.get("Bucket"))
+    if dead := list(policy_documents.dead_principals(document, attempt.region)):
+        raise Refused(MALFORMED, f"Invalid principal in policy ({dead[0][1]})")
+
+
+_ELEMENTS = {
+    "Sid",
+    "Effect",
+    "Principal",
+    "NotPrincipal",
+    "Action",
+    "NotAction",
+    "Resource",
+    "NotResource",
+    "Condition",
+}
+
+
+def _check_statement(statement: dict[str, Any], bucket: str) -> None:
+    if unknown := sorted(set(statement) - _ELEMENTS):
+        raise Refused(MALFORMED, f"Unknown field {unknown[0]}")
+    for field, other in (("Effect", "Effect"), ("Principal", "NotPrincipal"), ("Action", "NotAction"),
+                         ("Resource", "NotResource")):  # fmt: skip
+        if field not in statement and other not in statement:
+            raise Refused(MALFORMED, f"Missing required field {field}")
+    if statement["Effect"] not in ("Allow", "Deny"):
+        raise Refused(MALFORMED, f"Invalid effect: {statement['Effect']}")
+    resources = policy_documents.listed(statement.get("Resource", statement.get("NotResource")))
+    if not all(_within(resource, bucket) for resource in resources):
+        raise Refused(MALFORMED, "Policy has invalid resource")
+    actions = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
+    for action in actions:
+        if action != "*" and not fnmatch.filter(_actions(), action.lower()):
+            raise Refused(MALFORMED, "Policy has invalid action")
+        objects = _is_about_objects(action)
+        if "*" not in action and not any(("/" in resource) == objects for resource in resources):
+            raise Refused(MALFORMED, "Action does not apply to any resource(s) in statement")
+
+
+def _within(resource: str, bucket: str) -> bool:
+    prefix, _, rest = str(resource).rpartition(":")
+    named = rest.partition("/")[0]
+    parts = prefix.split(":")
+    return parts[0] == "arn" and parts[2:] == ["s3", "", ""] and fnmatch.fnmatchcase(bucket, named) and named != "*"
+
+
+def _is_about_objects(action: str) -> bool:
+    operation = action.partition(":")[2]
+    others = ("AbortMultipartUpload", "ListMultipartUploadParts", "BypassGovernanceRetention", "InitiateReplication")
+    return ("Object" in operation and "BucketObject" not in operation) or operation in others
+
+
+@functools.cache
+def _actions() -> tuple[str, ...]:
+    return tuple(str(each.JSONrepr()).lower() for each in vars(awacs.s3).values() if isinstance(each, Action))
+
+
+@rule("s3", "PutBucketPolicy")
+def public_policy(attempt: Attempt) -> None:
+    """Refuse a policy for everybody on a bucket that blocks public policies, as new buckets do."""
+    text = attempt.get("Policy", "")
+    document = policy_documents.read(text.decode() if isinstance(text, bytes) else text)
+    block = _bucket(attempt).public_access_block
+    if block is not None and str(block.block_public_policy).lower() != "true":
+        return
+    for statement in policy_documents.statements(document):
+        narrowed = {key.lower() for operator in statement.get("Condition", {}).values() for key in operator} & NARROWING
+        if statement["Effect"] == "Allow" and policy_documents.everybody(statement) and not narrowed:
+            raise Refused(
+                "AccessDenied",
+                f"User: {keys.CALLER} is not authorized to perform: s3:PutBucketPolicy on resource: "
+                f'"arn:aws:s3:::{attempt.get("Bucket")}" because public policies are prevented by the '
+                "BlockPublicPolicy setting in S3 Block Public Access.",
+            )
+
+
+@rule("s3", "PutBucketLifecycleConfiguration")
+def lifecycle(attempt: Attempt) -> None:
+    """Refuse rules without an action, with impossible days, or of one id."""
+    rules = (attempt.get("LifecycleConfiguration") or {}).get("Rules") or []
+    if not rules or len(rules) > RULES:
+        raise Refused("MalformedXML", NOT_WELL_FORMED)
+    identifiers = [each["ID"] for each in rules if each.get("ID")]
+    if len(set(identifiers)) < len(identifiers):
+        raise Refused("InvalidArgument", "Rule ID must be unique. Found same ID for more than one rule")
+    for each in rules:
+        _check_rule(each)
+
+
+_LIFECYCLE_ACTIONS = (
+    "Expiration", "Transitions", "NoncurrentVersionExpiration", "NoncurrentVersionTransitions",
+    "AbortIncompleteMultipartUpload",
+)  # fmt: skip
+
+
+def _check_rule(lifecycle_rule: dict[str, Any]) -> None:
+    if not any(lifecycle_rule.get(action) for action in _LIFECYCLE_ACTIONS):
+        raise Refused("InvalidRequest", "At least one action needs to be specified in a rule")
+    if lifecycle_rule.get("Status") not in ("Enabled", "Disabled"):
+        raise Refused("MalformedXML", NOT_WELL_FORMED)
+    for action, field in (
+        ("Expiration", "Days"),
+        ("NoncurrentVersionExpiration", "NoncurrentDays"),
+        ("AbortIncompleteMultipartUpload", "DaysAfterInitiation"),
+    ):
+        days = (lifecycle_rule.get(action) or {}).get(field)
+        if days is not None and int(days) < 1:
+            raise Refused("InvalidArgument", f"'{field}' for {action} action must be a positive integer")
+    filtered = lifecycle_rule.get("Filter") or {}
+    if lifecycle_rule.get("AbortIncompleteMultipartUpload") and (
+        filtered.get("Tag") or "Tags" in (filtered.get("And") or {})
+    ):
+        raise Refused("InvalidRequest", "AbortIncompleteMultipartUpload cannot be specified with Tags.")
+    expires = (lifecycle_rule.get("Expiration") or {}).get("Days")
+    moves = [int(each["Days"]) for each in lifecycle_rule.get("Transitions") or [] if each.get("Days") is not None]
+    if expires is not None and moves and int(expires) <= max(moves):
+        raise Refused(
+            "InvalidArgument",
+            "'Days' in the Expiration action for filter must be greater than 'Days' in the Transition action",
+        )
+
+
+@rule("s3", "PutBucketEncryption")
+def encryption(attempt: Attempt) -> None:
+    """Refuse a key for encryption with S3's own keys, and more rules than one."""
+    rules = (attempt.get("ServerSideEncryptionConfiguration") or {}).get("Rules") or []
+    if len(rules) != 1:
+        raise Refused("MalformedXML", NOT_WELL_FORMED)
+    default = rules[0].get("ApplyServerSideEncryptionByDefault") or {}
+    if default.get("KMSMasterKeyID") and default.get("SSEAlgorithm") == "AES256":
+        raise Refused(
+            "InvalidArgument",
+            "a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms or aws:kms:dsse",
+        )
+
+
+@rule("s3", "PutBucketTagging")
+def tags(attempt: Attempt) -> None:
+    """Refuse more tags than a bucket can have."""
+    given = (attempt.get("Tagging") or {}).get("TagSet") or []
+    if len(given) > TAGS:
+        raise Refused("BadRequest", f"Bucket tag count cannot be greater than {TAGS}")
+
+
+def _bucket(attempt: Attempt) -> Any:
+    try:
+        return attempt.backend.get_bucket(attempt.get("Bucket"))
+    except Exception as error:
+        raise Refused("NoSuchBucket", "The specified bucket does not exist") from error

@@ -1,0 +1,163 @@
+"""IAM: documents, principals and quotas of roles, managed policies and instance profiles.
+
+Quotas are those of the IAM user guide, "IAM and AWS STS quotas", as they are before anybody asks for more.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from typing import Any
+
+from moto.iam.aws_managed_policies import aws_managed_policies_data
+from moto.iam.models import AWSManagedPolicy
+
+from cfngen.sandbox.services import policy_documents
+from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
+
+INLINE_POLICIES = 10_240  # characters without white space, all inline policies of a role together
+MANAGED_POLICY = 6_144  # likewise, one policy
+TRUST_POLICY = 2_048  # likewise
+POLICIES_OF_ROLE = 10
+TAGS = 50
+SESSION = range(3_600, 43_201)  # seconds
+
+
+@rule("iam", "CreateRole", "UpdateAssumeRolePolicy")
+def trust_policy(attempt: Attempt) -> None:
+    """Refuse a trust policy that is none, that names somebody who does not exist, or that is too long."""
+    text = attempt.get("AssumeRolePolicyDocument") or attempt.get("PolicyDocument", "")
+    if fault := policy_documents.grammar_fault(text, trust=True):
+        raise Refused("MalformedPolicyDocument", fault)
+    for kind, name in policy_documents.dead_principals(policy_documents.read(text), attempt.region):
+        if kind == "*":
+            raise Refused(
+                "MalformedPolicyDocument", f'AssumeRolepolicy contained an invalid principal: "STAR":"{name}".'
+            )
+        shown = "SERVICE" if kind == "Service" else kind
+        raise Refused("MalformedPolicyDocument", f'Invalid principal in policy: "{shown}":"{name}"')
+    if policy_documents.characters(text) > TRUST_POLICY:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for ACLSizePerRole: {TRUST_POLICY}")
+
+
+@rule("iam", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
+def permissions_policy(attempt: Attempt) -> None:
+    """Refuse a document of permissions that breaks IAM's grammar, or that is too long."""
+    text = attempt.get("PolicyDocument", "")
+    if fault := policy_documents.grammar_fault(text):
+        raise Refused("MalformedPolicyDocument", fault)
+    size = policy_documents.characters(text)
+    if attempt.operation == "PutRolePolicy":
+        role = _role(attempt, attempt.get("RoleName"))
+        others = {name: policy for name, policy in role.policies.items() if name != attempt.get("PolicyName")}
+        if size + sum(map(policy_documents.characters, others.values())) > INLINE_POLICIES:
+            message = f"Maximum policy size of {INLINE_POLICIES} bytes exceeded for role {role.name}"
+            raise Refused("LimitExceeded", message)
+    elif size > MANAGED_POLICY:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for PolicySize: {MANAGED_POLICY}")
+
+
+@rule("iam", "CreateRole", "PutRolePermissionsBoundary", "AttachRolePolicy")
+def policies_of_aws(attempt: Attempt) -> None:
+    """Let the policies of AWS be there, which moto has and does not show unless it is told to; refuses nothing."""
+    arn = attempt.get("PermissionsBoundary") or attempt.get("PolicyArn") or ""
+    path, _, name = arn.partition(":iam::aws:policy")[2].rpartition("/")
+    data = _policies_of_aws().get(name) if ":iam::aws:policy/" in arn else None
+    if data and data["Path"] == f"{path}/" and arn not in attempt.backend.managed_policies:
+        policy = AWSManagedPolicy.from_data(name, attempt.backend.account_id, attempt.backend.region_name, data)
+        attempt.backend.managed_policies[arn] = policy
+
+
+@functools.cache
+def _policies_of_aws() -> dict[str, dict[str, Any]]:
+    policies: dict[str, dict[str, Any]] = json.loads(aws_managed_policies_data)
+    return policies
+
+
+@rule("iam", "CreateRole", "PutRolePermissionsBoundary")
+def permissions_boundary(attempt: Attempt) -> None:
+    """Refuse a boundary that is no policy of the account or of AWS."""
+    arn = attempt.get("PermissionsBoundary")
+    if arn and arn not in {policy.arn for policy in attempt.backend.managed_policies.values()}:
+        raise Refused("NoSuchEntity", f"Scope ARN: {arn} does not exist or is not attachable.")
+
+
+@rule("iam", "AttachRolePolicy")
+def policies_of_a_role(attempt: Attempt) -> None:
+    """Refuse one managed policy too many."""
+    attached = _role(attempt, attempt.get("RoleName")).managed_policies
+    if len(attached) >= POLICIES_OF_ROLE and attempt.get("PolicyArn") not in attached:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for PoliciesPerRole: {POLICIES_OF_ROLE}")
+
+
+@rule("iam", "PutRolePolicy", "AttachRolePolicy", "AddRoleToInstanceProfile", "DeleteRole")
+def role_exists(attempt: Attempt) -> None:
+    """Refuse in IAM's own words what is about a role that is not there."""
+    _role(attempt, attempt.get("RoleName"))
+
+
+@rule("iam", "DeletePolicy")
+def attached_policy(attempt: Attempt) -> None:
+    """Refuse to delete a managed policy that a role has, or of which there are other versions."""
+    policy = attempt.backend.managed_policies.get(attempt.get("PolicyArn"))
+    if policy is None:
+        return
+    boundaries = [role.permissions_boundary_arn for role in attempt.backend.get_roles()]
+    if policy.attachment_count or policy.arn in boundaries:
+        raise Refused("DeleteConflict", "Cannot delete a policy attached to entities.")
+    if len(policy.versions) > 1:
+        message = (
+            "This policy has more than one version. Before you delete a policy, you must delete the policy's versions."
+        )
+        raise Refused("DeleteConflict", f"{message} The default version is deleted with the policy.")
+
+
+@rule("iam", "CreateRole", "CreateInstanceProfile")
+def name_but_for_case(attempt: Attempt) -> None:
+    """Refuse a name that differs from another one in upper and lower case only."""
+    kind, other = "Role", [role.name for role in attempt.backend.get_roles()]
+    if attempt.operation == "CreateInstanceProfile":
+        kind, other = "Instance Profile", [profile.name for profile in attempt.backend.get_instance_profiles()]
+    name = attempt.get(f"{kind.replace(' ', '')}Name", "")
+    if name.casefold() in map(str.casefold, other):
+        shown = f"Role with name {name}" if kind == "Role" else f"Instance Profile {name}"
+        raise Refused("EntityAlreadyExists", f"{shown} already exists.")
+
+
+@rule("iam", "CreateRole", "UpdateAssumeRolePolicy", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
+def characters_of_documents(attempt: Attempt) -> None:
+    """Refuse a document with characters beyond those of Latin-1 ("IAM name requirements")."""
+    name = "AssumeRolePolicyDocument" if attempt.operation == "CreateRole" else "PolicyDocument"
+    if not re.fullmatch(r"[\t\n\r -\xff]+", attempt.get(name, "")):
+        raise Refused(
+            "ValidationError",
+            f"1 validation error detected: Value at '{name[0].lower()}{name[1:]}' failed to satisfy constraint: Member "
+            "must satisfy regular expression pattern: [\\u0009\\u000A\\u000D\\u0020-\\u00FF]+",
+        )
+
+
+@rule("iam", "CreateRole", "TagRole")
+def tags(attempt: Attempt) -> None:
+    """Refuse more tags than a role can have."""
+    new = {tag["Key"] for tag in attempt.get("Tags") or []}
+    roles = [role for role in attempt.backend.get_roles() if role.name == attempt.get("RoleName")]
+    if attempt.operation == "TagRole" and roles:
+        new |= {tag["Key"] for tag in roles[0].tags}
+    if len(new) > TAGS >= len(attempt.get("Tags") or []):  # of too many at once moto itself tells
+        raise Refused("LimitExceeded", f"Cannot exceed quota for TagsPerRole: {TAGS}")
+
+
+@rule("iam", "CreateRole", "UpdateRole")
+def session_duration(attempt: Attempt) -> None:
+    """Refuse sessions shorter than an hour or longer than twelve."""
+    seconds = attempt.get("MaxSessionDuration")
+    if seconds is not None and (fault := out_of_range("maxSessionDuration", seconds, SESSION)):
+        raise Refused("ValidationError", fault)
+
+
+def _role(attempt: Attempt, name: str) -> Any:
+    for role in attempt.backend.get_roles():
+        if role.name == name:
+            return role
+    raise Refused("NoSuchEntity", f"The role with name {name} cannot be found.")

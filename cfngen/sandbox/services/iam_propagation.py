@@ -1,0 +1,77 @@
+"""The time that a change of IAM takes to reach those who rely on it.
+
+"Changes that I make are not always immediately visible" (IAM user guide, Troubleshoot IAM: eventual consistency). How
+long it takes is written nowhere; `SECONDS` is assumed. EC2 and Auto Scaling refuse an instance profile that they do not
+see yet with the words for one that does not exist (seen: hashicorp/terraform#1885), or for one without a role
+(seen: hashicorp/terraform#4306).
+
+CloudFormation waits two minutes before an instance profile is complete, so that what depends on it can launch: its
+handler says so with `awaited`. A profile that somebody else has just made is awaited by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from cfngen.sandbox.services import policy_documents
+from cfngen.sandbox.services.rules import Attempt, Refused, rule, time_in, times
+
+SECONDS = 15.0
+
+_changed: WeakKeyDictionary[Any, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
+"""By what moto has of IAM and by instance profile: what the clocks showed when it was changed."""
+
+
+@rule("iam", "CreateInstanceProfile", "AddRoleToInstanceProfile", "RemoveRoleFromInstanceProfile")
+def remember(attempt: Attempt) -> None:
+    """Remember when an instance profile is changed; refuses nothing."""
+    _changed.setdefault(attempt.backend, {})[attempt.get("InstanceProfileName")] = times()
+
+
+def awaited(region: str, profile: str) -> None:
+    """Take a change of an instance profile for waited out, as CloudFormation does before it goes on.
+
+    Args:
+        region: of the one who has waited.
+        profile: its name.
+    """
+    _changed.get(policy_documents.iam(region), {}).pop(profile, None)
+
+
+def check_launch(region: str, profile: Mapping[str, str]) -> None:
+    """Refuse a launch with an instance profile that cannot be used (yet).
+
+    Args:
+        region: of the launch.
+        profile: its `Arn` or its `Name`, as in RunInstances and in launch templates.
+
+    Raises:
+        Refused: there is none, it has no role, or its last change has not arrived
+    """
+    key, shown = next(((key, value) for key, value in profile.items() if value), ("", ""))
+    if not key:
+        return
+    backend = policy_documents.iam(region)
+    found = [each for each in backend.get_instance_profiles() if shown in (each.arn if key == "Arn" else each.name,)]
+    if not found or not _arrived(region, backend, found[0].name):
+        kind = "ARN" if key == "Arn" else "name"
+        raise Refused(
+            "InvalidParameterValue",
+            f"Value ({shown}) for parameter iamInstanceProfile.{key.lower()} is invalid. Invalid IAM Instance Profile "
+            f"{kind}",
+        )
+    if not found[0].roles:
+        raise Refused("InvalidParameterValue", f'IAM Instance Profile "{found[0].arn}" has no associated IAM Roles')
+
+
+@rule("ec2", "RunInstances")
+def profile_of_instances(attempt: Attempt) -> None:
+    """Refuse to run instances with such a profile."""
+    check_launch(attempt.region, attempt.get("IamInstanceProfile") or {})
+
+
+def _arrived(region: str, backend: Any, name: str) -> bool:
+    changed = _changed.get(backend, {}).get(name)
+    return changed is None or not 0 <= time_in(region) - changed.get(region, -SECONDS) < SECONDS

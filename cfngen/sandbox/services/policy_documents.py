@@ -1,0 +1,163 @@
+"""Policies as documents: statements, principals and grammar, at which IAM, KMS and S3 each look in their own words.
+
+Elements and principals are those of the IAM user guide, "IAM JSON policy reference".
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import boto3
+from moto.backends import get_backend
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.iam.exceptions import MalformedPolicyDocument
+from moto.iam.policy_validation import IAMPolicyDocumentValidator, IAMTrustPolicyDocumentValidator
+
+Document = Mapping[str, Any]
+Principal = tuple[str, str]
+"""The kind, such as `AWS` or `Service`, and the name; the kind is `*` where everybody is meant."""
+
+ARN = re.compile(r"arn:([^:]+):(iam|sts)::(\d{12}):(.+)")
+SERVICE = re.compile(r"([a-z0-9-]+)(\.[a-z0-9.-]+)?\.amazonaws\.com(\.cn)?")
+# Services whose principal has another name than their API has in boto3.
+OTHER_SERVICES = frozenset({"elasticloadbalancing", "spot", "spotfleet", "delivery", "vpc-flow-logs", "edgelambda",
+                            "ecs-tasks", "eks-nodegroup", "pods", "monitoring", "states"})  # fmt: skip
+
+
+def read(text: str) -> Document:
+    """Read a document.
+
+    Raises:
+        ValueError: it is no JSON object
+    """
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise ValueError("a policy is a JSON object")  # noqa: TRY004 - a fault of the text, not of the caller
+    return document
+
+
+def statements(document: Document) -> list[dict[str, Any]]:
+    """Return the statements, of which a single one needs no list."""
+    found = document.get("Statement", [])
+    return [each for each in (found if isinstance(found, list) else [found]) if isinstance(each, dict)]
+
+
+def listed(value: Any) -> list[Any]:
+    """Return what may be a single item as a list."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def principals(statement: Mapping[str, Any]) -> list[Principal]:
+    """Return whom a statement names."""
+    found = statement.get("Principal", statement.get("NotPrincipal"))
+    if isinstance(found, Mapping):
+        return [(kind, str(name)) for kind, names in found.items() for name in listed(names)]
+    return [("*", str(each)) for each in listed(found)]
+
+
+def dead_principals(document: Document, region: str) -> Iterator[Principal]:
+    """Yield principals that do not exist; nobody knows the roles and users of other accounts here.
+
+    Args:
+        document: a policy of a resource.
+        region: of the resource, which has one partition.
+    """
+    for statement in statements(document):
+        for kind, name in principals(statement):
+            if not _exists(kind, name, region):
+                yield kind, name
+
+
+def everybody(statement: Mapping[str, Any]) -> bool:
+    """Return whether a statement is about anybody at all."""
+    return any(name == "*" for _, name in principals(statement))
+
+
+def grammar_fault(text: str, *, trust: bool = False) -> str:
+    """Return what IAM has against a document, or nothing.
+
+    Args:
+        text: of a policy of IAM.
+        trust: whether it says who may assume a role, rather than what is allowed.
+    """
+    try:
+        document = read(text)
+    except ValueError:
+        return "Syntax errors in policy."
+    if trust:
+        # A trust policy may be of the version before, which is the one that counts where none is named.
+        document = {**document, **({"Version": "2012-10-17"} if document.get("Version", "") in _OLD else {})}
+    try:
+        (IAMTrustPolicyDocumentValidator if trust else IAMPolicyDocumentValidator)(json.dumps(document)).validate()
+    except MalformedPolicyDocument as error:
+        return str(error.message)
+    for statement in statements(document):
+        if statement["Effect"] not in ("Allow", "Deny"):
+            return "Syntax errors in policy."
+        if not trust and {"Principal", "NotPrincipal"} & set(statement):
+            return "Policy document should not specify a principal."
+        if trust and not principals(statement):
+            return "Missing required field Principal"
+        keys = [key for operator in statement.get("Condition", {}).values() for key in operator]
+        if any(":" not in key for key in keys):
+            return "Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc."
+    return ""
+
+
+_OLD = ("", "2008-10-17")
+
+
+def characters(text: str) -> int:
+    """Return the size of a document as IAM counts: without white space."""
+    return len("".join(json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False).split()))
+
+
+def iam(region: str) -> Any:
+    """Return what moto has of IAM in the partition of a region."""
+    return get_backend("iam")[DEFAULT_ACCOUNT_ID][partition(region)]
+
+
+@functools.cache
+def partition(region: str) -> str:
+    """Return the partition of a region, `aws` also for what belongs to no region."""
+    return "aws-cn" if region.startswith("cn-") else "aws-us-gov" if region.startswith("us-gov-") else "aws"
+
+
+def _exists(kind: str, name: str, region: str) -> bool:
+    if kind == "*" or name == "*":
+        return name == "*" and kind in ("*", "AWS")
+    if kind == "Service":
+        match = SERVICE.fullmatch(name)
+        return match is not None and match.group(1) in _services() | OTHER_SERVICES
+    if kind == "Federated":
+        return name.startswith("arn:") or "." in name
+    if kind == "CanonicalUser":
+        return bool(re.fullmatch(r"[0-9a-f]{64}", name))
+    return kind == "AWS" and (bool(re.fullmatch(r"\d{12}", name)) or _identity_exists(name, region))
+
+
+def _identity_exists(arn: str, region: str) -> bool:
+    match = ARN.fullmatch(arn)
+    if not match or match.group(1) != partition(region) or "*" in arn:
+        return False
+    service, account, resource = match.group(2, 3, 4)
+    if account != DEFAULT_ACCOUNT_ID or resource == "root":
+        return resource == "root" or "/" in resource
+    backend = iam(region)
+    kind, _, rest = resource.partition("/")
+    if kind == "role":
+        return any(role.arn == arn for role in backend.get_roles())
+    if kind == "assumed-role":
+        return any(role.name == rest.split("/")[0] for role in backend.get_roles())
+    if kind == "user":
+        return any(user.arn == arn for user in backend.users.values())
+    return service == "sts" and kind == "federated-user"
+
+
+@functools.cache
+def _services() -> frozenset[str]:
+    return frozenset(boto3.Session(region_name="us-east-1").get_available_services())

@@ -1,0 +1,107 @@
+"""Secrets Manager: names, values and their keys.
+
+Conditions are those of the API reference of Secrets Manager: CreateSecret, PutSecretValue, GetSecretValue, TagResource.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cfngen.sandbox.services import keys
+from cfngen.sandbox.services.rules import Attempt, Refused, rule
+
+VALUE = 65_536  # bytes
+TAGS = 50
+
+
+@rule("secretsmanager", "CreateSecret")
+def name(attempt: Attempt) -> None:
+    """Refuse a name with other characters, and one that a deleted secret has until its window is over."""
+    wanted = attempt.get("Name", "")
+    if not re.fullmatch(r"[A-Za-z0-9/_+=.@-]{1,512}", wanted):
+        raise Refused(
+            "ValidationException",
+            "Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!",
+        )
+    existing = attempt.backend.secrets.get(wanted)
+    if existing is not None and existing.is_deleted():
+        raise Refused(
+            "InvalidRequestException",
+            "You can't create this secret because a secret with this name is already scheduled for deletion.",
+        )
+
+
+@rule("secretsmanager", "CreateSecret", "PutSecretValue", "UpdateSecret")
+def value(attempt: Attempt) -> None:
+    """Refuse a value that is too long, of two kinds, or that its key cannot encrypt."""
+    text, binary = attempt.get("SecretString"), attempt.get("SecretBinary")
+    if text is None and binary is None:
+        return
+    if text is not None and binary is not None:
+        message = "You can't specify both a binary secret value and a string secret value."
+        raise Refused("InvalidParameterException", message)
+    parameter = "secretBinary" if text is None else "secretString"
+    size = len(binary) if text is None else len(text.encode())
+    if size > VALUE:
+        raise Refused(
+            "ValidationException",
+            f"1 validation error detected: Value at '{parameter}' failed to satisfy constraint: Member must have "
+            f"length less than or equal to {VALUE}",
+        )
+    key = attempt.get("KmsKeyId")
+    if not key and attempt.operation != "CreateSecret":
+        key = _key(attempt)
+    if key and keys.find(attempt.region, key) is None and not keys.usable(attempt.region, key):
+        raise Refused("AccessDeniedException", "Access to KMS is not allowed")
+    if key and not keys.usable(attempt.region, key):
+        raise Refused(
+            "EncryptionFailure",
+            "Secrets Manager can't encrypt the protected secret text using the provided KMS key. Check that the KMS "
+            "key is available, enabled, and not in an invalid state.",
+        )
+
+
+@rule("secretsmanager", "GetSecretValue")
+def decryption(attempt: Attempt) -> None:
+    """Refuse to tell a value whose key cannot decrypt."""
+    key = _key(attempt)
+    if key and not keys.usable(attempt.region, key):
+        message = "Secrets Manager can't decrypt the protected secret text using the provided KMS key."
+        raise Refused("DecryptionFailure", message)
+
+
+@rule("secretsmanager", "PutSecretValue", "UpdateSecret", "TagResource", "UntagResource")
+def marked_for_deletion(attempt: Attempt) -> None:
+    """Refuse to change a secret that waits for its deletion."""
+    existing = attempt.backend.secrets.get(attempt.get("SecretId", ""))
+    if existing is not None and existing.is_deleted():
+        raise Refused(
+            "InvalidRequestException",
+            "You can't perform this operation on the secret because it was marked for deletion.",
+        )
+
+
+@rule("secretsmanager", "CreateSecret", "TagResource")
+def tags(attempt: Attempt) -> None:
+    """Refuse more tags than a secret can have."""
+    if len(attempt.get("Tags") or []) > TAGS:
+        raise Refused("InvalidParameterException", f"You can't have more than {TAGS} tags on a secret.")
+
+
+@rule("secretsmanager", "DeleteSecret")
+def recovery_window(attempt: Attempt) -> None:
+    """Refuse a window together with a deletion at once, and one of less than a week or more than thirty days."""
+    days = attempt.get("RecoveryWindowInDays")
+    if days is not None and attempt.get("ForceDeleteWithoutRecovery"):
+        message = "You can't use ForceDeleteWithoutRecovery in conjunction with RecoveryWindowInDays."
+        raise Refused("InvalidParameterException", message)
+    if days is not None and int(days) not in range(7, 31):
+        message = "The RecoveryWindowInDays value must be between 7 and 30 days (inclusive)."
+        raise Refused("InvalidParameterException", message)
+
+
+def _key(attempt: Attempt) -> str:
+    identifier = attempt.get("SecretId", "")
+    if identifier not in attempt.backend.secrets:
+        return ""
+    return str(attempt.backend.secrets[identifier].kms_key_id or "")

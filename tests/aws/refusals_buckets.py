@@ -1,0 +1,277 @@
+"""S3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from refusal import Creation, Refusal, ServiceCall, Update
+from refusals_identity import ACCOUNT, document, refused
+from small_stacks import REGION
+
+from cfngen.sandbox.cloudformation import CloudFormation, client
+
+API = "https://docs.aws.amazon.com/AmazonS3/latest/API"
+GUIDE = "https://docs.aws.amazon.com/AmazonS3/latest/userguide"
+HERE = {"LocationConstraint": REGION}
+OBJECTS = {"Fn::Sub": "${Bucket.Arn}/*"}
+WHOLE = {"Fn::GetAtt": ["Bucket", "Arn"]}
+TLS = {
+    "Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": [WHOLE, OBJECTS],
+    "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+}  # fmt: skip
+
+
+def bucket(**properties: Any) -> dict[str, Any]:
+    return {"Type": "AWS::S3::Bucket", "Properties": properties}
+
+
+def with_policy(*statements: Mapping[str, Any], block: bool | None = None, **elements: Any) -> dict[str, Any]:
+    blocks = {} if block is None else {"PublicAccessBlockConfiguration": {"BlockPublicPolicy": block}}
+    policy = {"Bucket": {"Ref": "Bucket"}, "PolicyDocument": document(*statements, **elements)}
+    return {"Bucket": bucket(**blocks), "It": {"Type": "AWS::S3::BucketPolicy", "Properties": policy}}
+
+
+def policy(condition: str, words: str, source: str, evidence: Any = "seen", **elements: Any) -> Refusal:
+    statement = {key: value for key, value in {**TLS, **elements}.items() if value is not None}
+    tried = Creation(lambda: with_policy(statement), "It")
+    return Refusal("AWS::S3::BucketPolicy", condition, words, source, evidence, tried)
+
+
+def lifecycle(condition: str, words: str, source: str, evidence: Any, *rules: dict[str, Any]) -> Refusal:
+    tried = refused(bucket(LifecycleConfiguration={"Rules": [{"Status": "Enabled", **each} for each in rules]}))
+    return Refusal("AWS::S3::Bucket LifecycleConfiguration", condition, words, source, evidence, tried)
+
+
+def named(name: str) -> ServiceCall:
+    def attempt(cloud: CloudFormation) -> None:
+        client("s3", REGION).create_bucket(Bucket=name, CreateBucketConfiguration=HERE)
+
+    return ServiceCall(attempt)
+
+
+def _mine() -> Any:
+    s3 = client("s3", REGION)
+    s3.create_bucket(Bucket="mine", CreateBucketConfiguration=HERE)
+    return s3
+
+
+def _taken(cloud: CloudFormation) -> None:
+    _mine()
+    _mine()
+
+
+def _not_empty(cloud: CloudFormation) -> None:
+    s3 = _mine()
+    s3.put_object(Bucket="mine", Key="a", Body=b"")
+    s3.delete_bucket(Bucket="mine")
+
+
+def _acl(cloud: CloudFormation) -> None:
+    client("s3", REGION).create_bucket(Bucket="mine", CreateBucketConfiguration=HERE, ACL="public-read")
+
+
+def _acl_later(cloud: CloudFormation) -> None:
+    _mine().put_bucket_acl(Bucket="mine", ACL="public-read")
+
+
+def _versions(cloud: CloudFormation) -> None:
+    s3 = _mine()
+    s3.put_bucket_versioning(Bucket="mine", VersioningConfiguration={"Status": "Enabled"})
+    s3.put_object(Bucket="mine", Key="a", Body=b"")
+    s3.delete_object(Bucket="mine", Key="a")
+    s3.delete_bucket(Bucket="mine")
+
+
+def _noncurrent(cloud: CloudFormation) -> None:
+    rule = {"Status": "Enabled", "Filter": {}, "NoncurrentVersionExpiration": {"NoncurrentDays": 0}}
+    _mine().put_bucket_lifecycle_configuration(Bucket="mine", LifecycleConfiguration={"Rules": [rule]})
+
+
+def _transition(cloud: CloudFormation) -> None:
+    move = {"Days": 30, "StorageClass": "GLACIER"}
+    rule = {"Status": "Enabled", "Filter": {}, "Expiration": {"Days": 30}, "Transitions": [move]}
+    _mine().put_bucket_lifecycle_configuration(Bucket="mine", LifecycleConfiguration={"Rules": [rule]})
+
+
+def _no_json(cloud: CloudFormation) -> None:
+    _mine().put_bucket_policy(Bucket="mine", Policy="Version: 2012-10-17")
+
+
+def _tags(cloud: CloudFormation) -> None:
+    tags = [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]
+    _mine().put_bucket_tagging(Bucket="mine", Tagging={"TagSet": tags})
+
+
+def encrypted(**default: str) -> dict[str, Any]:
+    rule = {"ServerSideEncryptionByDefault": default}
+    return bucket(BucketEncryption={"ServerSideEncryptionConfiguration": [rule]})
+
+
+POLICIES = f"S3 user guide: [bucket policies]({GUIDE}/bucket-policies.html)"
+PUBLIC = "because public policies are prevented by the BlockPublicPolicy setting in S3 Block Public Access"
+BLOCKING = (
+    f"S3 user guide: [blocking public access]({GUIDE}/access-control-block-public-access.html), "
+    "[prowler#793](https://github.com/prowler-cloud/prowler/issues/793)"
+)
+EVERYBODY = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": OBJECTS}
+ROWS = [
+    policy(
+        "role that does not exist", "Invalid principal in policy", POLICIES, "condition documented",
+        Principal={"AWS": f"{ACCOUNT}:role/gone"},
+    ),
+    policy(
+        "another bucket", "Policy has invalid resource",
+        "[aws-samples/aws-media-services-vod-automation#17]"
+        "(https://github.com/aws-samples/aws-media-services-vod-automation/issues/17)",
+        Resource="arn:aws:s3:::another/*",
+    ),
+    policy(
+        "every resource", "Policy has invalid resource",
+        "[noobaa-core#10058](https://github.com/noobaa/noobaa-core/issues/10058)", Resource="*",
+    ),
+    policy(
+        "objects' actions on the bucket alone", "Action does not apply to any resource(s) in statement",
+        "[modernisation-platform#10762](https://github.com/ministryofjustice/modernisation-platform/pull/10762)",
+        Action="s3:PutObject", Resource=WHOLE,
+    ),
+    policy(
+        "buckets' actions on objects alone", "Action does not apply to any resource(s) in statement",
+        "[humanmade/S3-Uploads#239](https://github.com/humanmade/S3-Uploads/issues/239)",
+        Action=["s3:ListBucket"], Resource=OBJECTS,
+    ),
+    policy("action that does not exist", "Policy has invalid action", POLICIES, "condition documented",
+           Action="s3:GetObjekt"),
+    policy("action of another service", "Policy has invalid action", POLICIES, "condition documented",
+           Action="ec2:RunInstances"),
+    policy("no principal", "Missing required field Principal", POLICIES, "condition documented", Principal=None),
+    policy("no resource", "Missing required field Resource", POLICIES, "condition documented", Resource=None),
+    policy("an effect in lower case", "Invalid effect", POLICIES, "condition documented", Effect="deny"),
+    policy("an element that does not exist", "Unknown field", POLICIES, "condition documented", Ressource="*"),
+    Refusal(
+        "AWS::S3::BucketPolicy", "a second policy of one bucket", "The bucket policy already exists on bucket",
+        "[awslabs/cdk-serverless-clamscan#1382](https://github.com/awslabs/cdk-serverless-clamscan/issues/1382)",
+        "seen",
+        Creation(lambda: {
+            "First": with_policy(TLS)["It"], **with_policy(TLS),
+            "It": with_policy(TLS)["It"] | {"DependsOn": ["First"]},
+        }, "It"),
+    ),
+    Refusal(
+        "AWS::S3::BucketPolicy", "unknown version", "The policy must contain a valid version string", POLICIES,
+        "condition documented", Creation(lambda: with_policy(TLS, Version="2012-10-18"), "It"),
+    ),
+    Refusal(
+        "AWS::S3::BucketPolicy", "more than 20 KB", "exceeds the maximum allowed size of 20480 bytes",
+        f"S3 user guide: [bucket policies]({GUIDE}/add-bucket-policy.html)", "condition documented",
+        Creation(lambda: with_policy({**TLS, "Sid": "x" * 20_480}), "It"),
+    ),
+    Refusal(
+        "AWS::S3::BucketPolicy", "objects for everybody in a bucket that blocks public policies", PUBLIC, BLOCKING,
+        "seen", Creation(lambda: with_policy(EVERYBODY, block=True), "It"),
+    ),
+    Refusal(
+        "AWS::S3::BucketPolicy", "objects for everybody in a bucket that says nothing of it", PUBLIC,
+        f"{BLOCKING}; new buckets block public access", "seen", Creation(lambda: with_policy(EVERYBODY), "It"),
+    ),
+    Refusal(
+        "AWS::S3::BucketPolicy", "an update to another bucket's objects", "Policy has invalid resource", POLICIES,
+        "seen",
+        Update(
+            lambda: with_policy(TLS), lambda first: with_policy({**TLS, "Resource": "arn:aws:s3:::another/*"}), "It"
+        ),
+    ),
+    lifecycle(
+        "two rules of one id", "Rule ID must be unique. Found same ID for more than one rule",
+        "[pingcap/tiflash#9888](https://github.com/pingcap/tiflash/pull/9888)", "seen",
+        {"Id": "a", "Prefix": "a", "ExpirationInDays": 1}, {"Id": "a", "Prefix": "b", "ExpirationInDays": 1},
+    ),
+    lifecycle(
+        "rule without an action", "At least one action needs to be specified in a rule",
+        "[crossplane-contrib/provider-aws#1337](https://github.com/crossplane-contrib/provider-aws/issues/1337)",
+        "seen", {"Id": "a", "Prefix": "a"},
+    ),
+    lifecycle(
+        "objects that expire after no days", "'Days' for Expiration action must be a positive integer",
+        "[scality/Arsenal#2648](https://github.com/scality/Arsenal/pull/2648)", "seen",
+        {"Id": "a", "Prefix": "a", "ExpirationInDays": 0},
+    ),
+    lifecycle(
+        "uploads given up after no days", "DaysAfterInitiation",
+        f"[AbortIncompleteMultipartUpload]({API}/API_AbortIncompleteMultipartUpload.html)", "condition documented",
+        {"Id": "a", "Prefix": "a", "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 0}},
+    ),
+    Refusal(
+        "s3:PutBucketLifecycleConfiguration", "noncurrent versions that expire after no days",
+        "'NoncurrentDays' for NoncurrentVersionExpiration action must be a positive integer",
+        "[scality/Arsenal#2648](https://github.com/scality/Arsenal/pull/2648)", "seen", ServiceCall(_noncurrent),
+    ),
+    Refusal(
+        "s3:PutBucketLifecycleConfiguration", "objects that expire when they move",
+        "must be greater than 'Days' in the Transition action",
+        "[aws/aws-sdk-ruby#178](https://github.com/aws/aws-sdk-ruby/issues/178)", "condition documented",
+        ServiceCall(_transition),
+    ),
+    Refusal(
+        "AWS::S3::Bucket BucketEncryption", "a key of KMS with S3's own encryption",
+        "a KMSMasterKeyID is not applicable",
+        f"[ServerSideEncryptionByDefault]({API}/API_ServerSideEncryptionByDefault.html)", "condition documented",
+        refused(encrypted(SSEAlgorithm="AES256", KMSMasterKeyID="alias/aws/s3")),
+    ),
+    Refusal(
+        "AWS::S3::Bucket BucketEncryption", "algorithm that does not exist", "is not a valid enum value",
+        f"[ServerSideEncryptionByDefault]({API}/API_ServerSideEncryptionByDefault.html)", "condition documented",
+        refused(encrypted(SSEAlgorithm="AES512")),
+    ),
+    Refusal(
+        "AWS::S3::Bucket OwnershipControls", "owner that does not exist", "is not a valid enum value",
+        f"[OwnershipControlsRule]({API}/API_OwnershipControlsRule.html)", "condition documented",
+        refused(bucket(OwnershipControls={"Rules": [{"ObjectOwnership": "Owner"}]})),
+    ),
+    Refusal(
+        "AWS::S3::Bucket Tags", "51 tags", "Bucket tag count cannot be greater than 50",
+        f"[PutBucketTagging]({API}/API_PutBucketTagging.html)", "condition documented",
+        refused(bucket(Tags=[{"Key": f"k{each}", "Value": "v"} for each in range(51)])),
+    ),
+    Refusal(
+        "s3:PutBucketTagging", "one key twice", "Cannot provide multiple Tags with the same key",
+        f"[PutBucketTagging]({API}/API_PutBucketTagging.html)", "condition documented", ServiceCall(_tags),
+    ),
+    Refusal(
+        "s3:PutBucketPolicy", "no JSON", "Policies must be valid JSON and the first byte must be '{'", POLICIES,
+        "condition documented", ServiceCall(_no_json),
+    ),
+    *(
+        Refusal(
+            "s3:CreateBucket", condition, "InvalidBucketName",
+            f"S3 user guide: [bucket naming rules]({GUIDE}/bucketnamingrules.html)", "documented", named(name),
+        )
+        for condition, name in (
+            ("a name with an underscore", "my_bucket"), ("a name with two dots", "my..bucket"),
+            ("an address as its name", "192.168.5.4"), ("a name of AWS's", "xn--bucket"),
+        )
+    ),
+    Refusal(
+        "s3:CreateBucket", "name that is one's own already", "BucketAlreadyOwnedByYou",
+        f"[CreateBucket]({API}/API_CreateBucket.html)", "documented", ServiceCall(_taken),
+    ),
+    Refusal(
+        "s3:CreateBucket", "an ACL",
+        "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
+        "[awslabs/game-analytics-pipeline#8](https://github.com/awslabs/game-analytics-pipeline/issues/8)", "seen",
+        ServiceCall(_acl),
+    ),
+    Refusal(
+        "s3:PutBucketAcl", "a bucket whose owner owns everything in it", "The bucket does not allow ACLs",
+        f"S3 user guide: [object ownership]({GUIDE}/about-object-ownership.html)", "condition documented",
+        ServiceCall(_acl_later),
+    ),
+    Refusal(
+        "s3:DeleteBucket", "an object in it", "The bucket you tried to delete is not empty",
+        f"[DeleteBucket]({API}/API_DeleteBucket.html)", "documented", ServiceCall(_not_empty),
+    ),
+    Refusal(
+        "s3:DeleteBucket", "only older versions in it", "The bucket you tried to delete is not empty",
+        f"[DeleteBucket]({API}/API_DeleteBucket.html)", "documented", ServiceCall(_versions),
+    ),
+]  # fmt: skip

@@ -1,0 +1,123 @@
+"""What the rules of services let pass: near to what they refuse, and right."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from refusals_buckets import EVERYBODY, OBJECTS, TLS, WHOLE, bucket, encrypted, with_policy
+from refusals_identity import ACCOUNT, LISTING, allowing, document, made, profile, role, trusting
+from refusals_load_balancers import NETWORK, attribute, balancer, group, listener, subnet, targets
+from refusals_load_balancers import WHOLE as BALANCED
+from refusals_secrets import ROOT, key
+from small_stacks import REGION, text
+
+from cfngen.sandbox.cloudformation import CloudFormation, client
+
+OIDC = f"{ACCOUNT}:oidc-provider/oidc.eks.us-west-2.amazonaws.com/id/A"
+ANYBODY_OF_THE_ACCOUNT = {
+    **ROOT,
+    "Principal": {"AWS": "*"},
+    "Condition": {"StringEquals": {"kms:CallerAccount": "123456789012"}},
+}
+ACCEPTED: dict[str, dict[str, Any]] = {
+    "trust in an account": {"It": role(AssumeRolePolicyDocument=trusting({"AWS": "210987654321"}))},
+    "trust in a role of another account": {
+        "It": role(AssumeRolePolicyDocument=trusting({"AWS": "arn:aws:iam::210987654321:role/deployer"}))
+    },
+    "trust in a role of the same template": {
+        "Role": role(),
+        "It": role(AssumeRolePolicyDocument=trusting({"AWS": {"Fn::GetAtt": ["Role", "Arn"]}})),
+    },
+    "trust in an identity provider": {
+        "It": role(
+            AssumeRolePolicyDocument=trusting({"Federated": OIDC}, Action="sts:AssumeRoleWithWebIdentity"),
+        )
+    },
+    "trust of the old version": {"It": role(AssumeRolePolicyDocument={**trusting({"AWS": f"{ACCOUNT}:root"}),
+                                                                      "Version": "2008-10-17"})},
+    "a policy of AWS as boundary": {"It": role(PermissionsBoundary="arn:aws:iam::aws:policy/PowerUserAccess")},
+    "policies of AWS": {
+        "It": role(ManagedPolicyArns=[f"arn:aws:iam::aws:policy/{name}" for name in (
+            "AmazonSSMManagedInstanceCore", "CloudWatchAgentServerPolicy", "AmazonEC2ReadOnlyAccess")])},
+    "one statement without a list": {"It": allowing({"Version": "2012-10-17", "Statement": LISTING})},
+    "a condition that may be missing": {
+        "It": allowing(document({**LISTING, "Condition": {"ForAnyValue:StringLikeIfExists": {"aws:TagKeys": ["a"]}}}))
+    },
+    "a key for anybody of the account": {"It": key(ANYBODY_OF_THE_ACCOUNT)},
+    "a key that a service uses": {
+        "It": key(ROOT, {**ROOT, "Principal": {"Service": "delivery.logs.amazonaws.com"}, "Action": "kms:Decrypt"})
+    },
+    "a key that leaves its policy to KMS": {"It": {"Type": "AWS::KMS::Key"}},
+    "a bucket for one organization": with_policy(
+        {**EVERYBODY, "Condition": {"StringEquals": {"aws:PrincipalOrgID": "o-1234567890"}}}
+    ),
+    "a bucket for everybody that says so": with_policy(EVERYBODY, block=False),
+    "a bucket's own actions on both": with_policy(
+        {**TLS, "Action": ["s3:ListBucket", "s3:GetObject", "s3:GetBucket*"], "Resource": [WHOLE, OBJECTS]}
+    ),
+    "a bucket encrypted by a key of AWS": {"It": encrypted(SSEAlgorithm="aws:kms", KMSMasterKeyID="alias/aws/s3")},
+    "two rules of one prefix": {
+        "It": bucket(LifecycleConfiguration={"Rules": [
+            {"Id": each, "Status": "Enabled", "Prefix": "a", "ExpirationInDays": 1} for each in ("a", "b")]})},
+    "a load balancer on TCP and UDP": {
+        **BALANCED, "Targets": targets(Protocol="TCP_UDP"), "It": listener(Protocol="TCP_UDP")},
+    "two listeners to one group": {**BALANCED, "One1": listener(), "It": listener(Port=443)},
+    "checks as rare and as slow as can be": {
+        **NETWORK, "It": targets(HealthCheckIntervalSeconds=300, HealthCheckTimeoutSeconds=120)},
+    "checks as slow as they are rare": {
+        **NETWORK, "It": targets(HealthCheckIntervalSeconds=10, HealthCheckTimeoutSeconds=10)},
+    "targets drained for an hour": {
+        **NETWORK, "It": targets(TargetGroupAttributes=attribute("deregistration_delay.timeout_seconds", "3600"))},
+    "a target outside of the VPC": {
+        **NETWORK, "It": targets(Targets=[{"Id": "192.168.1.1", "AvailabilityZone": "all"}])},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("resources", ACCEPTED.values(), ids=ACCEPTED)
+def test_it_is_accepted(resources: dict[str, Any], cloud: CloudFormation) -> None:
+    stack = cloud.wait(cloud.create_stack("s", body=text(resources), capabilities=["CAPABILITY_IAM"]))
+    assert stack.status == "CREATE_COMPLETE", [each.reason for each in stack.events if each.reason]
+    assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"
+
+
+def test_security_groups_of_a_load_balancer_that_has_some_are_changed(cloud: CloudFormation) -> None:
+    def body(name: str, *subnets: str) -> str:
+        it = balancer(*subnets, SecurityGroups=[{"Ref": name}])
+        return text({**NETWORK, "Two": subnet(1, "b"), "A": group(), "B": group(), "It": it})
+
+    stack = cloud.wait(cloud.create_stack("s", body=body("A", "One", "Two")))
+    assert stack.status == "CREATE_COMPLETE", [each.reason for each in stack.events if each.reason]
+    cloud.wait(cloud.update_stack("s", body=body("B", "One")))
+    assert stack.status == "UPDATE_COMPLETE", [each.reason for each in stack.events if each.reason]
+
+
+def test_a_profile_is_used_once_cloudformation_or_time_has_waited_for_it(cloud: CloudFormation) -> None:
+    ec2 = client("ec2", REGION)
+    image = ec2.register_image(Name="image")["ImageId"]
+    body = text({"Role": role(), "It": profile("Role")})
+    stack = cloud.wait(cloud.create_stack("s", body=body, capabilities=["CAPABILITY_IAM"]))
+    iam = made()
+    iam.create_instance_profile(InstanceProfileName="one")
+    iam.add_role_to_instance_profile(InstanceProfileName="one", RoleName="one")
+    cloud.advance(60)
+    for name in (stack.resources["It"].physical_id, "one"):
+        assert ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, IamInstanceProfile={"Name": name})["Instances"]
+
+
+def test_a_secret_is_encrypted_by_a_key_of_its_stack(cloud: CloudFormation) -> None:
+    secret = {
+        "Type": "AWS::SecretsManager::Secret",
+        "Properties": {"KmsKeyId": {"Fn::GetAtt": ["Key", "Arn"]}},
+    }
+    stack = cloud.wait(cloud.create_stack("s", body=text({"Key": key(ROOT), "It": secret})))
+    secrets, arn = client("secretsmanager", REGION), stack.resources["It"].physical_id
+    secrets.put_secret_value(SecretId=arn, SecretString=json.dumps({"a": "b"}))
+    assert secrets.get_secret_value(SecretId=arn)["SecretString"] == '{"a": "b"}'
+
+
+def test_a_key_that_somebody_has_given_up_does_not_stop_a_deletion(cloud: CloudFormation) -> None:
+    stack = cloud.wait(cloud.create_stack("s", body=text({"It": key(ROOT)})))
+    client("kms", REGION).schedule_key_deletion(KeyId=stack.resources["It"].physical_id, PendingWindowInDays=7)
+    assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"

@@ -21,6 +21,7 @@ CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"]
 TRIED = [row for table in TABLES.values() for row in table if not isinstance(row.tried, TestedElsewhere)]
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("row", TRIED, ids=lambda row: f"{row.resource}: {row.condition}")
 def test_it_is_refused(row: Refusal, cloud: CloudFormation) -> None:
     assert row.words in refusal_of(row, cloud)

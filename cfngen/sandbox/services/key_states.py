@@ -21,7 +21,8 @@ def key_fault(region: str, key: str) -> str:
     if not key or key.removeprefix(f"arn:aws:kms:{region}:{DEFAULT_ACCOUNT_ID}:").startswith("alias/aws/"):
         return ""
     backend = kms_backends[DEFAULT_ACCOUNT_ID][region]
-    identifier = backend.any_id_to_key_id(key)
+    alias = backend.get_alias_name(key)
+    identifier = backend.get_key_id_from_alias(alias) if alias.startswith("alias/") else backend.get_key_id(key)
     if identifier not in backend.keys:
         return "Client.InvalidKMSKey.NotFound: The KMS key provided does not exist"
     state = backend.keys[identifier].key_state

@@ -81,6 +81,12 @@ def check(specification: Mapping[str, Any], *, new: bool) -> None:
         raise Refused(INVALID, f"Invalid role ARN: {role}")
     if target and not role and new:
         raise Refused(INVALID, "A notification target needs a role by which Auto Scaling may tell it")
+    if target:  # the account has neither topics nor queues that Auto Scaling could tell
+        raise Refused(
+            INVALID,
+            f"Unable to publish test message to notification target {target} using IAM role {role}. Please check your "
+            "target and role configuration and try to put lifecycle hook again.",
+        )
 
 
 @rule("autoscaling", "CompleteLifecycleAction", "RecordLifecycleActionHeartbeat")

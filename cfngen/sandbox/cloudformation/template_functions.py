@@ -245,8 +245,8 @@ def _select(body: Mapping[str, Any], section: str, argument: Any) -> None:
 
 
 def _sub(body: Mapping[str, Any], section: str, argument: Any) -> None:
-    text, given = (argument, {}) if isinstance(argument, str) else argument if _is_list(argument, 2) else (None, None)
-    if not isinstance(text, str) or not isinstance(given, dict):
+    text, values = (argument, {}) if isinstance(argument, str) else argument if _is_list(argument, 2) else (None, None)
+    if not isinstance(text, str) or not isinstance(values, dict):
         raise ValidationError(
             "Template error: One or more Fn::Sub intrinsic functions don't specify expected arguments. Specify a "
             "string as first argument, and an optional second argument to specify a mapping of values to replace in "
@@ -258,7 +258,7 @@ def _sub(body: Mapping[str, Any], section: str, argument: Any) -> None:
                 "Template error: variable names in Fn::Sub syntax must contain only alphanumeric characters, "
                 "underscores, periods, and colons"
             )
-        if name.startswith("AWS::") and name not in given and name not in PSEUDO_PARAMETERS:
+        if name.startswith("AWS::") and name not in values and name not in PSEUDO_PARAMETERS:
             _unresolved(name, section)
 
 
@@ -277,11 +277,11 @@ def _find_in_map(body: Mapping[str, Any], section: str, argument: Any) -> None:
             "attribute for return value"
         )
     mapping, *keys = argument
-    found = body.get("Mappings", {})
-    if isinstance(mapping, str) and mapping not in found:
+    mappings = body.get("Mappings", {})
+    if isinstance(mapping, str) and mapping not in mappings:
         raise ValidationError(f"Template error: Mapping named '{mapping}' is not present in the 'Mappings' section of "
                               "template.")  # fmt: skip
-    if all(isinstance(each, str) for each in argument) and keys[1] not in found[mapping].get(keys[0], {}):
+    if all(isinstance(item, str) for item in argument) and keys[1] not in mappings[mapping].get(keys[0], {}):
         raise ValidationError(f"Template error: Unable to get mapping for {mapping}::{keys[0]}::{keys[1]}")
 
 

@@ -48,7 +48,7 @@ def acl(attempt: Attempt) -> None:
     if attempt.operation == "PutBucketAcl":
         rules = _bucket(attempt).ownership_rule or {}
         ownership = rules.get("Rule", {}).get("ObjectOwnership", ENFORCED) if isinstance(rules, dict) else rules
-    grants = any(attempt.get(f"Grant{each}") for each in ("FullControl", "Read", "ReadACP", "Write", "WriteACP"))
+    grants = any(attempt.get(f"Grant{grant}") for grant in ("FullControl", "Read", "ReadACP", "Write", "WriteACP"))
     canned = attempt.get("ACL") not in (None, "private", "bucket-owner-full-control")
     if ownership == ENFORCED and attempt.operation == "CreateBucket" and (grants or canned):
         raise Refused(
@@ -130,7 +130,7 @@ def _is_about_objects(action: str) -> bool:
 
 @functools.cache
 def _actions() -> tuple[str, ...]:
-    return tuple(str(each.JSONrepr()).lower() for each in vars(awacs.s3).values() if isinstance(each, Action))
+    return tuple(str(item.JSONrepr()).lower() for item in vars(awacs.s3).values() if isinstance(item, Action))
 
 
 @rule("s3", "PutBucketPolicy")
@@ -158,11 +158,11 @@ def lifecycle(attempt: Attempt) -> None:
     rules = (attempt.get("LifecycleConfiguration") or {}).get("Rules") or []
     if not rules or len(rules) > RULES:
         raise Refused("MalformedXML", NOT_WELL_FORMED)
-    identifiers = [each["ID"] for each in rules if each.get("ID")]
+    identifiers = [lifecycle_rule["ID"] for lifecycle_rule in rules if lifecycle_rule.get("ID")]
     if len(set(identifiers)) < len(identifiers):
         raise Refused("InvalidArgument", "Rule ID must be unique. Found same ID for more than one rule")
-    for each in rules:
-        _check_rule(each)
+    for lifecycle_rule in rules:
+        _check_rule(lifecycle_rule)
 
 
 _LIFECYCLE_ACTIONS = (
@@ -190,7 +190,11 @@ def _check_rule(lifecycle_rule: dict[str, Any]) -> None:
     ):
         raise Refused("InvalidRequest", "AbortIncompleteMultipartUpload cannot be specified with Tags.")
     expires = (lifecycle_rule.get("Expiration") or {}).get("Days")
-    moves = [int(each["Days"]) for each in lifecycle_rule.get("Transitions") or [] if each.get("Days") is not None]
+    moves = [
+        int(transition["Days"])
+        for transition in lifecycle_rule.get("Transitions") or []
+        if transition.get("Days") is not None
+    ]
     if expires is not None and moves and int(expires) <= max(moves):
         raise Refused(
             "InvalidArgument",
@@ -215,8 +219,8 @@ def encryption(attempt: Attempt) -> None:
 @rule("s3", "PutBucketTagging")
 def tags(attempt: Attempt) -> None:
     """Refuse more tags than a bucket can have."""
-    given = (attempt.get("Tagging") or {}).get("TagSet") or []
-    if len(given) > TAGS:
+    tag_set = (attempt.get("Tagging") or {}).get("TagSet") or []
+    if len(tag_set) > TAGS:
         raise Refused("BadRequest", f"Bucket tag count cannot be greater than {TAGS}")
 
 

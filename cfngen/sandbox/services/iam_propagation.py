@@ -54,16 +54,20 @@ def check_launch(region: str, profile: Mapping[str, str]) -> None:
     if not key:
         return
     backend = policy_documents.iam(region)
-    found = [each for each in backend.get_instance_profiles() if shown in (each.arn if key == "Arn" else each.name,)]
-    if not found or not _arrived(region, backend, found[0].name):
+    profiles = [
+        candidate
+        for candidate in backend.get_instance_profiles()
+        if shown in (candidate.arn if key == "Arn" else candidate.name,)
+    ]
+    if not profiles or not _arrived(region, backend, profiles[0].name):
         kind = "ARN" if key == "Arn" else "name"
         raise Refused(
             "InvalidParameterValue",
             f"Value ({shown}) for parameter iamInstanceProfile.{key.lower()} is invalid. Invalid IAM Instance Profile "
             f"{kind}",
         )
-    if not found[0].roles:
-        raise Refused("InvalidParameterValue", f'IAM Instance Profile "{found[0].arn}" has no associated IAM Roles')
+    if not profiles[0].roles:
+        raise Refused("InvalidParameterValue", f'IAM Instance Profile "{profiles[0].arn}" has no associated IAM Roles')
 
 
 @rule("ec2", "RunInstances")

@@ -105,30 +105,32 @@ def subnets(attempt: Attempt) -> None:
     """Refuse subnets of several VPCs, two in one zone, and ones that are too full."""
     mapped = [mapping["SubnetId"] for mapping in attempt.get("SubnetMappings") or []]
     identifiers = [*(attempt.get("Subnets") or []), *mapped]
-    found = [subnet for subnet in subnets_of(attempt) if subnet.id in identifiers]
-    if missing := sorted(set(identifiers) - {subnet.id for subnet in found}):
+    chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in identifiers]
+    if missing := sorted(set(identifiers) - {subnet.id for subnet in chosen}):
         raise Refused("SubnetNotFound", f"The subnet ID '{missing[0]}' does not exist")
-    if len({subnet.vpc_id for subnet in found}) > 1:
+    if len({subnet.vpc_id for subnet in chosen}) > 1:
         raise Refused("InvalidSubnet", "All subnets must belong to the same VPC")
-    if len({subnet.availability_zone for subnet in found}) < len(identifiers):
+    if len({subnet.availability_zone for subnet in chosen}) < len(identifiers):
         raise Refused(
             CONFIGURATION, "A load balancer cannot be attached to multiple subnets in the same Availability Zone"
         )
     kind = (
         attempt.get("Type") or "application" if attempt.operation == "CreateLoadBalancer" else _balancer(attempt).type
     )
-    if kind == "application" and len(found) < ZONES_OF_APPLICATIONS:
+    if kind == "application" and len(chosen) < ZONES_OF_APPLICATIONS:
         message = "At least two subnets in two different Availability Zones must be specified"
         raise Refused(INVALID, message)
-    if attempt.get("IpAddressType") == "dualstack" and not all(subnet.ipv6_cidr_block_associations for subnet in found):
+    if attempt.get("IpAddressType") == "dualstack" and not all(
+        subnet.ipv6_cidr_block_associations for subnet in chosen
+    ):
         raise Refused("InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
     known: set[str] = set()
     if attempt.operation == "SetSubnets":
         balancer = _balancer(attempt)
         known = {subnet.id for subnet in balancer.subnets}
-        if found and found[0].vpc_id != balancer.vpc_id:
-            raise Refused("InvalidSubnet", f"The subnet '{found[0].id}' does not belong to VPC '{balancer.vpc_id}'")
-    for subnet in found:
+        if chosen and chosen[0].vpc_id != balancer.vpc_id:
+            raise Refused("InvalidSubnet", f"The subnet '{chosen[0].id}' does not belong to VPC '{balancer.vpc_id}'")
+    for subnet in chosen:
         if subnet.id not in known and subnet.available_ip_address_count < FREE_ADDRESSES:
             raise Refused(
                 "InvalidSubnet",
@@ -183,12 +185,12 @@ def security_groups(attempt: Attempt) -> None:
 def attributes(attempt: Attempt) -> None:
     """Refuse attributes that do not exist, that are another type's, or that have no such value."""
     balancer = _balancer(attempt)
-    given = attempt.get("Attributes") or []
-    if not given:
+    settings = attempt.get("Attributes") or []
+    if not settings:
         raise Refused(INVALID, "Attributes cannot be empty")
     kind = balancer.type
     known = {**OF_ALL, **OF_TYPE[kind]}
-    for attribute in given:
+    for attribute in settings:
         key, value = attribute["Key"], str(attribute.get("Value", ""))
         if key not in known:
             elsewhere = any(key in keys for keys in OF_TYPE.values())

@@ -42,8 +42,10 @@ def read(text: str) -> Document:
 
 def statements(document: Document) -> list[dict[str, Any]]:
     """Return the statements, of which a single one needs no list."""
-    found = document.get("Statement", [])
-    return [each for each in (found if isinstance(found, list) else [found]) if isinstance(each, dict)]
+    content = document.get("Statement", [])
+    return [
+        statement for statement in (content if isinstance(content, list) else [content]) if isinstance(statement, dict)
+    ]
 
 
 def listed(value: Any) -> list[Any]:
@@ -53,10 +55,10 @@ def listed(value: Any) -> list[Any]:
 
 def principals(statement: Mapping[str, Any]) -> list[Principal]:
     """Return whom a statement names."""
-    found = statement.get("Principal", statement.get("NotPrincipal"))
-    if isinstance(found, Mapping):
-        return [(kind, str(name)) for kind, names in found.items() for name in listed(names)]
-    return [("*", str(each)) for each in listed(found)]
+    named = statement.get("Principal", statement.get("NotPrincipal"))
+    if isinstance(named, Mapping):
+        return [(kind, str(name)) for kind, names in named.items() for name in listed(names)]
+    return [("*", str(name)) for name in listed(named)]
 
 
 def dead_principals(document: Document, region: str) -> Iterator[Principal]:

@@ -197,7 +197,7 @@ def _check_action(attempt: Attempt, action: Mapping[str, Any], balancer: Any, pr
     if balancer.type == "network" and action["Type"] != "forward":
         raise Refused(CONFIGURATION, f"Actions of type '{action['Type']}' are not supported on network load balancers")
     weighted = (action.get("ForwardConfig") or {}).get("TargetGroups") or []
-    for arn in {action.get("TargetGroupArn"), *(each["TargetGroupArn"] for each in weighted)} - {None}:
+    for arn in {action.get("TargetGroupArn"), *(weight["TargetGroupArn"] for weight in weighted)} - {None}:
         group = _group(attempt, str(arn))
         if group.protocol not in FORWARDS[protocol]:
             raise Refused(
@@ -209,7 +209,7 @@ def _check_action(attempt: Attempt, action: Mapping[str, Any], balancer: Any, pr
             raise Refused(
                 CONFIGURATION, f"The target group with targetGroupARN '{arn}' must be in the VPC of the load balancer"
             )
-        if others := [each for each in group.load_balancer_arns if each != balancer.arn]:
+        if others := [other for other in group.load_balancer_arns if other != balancer.arn]:
             message = f"The following target groups cannot be associated with more than one load balancer: {arn}"
             raise Refused("TargetGroupAssociationLimit", f"{message} ({others[0]})")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from refusal import Creation, Resources
 from small_stacks import REGION
@@ -14,6 +14,8 @@ API = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference"
 VPC_GUIDE = "https://docs.aws.amazon.com/vpc/latest/userguide"
 CODES = f"EC2 API: [error codes]({API}/errors-overview.html)"
 ZONE = f"{REGION}a"
+
+CONDITION: Final = "condition documented"
 
 VPC = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}
 OTHER_VPC = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.1.0.0/16"}}

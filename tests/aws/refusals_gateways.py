@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ec2_parts import (
+    CONDITION,
     GATEWAY,
     OTHER_VPC,
     VPC,
@@ -107,7 +108,7 @@ ROWS = [
     Refusal(
         "AWS::EC2::InternetGateway", "one more than the quota (5)",
         "The maximum number of internet gateways has been reached", code("InternetGatewayLimitExceeded"),
-        "condition documented", Creation(_sixth_gateway, fails="Gateway"),
+        CONDITION, Creation(_sixth_gateway, fails="Gateway"),
     ),
     Refusal(
         "AWS::EC2::VPCGatewayAttachment", "VPC that has one", "already has an internet gateway attached",
@@ -117,23 +118,23 @@ ROWS = [
     ),
     Refusal(
         "AWS::EC2::VPCGatewayAttachment", "gateway of another VPC", "Resource.AlreadyAssociated",
-        code("Resource.AlreadyAssociated"), "condition documented",
+        code("Resource.AlreadyAssociated"), "documented",
         network(Gateway=GATEWAY, First=ATTACHMENT, Other=OTHER_VPC, Attachment=_after(
             "First", resource("VPCGatewayAttachment", VpcId=ref("Other"), InternetGatewayId=ref("Gateway")))),
     ),
     Refusal(
         "AWS::EC2::VPCGatewayAttachment", "gateway that there is not", "does not exist",
-        code("InvalidInternetGatewayID.NotFound"), "documented",
+        code("InvalidInternetGatewayID.NotFound"), CONDITION,
         only(Vpc=VPC, Attachment=resource(
             "VPCGatewayAttachment", VpcId=ref("Vpc"), InternetGatewayId="igw-0123456789abcdef0")),
     ),
     Refusal(
         "ec2:DetachInternetGateway", "an interface of the VPC has a public address",
-        "has some mapped public address(es)", code("DependencyViolation"), "seen", ServiceCall(_detach),
+        "has some mapped public address(es)", code("DependencyViolation"), CONDITION, ServiceCall(_detach),
     ),
     Refusal(
         "ec2:DeleteInternetGateway", "attached", "DependencyViolation", code("DependencyViolation"),
-        "condition documented", ServiceCall(_delete_attached),
+        "documented", ServiceCall(_delete_attached),
     ),
     Refusal(
         "AWS::EC2::Route", "gateway that is not attached yet", "belong to different networks", NETWORKS, "seen",
@@ -146,11 +147,11 @@ ROWS = [
     ),
     Refusal(
         "AWS::EC2::Route", "gateway that there is not", "does not exist", code("InvalidGatewayID.NotFound"),
-        "condition documented", network(Table=table(), Route=_route(GatewayId="igw-0123456789abcdef0")),
+        CONDITION, network(Table=table(), Route=_route(GatewayId="igw-0123456789abcdef0")),
     ),
     Refusal(
         "AWS::EC2::Route", "without a target", "The request must contain exactly one of gatewayId",
-        operation("CreateRoute", "You must specify one of the targets"), "condition documented",
+        operation("CreateRoute", "You must specify one of the targets"), CONDITION,
         network(Table=table(), Route=_route()),
     ),
     Refusal(
@@ -163,27 +164,27 @@ ROWS = [
     Refusal(
         "AWS::EC2::Route", "gateway for addresses of the VPC",
         "is equal to or more specific than one of this VPC's CIDR blocks",
-        operation("CreateRoute", "DestinationCidrBlock"), "seen",
+        operation("CreateRoute", "DestinationCidrBlock"), CONDITION,
         network(Gateway=GATEWAY, Attachment=ATTACHMENT, Table=table(),
                 Route=_after("Attachment", _route("10.0.1.0/24", GatewayId=ref("Gateway")))),
     ),
     Refusal(
         "AWS::EC2::Route", "destination that is no range", "InvalidParameterValue",
-        operation("CreateRoute", "DestinationCidrBlock"), "condition documented",
+        operation("CreateRoute", "DestinationCidrBlock"), CONDITION,
         network(Gateway=GATEWAY, Attachment=ATTACHMENT, Table=table(),
                 Route=_after("Attachment", _route("everywhere", GatewayId=ref("Gateway")))),
     ),
     Refusal(
         "ec2:CreateRoute", "instance that is terminated", "is not in the correct state",
-        code("IncorrectInstanceState"), "condition documented", ServiceCall(_route_to_a_dead_instance),
+        code("IncorrectInstanceState"), CONDITION, ServiceCall(_route_to_a_dead_instance),
     ),
     Refusal(
         "ec2:ReplaceRoute", "route that there is not", "There is no route defined for", operation("ReplaceRoute"),
-        "condition documented", ServiceCall(_replace_no_route),
+        CONDITION, ServiceCall(_replace_no_route),
     ),
     Refusal(
         "AWS::EC2::SubnetRouteTableAssociation", "subnet that has another table",
-        "conflicts with an existing association", code("Resource.AlreadyAssociated"), "seen",
+        "conflicts with an existing association", code("Resource.AlreadyAssociated"), CONDITION,
         network(Table=table(), Other=table(),
                 First=resource("SubnetRouteTableAssociation", SubnetId=ref("Subnet"), RouteTableId=ref("Table")),
                 Second=_after("First", resource(
@@ -191,22 +192,22 @@ ROWS = [
     ),
     Refusal(
         "AWS::EC2::SubnetRouteTableAssociation", "table of another VPC", "belong to different networks",
-        operation("AssociateRouteTable", "must be in the same VPC"), "seen",
+        operation("AssociateRouteTable", "must be in the same VPC"), CONDITION,
         network(Other=OTHER_VPC, Table=table("Other"), Association=resource(
             "SubnetRouteTableAssociation", SubnetId=ref("Subnet"), RouteTableId=ref("Table"))),
     ),
     Refusal(
         "ec2:DeleteRouteTable", "the main one", "has dependencies and cannot be deleted",
-        operation("DeleteRouteTable", "You can't delete the main route table"), "condition documented",
+        operation("DeleteRouteTable", "You can't delete the main route table"), CONDITION,
         ServiceCall(_delete_main_table),
     ),
     Refusal(
         "ec2:DeleteRouteTable", "a subnet has it", "has dependencies and cannot be deleted",
-        operation("DeleteRouteTable"), "seen", ServiceCall(_delete_associated_table),
+        operation("DeleteRouteTable"), CONDITION, ServiceCall(_delete_associated_table),
     ),
     Refusal(
         "AWS::EC2::EIP", "one more than the quota (5)", "The maximum number of addresses has been reached",
-        code("AddressLimitExceeded"), "seen", Creation(_sixth_address, fails="Address"),
+        code("AddressLimitExceeded"), CONDITION, Creation(_sixth_address, fails="Address"),
     ),
     Refusal(
         "AWS::EC2::EIPAssociation", "VPC without an internet gateway yet", "is not attached to any internet gateway",
@@ -223,7 +224,7 @@ ROWS = [
                                    NetworkInterfaceId=ref("Interface")))),
     ),
     Refusal(
-        "ec2:ReleaseAddress", "an interface has it", "is in use", code("InvalidIPAddress.InUse"), "seen",
+        "ec2:ReleaseAddress", "an interface has it", "is in use", code("InvalidIPAddress.InUse"), CONDITION,
         ServiceCall(_release),
     ),
 ]  # fmt: skip

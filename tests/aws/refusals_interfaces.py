@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ec2_parts import (
+    CONDITION,
     OTHER_VPC,
     ZONE,
     code,
@@ -17,7 +18,6 @@ from ec2_parts import (
     ref,
     resource,
     security_group,
-    seen,
 )
 from refusal import Creation, Refusal, Resources, ServiceCall
 
@@ -133,74 +133,74 @@ TAGS = "EC2 user guide: [Tag your resources](https://docs.aws.amazon.com/AWSEC2/
 ROWS = [
     Refusal(
         "AWS::EC2::NetworkInterface", "address outside of the subnet",
-        "Address does not fall within the subnet's address range", seen(
-            "ansible: ec2_eni", "https://github.com/ansible-collections/amazon.aws"), "seen",
+        "Address does not fall within the subnet's address range",
+        operation("CreateNetworkInterface", "PrivateIpAddress"), CONDITION,
         network(Interface=interface(PrivateIpAddress="10.0.1.9")),
     ),
     Refusal(
         "AWS::EC2::NetworkInterface", "one of the five addresses that are AWS's",
-        "Address is in subnet's reserved address range", RANGES, "seen",
+        "Address is in subnet's reserved address range", RANGES, CONDITION,
         network(Interface=interface(PrivateIpAddress="10.0.0.3")),
     ),
     Refusal(
         "AWS::EC2::NetworkInterface", "address that another one has", "Address 10.0.0.9 is in use",
-        code("InvalidIPAddress.InUse"), "seen",
+        code("InvalidIPAddress.InUse"), CONDITION,
         network(First=interface(PrivateIpAddress="10.0.0.9"),
                 Second={**interface(PrivateIpAddress="10.0.0.9"), "DependsOn": "First"}),
     ),
     Refusal(
         "AWS::EC2::NetworkInterface", "subnet without a free address", "does not have enough free addresses",
-        code("InsufficientFreeAddressesInSubnet"), "seen", Creation(_full_subnet, fails="Interface"),
+        code("InsufficientFreeAddressesInSubnet"), CONDITION, Creation(_full_subnet, fails="Interface"),
     ),
     Refusal(
         "AWS::EC2::NetworkInterface", "subnet that there is not", "does not exist", code("InvalidSubnetID.NotFound"),
-        "documented", only(Interface=interface(SubnetId="subnet-0123456789abcdef0")),
+        CONDITION, only(Interface=interface(SubnetId="subnet-0123456789abcdef0")),
     ),
     Refusal(
         "AWS::EC2::NetworkInterface", "security group that there is not", "does not exist",
-        code("InvalidGroup.NotFound"), "documented", network(Interface=interface(GroupSet=["sg-0123456789abcdef0"])),
+        code("InvalidGroup.NotFound"), CONDITION, network(Interface=interface(GroupSet=["sg-0123456789abcdef0"])),
     ),
     Refusal(
         "AWS::EC2::NetworkInterface", "security group of another VPC", NETWORKS,
-        operation("CreateNetworkInterface", "Groups"), "seen",
+        operation("CreateNetworkInterface", "Groups"), CONDITION,
         network(Other=OTHER_VPC, Group=security_group("Other"), Interface=interface(GroupSet=[ref("Group")])),
     ),
     Refusal(
         "AWS::EC2::NetworkInterface", "six security groups, where the quota is five",
         "The maximum number of security groups per interface has been reached",
-        code("SecurityGroupsPerInterfaceLimitExceeded"), "documented",
+        code("SecurityGroupsPerInterfaceLimitExceeded"), CONDITION,
         network(**{f"Group{number}": security_group() for number in range(6)},
                 Interface=interface(GroupSet=[ref(f"Group{number}") for number in range(6)])),
     ),
     Refusal(
         "ec2:DeleteNetworkInterface", "attached", "is currently in use", operation(
-            "DeleteNetworkInterface", "You must detach the network interface before you can delete it"), "seen",
+            "DeleteNetworkInterface", "You must detach the network interface before you can delete it"), CONDITION,
         ServiceCall(_delete_attached),
     ),
     Refusal(
-        "ec2:AttachNetworkInterface", "attached already", "in use", code("InvalidNetworkInterface.InUse"), "seen",
+        "ec2:AttachNetworkInterface", "attached already", "in use", code("InvalidNetworkInterface.InUse"), CONDITION,
         ServiceCall(_attach_twice),
     ),
     Refusal(
         "ec2:AttachNetworkInterface", "instance in another zone",
         "You may not attach a network interface to an instance if they are not in the same availability zone",
         "EC2 user guide: [Elastic network interfaces](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/"
-        "using-eni.html)", "seen", ServiceCall(_attach_in_another_zone),
+        "using-eni.html)", CONDITION, ServiceCall(_attach_in_another_zone),
     ),
     Refusal(
         "AWS::EC2::SecurityGroup", "VPC that there is not", "does not exist", code("InvalidVpcID.NotFound"),
-        "documented", only(Group=resource("SecurityGroup", VpcId="vpc-0123456789abcdef0", GroupDescription="group")),
+        CONDITION, only(Group=resource("SecurityGroup", VpcId="vpc-0123456789abcdef0", GroupDescription="group")),
     ),
     Refusal(
         "AWS::EC2::SecurityGroup", "egress rule twice", "The same permission must not appear multiple times",
-        operation("AuthorizeSecurityGroupEgress"), "seen",
+        operation("AuthorizeSecurityGroupEgress"), CONDITION,
         network(Group=security_group(SecurityGroupEgress=[{"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443,
                                                            "CidrIp": ANYWHERE}] * 2)),
     ),
     Refusal(
         "AWS::EC2::SecurityGroup", "61 egress rules, where the quota is 60",
         "The maximum number of rules per security group has been reached",
-        code("RulesPerSecurityGroupLimitExceeded"), "documented",
+        code("RulesPerSecurityGroupLimitExceeded"), CONDITION,
         network(Group=security_group(SecurityGroupEgress=[
             {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "CidrIp": f"10.0.{number}.0/24"}
             for number in range(61)])),
@@ -208,64 +208,64 @@ ROWS = [
     Refusal(
         "AWS::EC2::SecurityGroupIngress", "61st rule, where the quota is 60",
         "The maximum number of rules per security group has been reached",
-        code("RulesPerSecurityGroupLimitExceeded"), "documented", Creation(_group_full_of_rules, fails="Rule"),
+        code("RulesPerSecurityGroupLimitExceeded"), CONDITION, Creation(_group_full_of_rules, fails="Rule"),
     ),
     Refusal(
         "AWS::EC2::SecurityGroupIngress", "rule that the group has", "already exists",
-        code("InvalidPermission.Duplicate"), "seen",
+        code("InvalidPermission.Duplicate"), CONDITION,
         network(Group=security_group(), First=_ingress(CidrIp=ANYWHERE),
                 Second={**_ingress(CidrIp=ANYWHERE), "DependsOn": "First"}),
     ),
     Refusal(
         "AWS::EC2::SecurityGroupIngress", "group that there is not", "does not exist", code("InvalidGroup.NotFound"),
-        "documented", only(Rule=_ingress(GroupId="sg-0123456789abcdef0", CidrIp=ANYWHERE)),
+        CONDITION, only(Rule=_ingress(GroupId="sg-0123456789abcdef0", CidrIp=ANYWHERE)),
     ),
     Refusal(
         "AWS::EC2::SecurityGroupIngress", "source group that there is not", "does not exist",
-        code("InvalidGroup.NotFound"), "documented", _rule(SourceSecurityGroupId="sg-0123456789abcdef0"),
+        code("InvalidGroup.NotFound"), CONDITION, _rule(SourceSecurityGroupId="sg-0123456789abcdef0"),
     ),
     Refusal(
         "AWS::EC2::SecurityGroupIngress", "source group of another VPC",
-        "You have specified two resources that belong to different networks", code("InvalidGroup.NotFound"), "seen",
+        "You have specified two resources that belong to different networks", code("InvalidGroup.NotFound"), CONDITION,
         network(Other=OTHER_VPC, Foreign=security_group("Other"), Group=security_group(),
                 Rule=_ingress(SourceSecurityGroupId=ref("Foreign"))),
     ),
     Refusal(
         "AWS::EC2::SecurityGroupIngress", "prefix list that there is not", "does not exist",
-        code("InvalidPrefixListID.NotFound"), "documented", _rule(SourcePrefixListId="pl-0123456789abcdef0"),
+        code("InvalidPrefixListID.NotFound"), CONDITION, _rule(SourcePrefixListId="pl-0123456789abcdef0"),
     ),
     Refusal(
         "AWS::EC2::SecurityGroupIngress", "range that is none", "CIDR block 10.0.0.0/33 is malformed",
-        operation("AuthorizeSecurityGroupIngress", "CidrIp"), "seen", _rule(CidrIp="10.0.0.0/33"),
+        operation("AuthorizeSecurityGroupIngress", "CidrIp"), CONDITION, _rule(CidrIp="10.0.0.0/33"),
     ),
     Refusal(
         "AWS::EC2::SecurityGroupIngress", "first port above the last", "Invalid TCP/UDP port range", PERMISSION,
-        "condition documented", _rule(CidrIp=ANYWHERE, FromPort=443, ToPort=80),
+        CONDITION, _rule(CidrIp=ANYWHERE, FromPort=443, ToPort=80),
     ),
     Refusal(
         "AWS::EC2::SecurityGroupIngress", "port above 65535", "Invalid TCP/UDP port range", PERMISSION,
-        "condition documented", _rule(CidrIp=ANYWHERE, FromPort=65530, ToPort=65536),
+        CONDITION, _rule(CidrIp=ANYWHERE, FromPort=65530, ToPort=65536),
     ),
     Refusal(
         "AWS::EC2::SecurityGroupIngress", "TCP without ports", "Must specify both from and to ports with TCP/UDP",
-        PERMISSION, "seen",
+        PERMISSION, CONDITION,
         network(Group=security_group(),
                 Rule=resource("SecurityGroupIngress", GroupId=ref("Group"), IpProtocol="tcp", CidrIp=ANYWHERE)),
     ),
     Refusal(
-        "AWS::EC2::SecurityGroupIngress", "unknown protocol", "Unknown protocol", PERMISSION, "condition documented",
+        "AWS::EC2::SecurityGroupIngress", "unknown protocol", "Unknown protocol", PERMISSION, CONDITION,
         _rule(CidrIp=ANYWHERE, IpProtocol="tpc"),
     ),
     Refusal(
         "AWS::EC2::SecurityGroupIngress", "ICMP type above 255", "is out of range", PERMISSION,
-        "condition documented", _rule(CidrIp=ANYWHERE, IpProtocol="icmp", FromPort=300, ToPort=-1),
+        CONDITION, _rule(CidrIp=ANYWHERE, IpProtocol="icmp", FromPort=300, ToPort=-1),
     ),
     Refusal(
         "AWS::EC2::SecurityGroupIngress", "without a source", ONE_SIDE, PERMISSION,
-        "condition documented", _rule(),
+        CONDITION, _rule(),
     ),
     Refusal(
-        "AWS::EC2::SecurityGroupIngress", "two sources", ONE_SIDE, PERMISSION, "condition documented",
+        "AWS::EC2::SecurityGroupIngress", "two sources", ONE_SIDE, PERMISSION, CONDITION,
         _rule(CidrIp=ANYWHERE, SourceSecurityGroupId=ref("Group")),
     ),
     Refusal(
@@ -274,18 +274,19 @@ ROWS = [
     ),
     Refusal(
         "ec2:CreateSecurityGroup", "name that begins with sg-", "must not begin with sg-",
-        operation("CreateSecurityGroup", "GroupName"), "condition documented", ServiceCall(_name_of_aws),
+        operation("CreateSecurityGroup", "GroupName"), CONDITION, ServiceCall(_name_of_aws),
     ),
     Refusal(
         "ec2:DeleteSecurityGroup", "an interface has it", "has a dependent object", code("DependencyViolation"),
-        "seen", ServiceCall(_group_used_by_an_interface),
+        CONDITION, ServiceCall(_group_used_by_an_interface),
     ),
     Refusal(
         "ec2:DeleteSecurityGroup", "a rule of another group names it", "has a dependent object",
-        code("DependencyViolation"), "seen", ServiceCall(_group_named_by_another),
+        code("DependencyViolation"), CONDITION, ServiceCall(_group_named_by_another),
     ),
     Refusal(
-        "ec2:DeleteSecurityGroup", "a VPC's default one", "cannot be deleted by a user", code("CannotDelete"), "seen",
+        "ec2:DeleteSecurityGroup", "a VPC's default one", "cannot be deleted by a user", code("CannotDelete"),
+        CONDITION,
         ServiceCall(_default_group),
     ),
     Refusal(
@@ -294,24 +295,24 @@ ROWS = [
     ),
     Refusal(
         "AWS::EC2::KeyPair", "material that is no public key", "not in valid OpenSSH public key format",
-        code("InvalidKey.Format"), "documented",
+        code("InvalidKey.Format"), CONDITION,
         only(Key=resource("KeyPair", KeyName="key", PublicKeyMaterial="ssh-ed25519 nonsense")),
     ),
     Refusal(
-        "AWS::EC2::Volume", "key of a tag twice", "Duplicate tag key 'a' specified", TAGS, "seen",
+        "AWS::EC2::Volume", "key of a tag twice", "Duplicate tag key 'a' specified", TAGS, CONDITION,
         only(Volume=resource("Volume", AvailabilityZone=ZONE, Size=1, Tags=[{"Key": "a", "Value": "1"}] * 2)),
     ),
     Refusal(
-        "AWS::EC2::Volume", "51 tags", "More than 50 tags specified", code("TagLimitExceeded"), "seen",
+        "AWS::EC2::Volume", "51 tags", "More than 50 tags specified", code("TagLimitExceeded"), CONDITION,
         only(Volume=resource("Volume", AvailabilityZone=ZONE, Size=1,
                              Tags=[{"Key": str(number), "Value": ""} for number in range(51)])),
     ),
     Refusal(
-        "AWS::EC2::Volume", "tag of AWS's own", "aws:", TAGS, "condition documented",
+        "AWS::EC2::Volume", "tag of AWS's own", "aws:", TAGS, CONDITION,
         only(Volume=resource("Volume", AvailabilityZone=ZONE, Size=1, Tags=[{"Key": "aws:a", "Value": ""}])),
     ),
     Refusal(
-        "ec2:CreateTags", "51st tag", "More than 50 tags specified", code("TagLimitExceeded"), "seen",
+        "ec2:CreateTags", "51st tag", "More than 50 tags specified", code("TagLimitExceeded"), CONDITION,
         ServiceCall(_tag_too_many),
     ),
 ]  # fmt: skip

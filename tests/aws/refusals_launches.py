@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ec2_parts import (
+    CONDITION,
     OTHER_VPC,
     VPC,
     ZONE,
@@ -165,29 +166,27 @@ IMAGES = _of_a_group("AMI issues", "ts-as-ami")
 CAPACITY = _of_a_group("capacity", "ts-as-capacity")
 STABLE = "Group did not stabilize. Last scaling activity: "
 FORMED = "You must use a valid fully-formed launch template. "
-SPOT = seen("Auto Scaling troubleshooting", f"{AUTO_SCALING}/CHAP_Troubleshooting.html")
-EKSCTL = seen("eksctl#1293", "https://github.com/eksctl-io/eksctl/issues/1293")
 PROFILES = seen("terraform#29866", "https://github.com/hashicorp/terraform-provider-aws/issues/29866")
-ROOT = seen("AL2023's snapshot of 30 GiB", "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ebs-launch-volume.html")
 TEMPLATES = operation("RequestLaunchTemplateData")
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 TEMPLATE = "AWS::EC2::LaunchTemplate"
 ROWS = [
     Refusal(
-        GROUP, "image that there is not", f"{FORMED}The image id '[{UNKNOWN_IMAGE}]' does not exist", IMAGES, "seen",
+        GROUP, "image that there is not", f"{FORMED}The image id '[{UNKNOWN_IMAGE}]' does not exist", IMAGES, CONDITION,
         _launched({"ImageId": UNKNOWN_IMAGE}),
     ),
     Refusal(
         GROUP, "image that is deregistered", "is no longer available", code("InvalidAMIID.Unavailable"),
-        "condition documented", Creation(_deregistered, fails="Group"),
+        CONDITION, Creation(_deregistered, fails="Group"),
     ),
     Refusal(
-        GROUP, "instance type that there is not", f"{FORMED}Invalid value 'm5.medium' for InstanceType", EKSCTL,
-        "seen", _launched({"InstanceType": "m5.medium"}),
+        GROUP, "instance type that there is not", f"{FORMED}Invalid value 'm5.medium' for InstanceType",
+        operation("RunInstances", "InstanceType"),
+        CONDITION, _launched({"InstanceType": "m5.medium"}),
     ),
     Refusal(
         GROUP, "instance type of another architecture than the image", "does not match the architecture", IMAGES,
-        "condition documented", _launched({"InstanceType": "m7g.large"}, image={"Architecture": "x86_64"}),
+        CONDITION, _launched({"InstanceType": "m7g.large"}, image={"Architecture": "x86_64"}),
     ),
     Refusal(
         GROUP, "instance type that the zone does not offer",
@@ -207,11 +206,12 @@ ROWS = [
     Refusal(
         GROUP, "instance profile that there is not, by its name",
         f"{FORMED}Value (nobody) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name",
-        PROFILES, "seen", _launched({"IamInstanceProfile": {"Name": "nobody"}}),
+        seen("terraform#4769", "https://github.com/hashicorp/terraform-provider-aws/issues/4769"), "seen",
+        _launched({"IamInstanceProfile": {"Name": "nobody"}}),
     ),
     Refusal(
         GROUP, "instance profile without a role", "has no associated IAM Roles",
-        seen("terraform-provider-aws", "https://github.com/hashicorp/terraform-provider-aws"), "seen",
+        operation("RunInstances", "IamInstanceProfile"), CONDITION,
         _launched({"IamInstanceProfile": {"Name": "empty"}}, before=_profile_without_a_role),
     ),
     Refusal(
@@ -220,7 +220,7 @@ ROWS = [
         _launched({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-0123456789abcdef0"]}]}),
     ),
     Refusal(
-        GROUP, "security group of another VPC", "belong to different networks", operation("RunInstances"), "seen",
+        GROUP, "security group of another VPC", "belong to different networks", operation("RunInstances"), CONDITION,
         _launched({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": [ref("Foreign")]}]},
                   {**NETWORK, "Other": OTHER_VPC, "Foreign": security_group("Other")},
                   VPCZoneIdentifier=[ref("Subnet")]),
@@ -235,46 +235,47 @@ ROWS = [
     Refusal(
         GROUP, "interface that exists, and subnets",
         f"{FORMED}A network interface may not specify both a network interface ID and a subnet",
-        TEMPLATES, "seen", _launched(_existing(), INTERFACE, VPCZoneIdentifier=[ref("Subnet")]),
+        TEMPLATES, CONDITION, _launched(_existing(), INTERFACE, VPCZoneIdentifier=[ref("Subnet")]),
     ),
     Refusal(
         GROUP, "interface that exists, and security groups",
         "A network interface may not specify both a network interface ID and security groups", TEMPLATES,
-        "condition documented",
+        CONDITION,
         _launched(_existing(Groups=[ref("Own")]), {**INTERFACE, "Own": security_group()}),
     ),
     Refusal(
         GROUP, "public address for an interface that exists",
-        "The associatePublicIPAddress parameter can only be specified for", TEMPLATES, "condition documented",
+        "The associatePublicIPAddress parameter can only be specified for", TEMPLATES, CONDITION,
         _launched(_existing(AssociatePublicIpAddress=True), INTERFACE),
     ),
     Refusal(
         GROUP, "interface that there is not", "does not exist", code("InvalidNetworkInterfaceID.NotFound"),
-        "documented", _launched({"NetworkInterfaces": [{"DeviceIndex": 0, "NetworkInterfaceId": UNKNOWN_INTERFACE}]}),
+        CONDITION, _launched({"NetworkInterfaces": [{"DeviceIndex": 0, "NetworkInterfaceId": UNKNOWN_INTERFACE}]}),
     ),
     Refusal(
         GROUP, "interface in another zone",
         "You may not attach a network interface to an instance if they are not in the same availability zone",
-        TEMPLATES, "seen", _launched(_existing(), OTHER_ZONE),
+        TEMPLATES, CONDITION, _launched(_existing(), OTHER_ZONE),
     ),
     Refusal(
         GROUP, "interface that an instance has", "in use. Launching EC2 instance failed",
-        code("InvalidNetworkInterface.InUse"), "seen", Creation(_used_interface, fails="Group"),
+        code("InvalidNetworkInterface.InUse"), CONDITION, Creation(_used_interface, fails="Group"),
     ),
     Refusal(
         GROUP, "two instances on one interface", "in use. Launching EC2 instance failed",
-        code("InvalidNetworkInterface.InUse"), "seen", _launched(_existing(), INTERFACE, MinSize="2", MaxSize="2"),
+        code("InvalidNetworkInterface.InUse"), CONDITION, _launched(_existing(), INTERFACE, MinSize="2", MaxSize="2"),
     ),
     Refusal(
-        GROUP, "two interfaces at one index", "requires a unique device index", TEMPLATES, "condition documented",
+        GROUP, "two interfaces at one index", "requires a unique device index", TEMPLATES, CONDITION,
         _launched({"NetworkInterfaces": [{"DeviceIndex": 0}, {"DeviceIndex": 0}]}),
     ),
     Refusal(
-        GROUP, "root volume smaller than the image's snapshot", "GB is smaller than snapshot", ROOT, "seen",
+        GROUP, "root volume smaller than the image's snapshot", "GB is smaller than snapshot",
+        code("InvalidBlockDeviceMapping"), CONDITION,
         _launched(_disks({"VolumeSize": 7})),
     ),
     Refusal(
-        GROUP, "device twice", "is used in more than one mapping", TEMPLATES, "condition documented",
+        GROUP, "device twice", "is used in more than one mapping", TEMPLATES, CONDITION,
         _launched(_disks({"VolumeSize": 8}, {"VolumeSize": 8})),
     ),
     Refusal(
@@ -283,29 +284,30 @@ ROWS = [
     ),
     Refusal(
         GROUP, "volume without a size", "must contain the parameter size", TEMPLATES,
-        "condition documented", _launched(_disks({"VolumeType": "gp3"}, device="/dev/sdf")),
+        CONDITION, _launched(_disks({"VolumeType": "gp3"}, device="/dev/sdf")),
     ),
     Refusal(
-        GROUP, "more IOPS than the root volume's size allows", "Iops to volume size ratio", TEMPLATES, "seen",
+        GROUP, "more IOPS than the root volume's size allows", "Iops to volume size ratio", TEMPLATES, CONDITION,
         _launched(_disks({"VolumeType": "gp3", "VolumeSize": 8, "Iops": 5000})),
     ),
     Refusal(
-        GROUP, "more throughput than the root volume's IOPS allow", "to iops ratio of", TEMPLATES, "seen",
+        GROUP, "more throughput than the root volume's IOPS allow", "to iops ratio of", TEMPLATES, CONDITION,
         _launched(_disks({"VolumeType": "gp3", "VolumeSize": 8, "Throughput": 1000})),
     ),
     Refusal(
         GROUP, "root volume encrypted with a key that there is not", f"{STABLE}The KMS key provided does not exist",
         "EC2 user guide: [Instance terminates immediately](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/"
-        "troubleshooting-launch.html)", "condition documented",
+        "troubleshooting-launch.html)", CONDITION,
         _launched(_disks({"VolumeSize": 8, "Encrypted": True, "KmsKeyId": "11111111-2222-4333-8444-555555555555"})),
     ),
     Refusal(
         GROUP, "price of a Spot Instance that is no number", "Invalid value 'cheap' for spotPrice", TEMPLATES,
-        "condition documented", _launched(_spot("cheap")),
+        CONDITION, _launched(_spot("cheap")),
     ),
     Refusal(
-        GROUP, "price of a Spot Instance below the least bid", "Bid price must be greater than or equal to 0.001", SPOT,
-        "seen", _launched(_spot("0.0001")),
+        GROUP, "price of a Spot Instance below the least bid", "Bid price must be greater than or equal to 0.001",
+        TEMPLATES,
+        CONDITION, _launched(_spot("0.0001")),
     ),
     Refusal(
         GROUP, "price of a Spot Instance below the market's",
@@ -320,59 +322,60 @@ ROWS = [
     ),
     Refusal(
         GROUP, "more processors than the quota", f"{STABLE}You have requested more vCPU capacity than your current "
-        "vCPU limit of 64 allows", code("VcpuLimitExceeded"), "seen", _launched({"InstanceType": "m5.24xlarge"}),
+        "vCPU limit of 64 allows", code("VcpuLimitExceeded"), CONDITION, _launched({"InstanceType": "m5.24xlarge"}),
     ),
     Refusal(
         GROUP, "more processors of Spot Instances than the quota", f"{STABLE}Max spot instance count exceeded",
-        code("MaxSpotInstanceCountExceeded"), "seen", _launched({"InstanceType": "m5.24xlarge", **_spot("1")}),
+        code("MaxSpotInstanceCountExceeded"), CONDITION, _launched({"InstanceType": "m5.24xlarge", **_spot("1")}),
     ),
     Refusal(
         GROUP, "version of the launch template that there is not", "Could not find launch template version 2",
-        code("InvalidLaunchTemplateId.VersionNotFound"), "condition documented",
+        code("InvalidLaunchTemplateId.VersionNotFound"), CONDITION,
         Creation(_other_version, fails="Group"),
     ),
     Refusal(
         GROUP, "launch template that gets an unknown image", f"{FORMED}The image id '[{UNKNOWN_IMAGE}]'", IMAGES,
-        "seen", _update({"ImageId": UNKNOWN_IMAGE}),
+        CONDITION, _update({"ImageId": UNKNOWN_IMAGE}),
     ),
     Refusal(
-        GROUP, "launch template that gets an unknown instance type", f"{FORMED}Invalid value 'm5.medium'", EKSCTL,
-        "seen", _update({"InstanceType": "m5.medium"}),
+        GROUP, "launch template that gets an unknown instance type", f"{FORMED}Invalid value 'm5.medium'",
+        operation("RunInstances", "InstanceType"),
+        CONDITION, _update({"InstanceType": "m5.medium"}),
     ),
     Refusal(
         TEMPLATE, "user data that is no base64", "Invalid BASE64 encoding of user data",
-        code("InvalidUserData.Malformed"), "documented", _templated(UserData="#!/bin/sh"),
+        code("InvalidUserData.Malformed"), CONDITION, _templated(UserData="#!/bin/sh"),
     ),
     Refusal(
         TEMPLATE, "user data above 16,384 bytes", "User data is limited to 16384 bytes",
-        "EC2 user guide: [user data](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html)", "seen",
+        "EC2 user guide: [user data](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html)", CONDITION,
         _templated(UserData=base64.b64encode(b"#" * 16385).decode()),
     ),
     Refusal(
         TEMPLATE, "hop limit of 65", "HttpPutResponseHopLimit",
-        operation("LaunchTemplateInstanceMetadataOptionsRequest", "HttpPutResponseHopLimit"), "condition documented",
+        operation("LaunchTemplateInstanceMetadataOptionsRequest", "HttpPutResponseHopLimit"), "documented",
         _templated(MetadataOptions={"HttpPutResponseHopLimit": 65}),
     ),
     Refusal(
         TEMPLATE, "tags for something that is not launched", "is not a valid taggable resource type", TEMPLATES,
-        "condition documented",
+        CONDITION,
         _templated(TagSpecifications=[{"ResourceType": "vpc", "Tags": [{"Key": "a", "Value": "b"}]}]),
     ),
     Refusal(
-        TEMPLATE, "key of a tag twice", "Duplicate tag key 'a' specified", TEMPLATES, "seen",
+        TEMPLATE, "key of a tag twice", "Duplicate tag key 'a' specified", TEMPLATES, CONDITION,
         _templated(TagSpecifications=[{"ResourceType": "volume", "Tags": [{"Key": "a", "Value": "b"}] * 2}]),
     ),
     Refusal(
         "ec2:CreateLaunchTemplate", "name that another one has", "already in use",
-        code("InvalidLaunchTemplateName.AlreadyExistsException"), "documented", ServiceCall(_name_in_use),
+        code("InvalidLaunchTemplateName.AlreadyExistsException"), CONDITION, ServiceCall(_name_in_use),
     ),
     Refusal(
         "ec2:RunInstances", "image that there is not", f"The image id '[{UNKNOWN_IMAGE}]' does not exist",
-        code("InvalidAMIID.NotFound"), "documented", _by_hand(ImageId=UNKNOWN_IMAGE),
+        code("InvalidAMIID.NotFound"), CONDITION, _by_hand(ImageId=UNKNOWN_IMAGE),
     ),
     Refusal(
         "ec2:RunInstances", "id of an image that is none", 'Invalid id: "ubuntu" (expecting "ami-...")',
-        code("InvalidAMIID.Malformed"), "documented", _by_hand(ImageId="ubuntu"),
+        code("InvalidAMIID.Malformed"), CONDITION, _by_hand(ImageId="ubuntu"),
     ),
     Refusal(
         "ec2:RunInstances", "security groups beside interfaces",
@@ -381,16 +384,17 @@ ROWS = [
         _by_hand(NetworkInterfaces=[{"DeviceIndex": 0}], SecurityGroupIds=["sg-0123456789abcdef0"]),
     ),
     Refusal(
-        "ec2:RunInstances", "interface that an instance has", "in use", code("InvalidNetworkInterface.InUse"), "seen",
+        "ec2:RunInstances", "interface that an instance has", "in use", code("InvalidNetworkInterface.InUse"),
+        CONDITION,
         ServiceCall(_interface_by_hand),
     ),
     Refusal(
         "ec2:RunInstances", "root volume encrypted with a key that is being deleted", "is in an incorrect state",
         "EC2 user guide: [Instance terminates immediately](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/"
-        "troubleshooting-launch.html)", "condition documented", ServiceCall(_key_that_is_gone),
+        "troubleshooting-launch.html)", CONDITION, ServiceCall(_key_that_is_gone),
     ),
     Refusal(
         "ec2:RunInstances", "key pair that there is not", "The key pair 'nobody' does not exist",
-        code("InvalidKeyPair.NotFound"), "documented", _by_hand(KeyName="nobody"),
+        code("InvalidKeyPair.NotFound"), CONDITION, _by_hand(KeyName="nobody"),
     ),
 ]  # fmt: skip

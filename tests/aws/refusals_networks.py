@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ec2_parts import (
+    CONDITION,
     OTHER_VPC,
     VPC,
     code,
@@ -66,85 +67,87 @@ SERVERS = operation("CreateDhcpOptions", "domain-name-servers")
 ROWS = [
     Refusal(
         "AWS::EC2::VPC", "larger than /16", "The CIDR '10.0.0.0/15' is invalid", code("InvalidVpc.Range"),
-        "documented", _vpc("10.0.0.0/15"),
+        CONDITION, _vpc("10.0.0.0/15"),
     ),
     Refusal(
         "AWS::EC2::VPC", "smaller than /28", "The CIDR '10.0.0.0/29' is invalid", code("InvalidVpc.Range"),
-        "documented", _vpc("10.0.0.0/29"),
+        CONDITION, _vpc("10.0.0.0/29"),
     ),
     Refusal(
         "AWS::EC2::VPC", "range that is none", "This is not a valid CIDR block", operation("CreateVpc", "CidrBlock"),
-        "condition documented", _vpc("10.0.0.0.0/16"),
+        CONDITION, _vpc("10.0.0.0.0/16"),
     ),
     Refusal(
         "AWS::EC2::VPC", "one more than the quota (5)", "The maximum number of VPCs has been reached",
-        code("VpcLimitExceeded"), "seen", Creation(_sixth_vpc, fails="Vpc"),
+        code("VpcLimitExceeded"), CONDITION, Creation(_sixth_vpc, fails="Vpc"),
     ),
     Refusal(
         "AWS::EC2::VPC", "DNS host names without DNS support", "can only be enabled if DNS support is enabled",
-        operation("ModifyVpcAttribute", "EnableDnsHostnames"), "condition documented",
+        operation("ModifyVpcAttribute", "EnableDnsHostnames"), CONDITION,
         only(Vpc=resource("VPC", CidrBlock="10.0.0.0/16", EnableDnsSupport=False, EnableDnsHostnames=True)),
     ),
     Refusal(
         "ec2:ModifyVpcAttribute", "DNS host names where DNS support was turned off",
         "can only be enabled if DNS support is enabled", operation("ModifyVpcAttribute", "EnableDnsHostnames"),
-        "condition documented", ServiceCall(_host_names),
+        CONDITION, ServiceCall(_host_names),
     ),
     Refusal(
         "ec2:DeleteVpc", "something is in it", "has dependencies and cannot be deleted", code("DependencyViolation"),
-        "seen", ServiceCall(_vpc_with_a_subnet),
+        CONDITION, ServiceCall(_vpc_with_a_subnet),
     ),
     Refusal(
         "AWS::EC2::Subnet", "outside of the VPC", "The CIDR '10.9.0.0/24' is invalid", code("InvalidSubnet.Range"),
-        "condition documented", network(Other=subnet("10.9.0.0/24")),
+        CONDITION, network(Other=subnet("10.9.0.0/24")),
     ),
     Refusal(
         "AWS::EC2::Subnet", "overlaps another one", "The CIDR '10.0.0.128/25' conflicts with another subnet",
-        code("InvalidSubnet.Conflict"), "seen", network(Other=resource(
+        code("InvalidSubnet.Conflict"), CONDITION, network(Other=resource(
             "Subnet", VpcId=ref("Vpc"), CidrBlock="10.0.0.128/25", AvailabilityZone={"Fn::GetAtt": ["Subnet",
             "AvailabilityZone"]})),
     ),
     Refusal(
         "AWS::EC2::Subnet", "smaller than /28", "The CIDR '10.0.1.0/29' is invalid", SUBNET_SIZES,
-        "condition documented", network(Other=subnet("10.0.1.0/29")),
+        CONDITION, network(Other=subnet("10.0.1.0/29")),
     ),
     Refusal(
         "AWS::EC2::Subnet", "zone that there is not", "Subnets can currently only be created in the following",
-        operation("CreateSubnet", "AvailabilityZone"), "seen", network(Other=subnet("10.0.1.0/24", zone="us-west-2z")),
+        operation("CreateSubnet", "AvailabilityZone"), CONDITION,
+        network(Other=subnet("10.0.1.0/24", zone="us-west-2z")),
     ),
     Refusal(
         "AWS::EC2::Subnet", "zone of another region", "Subnets can currently only be created in the following",
-        operation("CreateSubnet", "AvailabilityZone"), "seen", network(Other=subnet("10.0.1.0/24", zone="us-east-1a")),
+        operation("CreateSubnet", "AvailabilityZone"), CONDITION,
+        network(Other=subnet("10.0.1.0/24", zone="us-east-1a")),
     ),
     Refusal(
-        "AWS::EC2::Subnet", "VPC that there is not", "does not exist", code("InvalidVpcID.NotFound"), "documented",
+        "AWS::EC2::Subnet", "VPC that there is not", "does not exist", code("InvalidVpcID.NotFound"), CONDITION,
         only(Subnet=resource("Subnet", VpcId="vpc-0123456789abcdef0", CidrBlock="10.0.0.0/24")),
     ),
     Refusal(
         "ec2:DeleteSubnet", "an interface is in it", "has dependencies and cannot be deleted",
-        code("DependencyViolation"), "seen", ServiceCall(_subnet_with_an_interface),
+        code("DependencyViolation"), CONDITION, ServiceCall(_subnet_with_an_interface),
     ),
     Refusal(
-        "AWS::EC2::DHCPOptions", "more than four servers", "InvalidParameterValue", SERVERS, "condition documented",
+        "AWS::EC2::DHCPOptions", "more than four servers", "InvalidParameterValue", SERVERS, CONDITION,
         _options(*(f"10.0.0.{number}" for number in range(5, 10))),
     ),
     Refusal(
         "AWS::EC2::DHCPOptions", "server that is no address", "Invalid value 'dns.example.com'", SERVERS,
-        "condition documented", _options("dns.example.com"),
+        CONDITION, _options("dns.example.com"),
     ),
     Refusal(
         "AWS::EC2::DHCPOptions", "domain name that is none", "Invalid domain name",
-        operation("CreateDhcpOptions", "domain-name"), "condition documented",
+        operation("CreateDhcpOptions", "domain-name"), CONDITION,
         _options("AmazonProvidedDNS", domain="two words"),
     ),
     Refusal(
         "AWS::EC2::VPCDHCPOptionsAssociation", "options that there are not", "does not exist",
-        code("InvalidDhcpOptionsID.NotFound"), "documented",
+        code("InvalidDhcpOptionsID.NotFound"), CONDITION,
         only(Vpc=OTHER_VPC, Association=resource(
             "VPCDHCPOptionsAssociation", VpcId=ref("Vpc"), DhcpOptionsId="dopt-0123456789abcdef0")),
     ),
     Refusal(
         "ec2:DeleteDhcpOptions", "a VPC has them", "DependencyViolation", code("DependencyViolation"),
-        "condition documented", ServiceCall(_options_in_use),
+        "documented", ServiceCall(_options_in_use),
     ),
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ec2_parts import ZONE, code, ec2, only, operation, resource, seen
+from ec2_parts import CONDITION, ZONE, code, ec2, only, operation, resource, seen
 from refusal import Creation, Refusal, Resources, ServiceCall, Update
 from small_stacks import REGION
 
@@ -128,42 +128,42 @@ MODIFY = operation("ModifyVolume")
 ROWS = [
     Refusal(
         "AWS::EC2::Volume", "zone that there is not", "The zone 'us-west-2z' does not exist",
-        code("InvalidZone.NotFound"), "seen", _template(AvailabilityZone="us-west-2z"),
+        code("InvalidZone.NotFound"), CONDITION, _template(AvailabilityZone="us-west-2z"),
     ),
     Refusal(
         "AWS::EC2::Volume", "without a size", "no subschema matched", operation("CreateVolume", "Size"),
-        "condition documented", only(Volume=resource("Volume", AvailabilityZone=ZONE)),
+        CONDITION, only(Volume=resource("Volume", AvailabilityZone=ZONE)),
     ),
     Refusal(
-        "AWS::EC2::Volume", "gp3 above 64 TiB", "is too large for volume type gp3", TYPES, "condition documented",
+        "AWS::EC2::Volume", "gp3 above 64 TiB", "is too large for volume type gp3", TYPES, CONDITION,
         _template(VolumeType="gp3", Size=65537),
     ),
     Refusal(
-        "AWS::EC2::Volume", "gp2 above 16 TiB", "is too large for volume type gp2", TYPES, "condition documented",
+        "AWS::EC2::Volume", "gp2 above 16 TiB", "is too large for volume type gp2", TYPES, CONDITION,
         _template(VolumeType="gp2", Size=16385),
     ),
     Refusal(
-        "AWS::EC2::Volume", "st1 below 125 GiB", "is too small for volume type st1", TYPES, "condition documented",
+        "AWS::EC2::Volume", "st1 below 125 GiB", "is too small for volume type st1", TYPES, CONDITION,
         _template(VolumeType="st1", Size=124),
     ),
     Refusal(
-        "AWS::EC2::Volume", "unknown type", "gp4", TYPES, "condition documented", _template(VolumeType="gp4"),
+        "AWS::EC2::Volume", "unknown type", "gp4", TYPES, CONDITION, _template(VolumeType="gp4"),
     ),
     Refusal(
-        "AWS::EC2::Volume", "IOPS of gp2", "The parameter iops is not supported for gp2 volumes", TYPES, "seen",
+        "AWS::EC2::Volume", "IOPS of gp2", "The parameter iops is not supported for gp2 volumes", TYPES, CONDITION,
         _template(VolumeType="gp2", Iops=3000),
     ),
     Refusal(
         "AWS::EC2::Volume", "io1 without IOPS", "iops for io1 volumes", operation("CreateVolume", "Iops"),
-        "condition documented", _template(VolumeType="io1"),
+        CONDITION, _template(VolumeType="io1"),
     ),
     Refusal(
         "AWS::EC2::Volume", "gp3 with fewer than 3,000 IOPS", "is too low; minimum is 3000", TYPES,
-        "condition documented", _template(VolumeType="gp3", Iops=2999),
+        CONDITION, _template(VolumeType="gp3", Iops=2999),
     ),
     Refusal(
         "AWS::EC2::Volume", "gp3 with more than 80,000 IOPS", "is too high; maximum is 80000", TYPES,
-        "condition documented", _template(VolumeType="gp3", Size=1000, Iops=80001),
+        CONDITION, _template(VolumeType="gp3", Size=1000, Iops=80001),
     ),
     Refusal(
         "AWS::EC2::Volume", "gp3 with more than 500 IOPS for each GiB",
@@ -173,37 +173,37 @@ ROWS = [
     ),
     Refusal(
         "AWS::EC2::Volume", "io1 with more than 50 IOPS for each GiB", "Iops to volume size ratio of 50.050000", TYPES,
-        "condition documented", _template(VolumeType="io1", Iops=1001),
+        CONDITION, _template(VolumeType="io1", Iops=1001),
     ),
     Refusal(
         "AWS::EC2::Volume", "key of KMS that there is not", "did not stabilize", operation("CreateVolume", "KmsKeyId"),
-        "condition documented", _template(Encrypted=True, KmsKeyId="11111111-2222-4333-8444-555555555555"),
+        CONDITION, _template(Encrypted=True, KmsKeyId="11111111-2222-4333-8444-555555555555"),
     ),
     Refusal(
         "AWS::EC2::Volume", "key of KMS that is disabled", "did not stabilize", operation("CreateVolume", "KmsKeyId"),
-        "condition documented", Creation(_disabled_key, fails="Volume"),
+        CONDITION, Creation(_disabled_key, fails="Volume"),
     ),
     Refusal(
-        "AWS::EC2::Volume", "made smaller", "New size cannot be smaller than existing size", MODIFY, "seen",
+        "AWS::EC2::Volume", "made smaller", "New size cannot be smaller than existing size", MODIFY, CONDITION,
         _change({"Size": 20}, {"Size": 19}),
     ),
     Refusal(
         "AWS::EC2::Volume", "moved to another zone", "Updates are not supported",
         "CloudFormation template reference: [AWS::EC2::Volume](https://docs.aws.amazon.com/AWSCloudFormation/latest/"
-        "TemplateReference/aws-resource-ec2-volume.html), AvailabilityZone", "condition documented",
+        "TemplateReference/aws-resource-ec2-volume.html), AvailabilityZone", CONDITION,
         _change({}, {"AvailabilityZone": "us-west-2b"}),
     ),
     Refusal(
-        "AWS::EC2::Volume", "more IOPS than its size allows", "Iops to volume size ratio", TYPES, "seen",
+        "AWS::EC2::Volume", "more IOPS than its size allows", "Iops to volume size ratio", TYPES, CONDITION,
         _change({"VolumeType": "gp3"}, {"VolumeType": "gp3", "Iops": 10001}),
     ),
     Refusal(
         "ec2:CreateVolume", "smaller than its snapshot", "is smaller than snapshot", code("InvalidBlockDeviceMapping"),
-        "seen", ServiceCall(_below_its_snapshot),
+        CONDITION, ServiceCall(_below_its_snapshot),
     ),
     Refusal(
         "ec2:CreateVolume", "snapshot that there is not", "does not exist", code("InvalidSnapshot.NotFound"),
-        "documented", ServiceCall(_no_snapshot),
+        CONDITION, ServiceCall(_no_snapshot),
     ),
     Refusal(
         "ec2:CreateVolume", "more than 0.25 MiB/s for each IOPS",
@@ -212,56 +212,56 @@ ROWS = [
     ),
     Refusal(
         "ec2:CreateVolume", "gp3 with more than 2,000 MiB/s", "is too high; maximum is 2000", TYPES,
-        "condition documented", ServiceCall(_too_much_throughput),
+        CONDITION, ServiceCall(_too_much_throughput),
     ),
     Refusal(
         "ec2:CreateVolume", "throughput of gp2", "The parameter throughput is not supported for gp2 volumes", TYPES,
-        "seen", ServiceCall(_throughput_of_gp2),
+        CONDITION, ServiceCall(_throughput_of_gp2),
     ),
     Refusal(
         "ec2:CreateVolume", "key without encryption", "KmsKeyId", code("InvalidParameterDependency"),
-        "condition documented", ServiceCall(_key_without_encryption),
+        CONDITION, ServiceCall(_key_without_encryption),
     ),
     Refusal(
         "ec2:AttachVolume", "volume in another zone than the instance",
-        "is not in the same availability zone as instance", code("InvalidVolume.ZoneMismatch"), "seen",
+        "is not in the same availability zone as instance", code("InvalidVolume.ZoneMismatch"), CONDITION,
         ServiceCall(_in_another_zone),
     ),
     Refusal(
-        "ec2:AttachVolume", "attached already", "is already attached to an instance", code("VolumeInUse"), "seen",
+        "ec2:AttachVolume", "attached already", "is already attached to an instance", code("VolumeInUse"), CONDITION,
         ServiceCall(_attached_twice),
     ),
     Refusal(
-        "ec2:AttachVolume", "device that another volume has", "is already in use", operation("AttachVolume"), "seen",
+        "ec2:AttachVolume", "device that another volume has", "is already in use", operation("AttachVolume"), CONDITION,
         ServiceCall(_device_in_use),
     ),
     Refusal(
         "ec2:AttachVolume", "name of a device that is none", "is not a valid EBS device name",
-        operation("AttachVolume", "Device"), "seen", ServiceCall(_no_device),
+        operation("AttachVolume", "Device"), CONDITION, ServiceCall(_no_device),
     ),
     Refusal(
-        "ec2:AttachVolume", "instance that is terminated", "is not 'running'", code("IncorrectState"), "seen",
+        "ec2:AttachVolume", "instance that is terminated", "is not 'running'", code("IncorrectState"), CONDITION,
         ServiceCall(_dead_instance),
     ),
     Refusal(
-        "ec2:DetachVolume", "not attached", "is in the 'available' state", code("IncorrectState"), "seen",
+        "ec2:DetachVolume", "not attached", "is in the 'available' state", code("IncorrectState"), CONDITION,
         ServiceCall(_detached),
     ),
     Refusal(
-        "ec2:DeleteVolume", "attached", "is currently attached to", code("VolumeInUse"), "seen",
+        "ec2:DeleteVolume", "attached", "is currently attached to", code("VolumeInUse"), CONDITION,
         ServiceCall(_delete_attached),
     ),
     Refusal(
         "ec2:ModifyVolume", "before the modification before it is complete",
-        "cannot be modified in modification state OPTIMIZING", MODIFY, "seen", ServiceCall(_modified_again),
+        "cannot be modified in modification state OPTIMIZING", MODIFY, CONDITION, ServiceCall(_modified_again),
     ),
     Refusal(
         "ec2:ModifyVolume", "a fifth time within 24 hours",
-        "You've reached the maximum modification rate per volume limit", MODIFY, "condition documented",
+        "You've reached the maximum modification rate per volume limit", MODIFY, CONDITION,
         ServiceCall(_modified_a_fifth_time),
     ),
     Refusal(
-        "ec2:ModifyVolume", "smaller", "New size cannot be smaller than existing size", MODIFY, "seen",
+        "ec2:ModifyVolume", "smaller", "New size cannot be smaller than existing size", MODIFY, CONDITION,
         ServiceCall(_shrunk),
     ),
 ]  # fmt: skip

@@ -22,6 +22,7 @@ def repair() -> None:
     scaling_activities.model()
     _actions()
     _images()
+    _routes()
     _subnets_of_balancers()
     _longest_draining()
 
@@ -256,3 +257,30 @@ def _default_vpc() -> None:
         return original(self, *arguments, **options)
 
     setattr(InstanceBackend, "run_instances", run_instances)  # noqa: B010
+
+
+def _routes() -> None:
+    """Let a route whose target is gone be a blackhole.
+
+    moto 5.2.5 calls every route active (moto/ec2/models/route_tables.py, `Route.state`). EC2 API, Route: "blackhole
+    indicates that the route's target isn't available (for example, the specified gateway isn't attached to the VPC, or
+    the specified NAT instance has been terminated)". The terminated instance is not named any more.
+    """
+    from moto.ec2.models.route_tables import Route
+
+    def lost(route: Any) -> bool:
+        instance, interface, gateway = route.instance, route.interface, route.gateway
+        if instance:
+            return bool(instance.state != "running")
+        if interface:
+            return interface.id not in interface.ec2_backend.enis
+        if gateway and gateway.id.startswith("igw-"):
+            return not gateway.vpc or gateway.vpc.id != route.route_table.vpc_id
+        return bool(route.nat_gateway and route.nat_gateway.state != "available")
+
+    def instance_id(route: Any) -> str | None:
+        living = route.instance and route.instance.state != "terminated"
+        return route.instance.id if living else None
+
+    setattr(Route, "state", property(lambda self: "blackhole" if lost(self) else "active"))  # noqa: B010
+    setattr(Route, "instance_id", property(instance_id))  # noqa: B010

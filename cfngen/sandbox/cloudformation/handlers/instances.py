@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, removing_on_failure, retag
 from cfngen.sandbox.services.key_states import key_fault
 
@@ -112,6 +112,45 @@ class KeyPair(Handler):
         call.ec2.delete_key_pair(KeyName=call.physical_id)
 
 
+def _leaves(*keys: str) -> dict[str, Any]:
+    return {key: {} for key in keys}
+
+
+# What the emulator's launches take account of: keys of LaunchTemplateData, and of what is below them.
+MODELLED: Mapping[str, Any] = {
+    "BlockDeviceMappings": {
+        "DeviceName": {},
+        "Ebs": _leaves(
+            "DeleteOnTermination", "Encrypted", "Iops", "KmsKeyId", "SnapshotId", "Throughput", "VolumeSize",
+            "VolumeType",
+        ),
+    },
+    "IamInstanceProfile": _leaves("Arn", "Name"),
+    "InstanceMarketOptions": {"MarketType": {}, "SpotOptions": _leaves("MaxPrice", "SpotInstanceType")},
+    "MetadataOptions": _leaves("HttpEndpoint", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags"),
+    "NetworkInterfaces": _leaves(
+        "AssociatePublicIpAddress", "DeleteOnTermination", "Description", "DeviceIndex", "Groups",
+        "NetworkInterfaceId", "PrivateIpAddress", "SubnetId",
+    ),
+    "TagSpecifications": {"ResourceType": {}, "Tags": _leaves("Key", "Value")},
+    **_leaves("ImageId", "InstanceType", "KeyName", "SecurityGroupIds", "UserData"),
+}  # fmt: skip
+
+
+def _check_modelled(data: Any, modelled: Mapping[str, Any], path: str = "LaunchTemplateData") -> None:
+    """Refuse what the launches of the emulator would pass over in silence.
+
+    Raises:
+        NotModelledError: what, and where
+    """
+    for item in data if isinstance(data, list) else [data]:
+        if isinstance(item, Mapping):
+            if unknown := sorted(set(item) - set(modelled)):
+                raise NotModelledError(f"{unknown} in {path}")
+            for key, value in item.items():
+                _check_modelled(value, modelled[key], f"{path}.{key}")
+
+
 class LaunchTemplate(Handler):
     """New data make a new version; the default version stays the first one."""
 
@@ -119,6 +158,7 @@ class LaunchTemplate(Handler):
     changeable = properties
 
     def create(self, call: Call) -> Created:
+        _check_modelled(call["LaunchTemplateData"], MODELLED)
         made = call.ec2.create_launch_template(
             LaunchTemplateName=call.name(),
             LaunchTemplateData=call["LaunchTemplateData"],
@@ -132,6 +172,7 @@ class LaunchTemplate(Handler):
             retag(call, call.physical_id, _own_tags(before), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
             return {}
+        _check_modelled(call["LaunchTemplateData"], MODELLED)
         made = call.ec2.create_launch_template_version(
             LaunchTemplateId=call.physical_id, LaunchTemplateData=call["LaunchTemplateData"]
         )["LaunchTemplateVersion"]

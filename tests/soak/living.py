@@ -338,7 +338,8 @@ def _delete(account: Account, sticks: int | None, counted: Counter[str], before:
     assert account.root is None
     unnamed = _unnamed(account, before)
     assert unnamed == {}, f"the report of the deletion does not name {unnamed}"
-    gone = {kind: ids - account.inventory()[kind] for kind, ids in before.items()}
+    after = account.inventory()
+    gone = {kind: ids - after[kind] for kind, ids in before.items()}
     assert not any(gone.values()), f"the deletion took what was there before: {gone}"
     counted["deleted"] += 1
 

@@ -1,4 +1,4 @@
-"""What moto forgets of tags and disks, and the double puts right: what a stack has after its creation and an update."""
+"""What moto makes otherwise of tags, disks and addresses, and the double puts right: after a creation, and an update."""
 
 from __future__ import annotations
 
@@ -57,3 +57,38 @@ def test_an_instance_may_have_a_disk_with_iops_of_its_own(cloud: CloudFormation,
     ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, BlockDeviceMappings=[disk])
     [volume] = ec2.describe_volumes()["Volumes"]
     assert (volume["VolumeType"], volume["Size"]) == (kind, 20)
+
+
+def test_a_volume_has_the_throughput_that_it_was_given_last(cloud: CloudFormation) -> None:
+    def volume(**performance: int) -> str:
+        properties = {"AvailabilityZone": "us-west-2a", "Size": 20, "VolumeType": "gp3", **performance}
+        return body(Volume={"Type": "AWS::EC2::Volume", "Properties": properties})
+
+    cloud.wait(cloud.create_stack("s", body=volume(Iops=3000, Throughput=200)))
+    [found] = client("ec2", REGION).describe_volumes()["Volumes"]
+    assert found["Throughput"] == 200
+    cloud.wait(cloud.update_stack("s", body=volume(Iops=4000, Throughput=500)))
+    [found] = client("ec2", REGION).describe_volumes()["Volumes"]
+    assert (found["Iops"], found["Throughput"]) == (4000, 500)
+
+
+def test_an_interface_has_the_address_that_it_was_given_last(cloud: CloudFormation) -> None:
+    def interface(address: str) -> str:
+        allocation = {"Fn::GetAtt": [address, "AllocationId"]}
+        association = {"AllocationId": allocation, "NetworkInterfaceId": {"Ref": "Interface"}}
+        subnet = {"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.0.0.0/24"}
+        return body(
+            Vpc={"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}},
+            Subnet={"Type": "AWS::EC2::Subnet", "Properties": subnet},
+            Interface={"Type": "AWS::EC2::NetworkInterface", "Properties": {"SubnetId": {"Ref": "Subnet"}}},
+            One={"Type": "AWS::EC2::EIP"},
+            Other={"Type": "AWS::EC2::EIP"},
+            Association={"Type": "AWS::EC2::EIPAssociation", "Properties": association},
+        )
+
+    stack = cloud.wait(cloud.create_stack("s", body=interface("One")))
+    cloud.wait(cloud.update_stack("s", body=interface("Other")))
+    assert stack.status == "UPDATE_COMPLETE"
+    identifier = stack.resources["Interface"].physical_id
+    [found] = client("ec2", REGION).describe_network_interfaces(NetworkInterfaceIds=[identifier])["NetworkInterfaces"]
+    assert found["Association"]["PublicIp"] == stack.resources["Other"].physical_id

@@ -5,6 +5,7 @@ the stacks around it, or the landlord's word. What is left out, since two cluste
 
 - times, and numbers that count changes: versions of launch templates (the one that a group uses is compared);
 - how many instances a group has between its least and its greatest: an autoscaler changes that, and so does a failure;
+- IOPS and throughput of a volume where its template says none: EBS keeps those it had;
 - ids of instances, of their first interfaces and volumes: what they are launched from is compared;
 - contents of secrets, which are made by chance, and templates of earlier deployments in the operator's bucket.
 """
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from cloud import Cloud
-from clusters import running_instances
+from clusters import resources, running_instances
 
 from cfngen.sandbox.cloudformation import Stack
 
@@ -53,7 +54,7 @@ def contents(cloud: Cloud, root: str, names: Mapping[str, str]) -> Contents:
         known.update(_names(stack, ()))
     known.update(_instances(cloud, known))
     plain = _Plain(known)
-    found = {kind: sorted(plain(item) for item in items) for kind, items in _held(cloud, known)}
+    found = {kind: sorted(plain(item) for item in items) for kind, items in _held(cloud, known, live)}
     return {**found, "stacks": sorted(plain(item) for stack in live for item in _stacks(stack, ()))}
 
 
@@ -158,7 +159,7 @@ def _stacks(stack: Stack, path: tuple[str, ...]) -> Iterator[Any]:
         yield from _stacks(child, (*path, key))
 
 
-def _held(cloud: Cloud, known: Mapping[str, str]) -> Iterator[tuple[str, list[Any]]]:
+def _held(cloud: Cloud, known: Mapping[str, str], live: list[Stack]) -> Iterator[tuple[str, list[Any]]]:
     """Everything that services describe."""
     ec2 = cloud.client("ec2")
     for kind, method, items in (
@@ -176,7 +177,19 @@ def _held(cloud: Cloud, known: Mapping[str, str]) -> Iterator[tuple[str, list[An
     # The first interface and volume of an instance come and go with it.
     interfaces = ec2.describe_network_interfaces()["NetworkInterfaces"]
     yield "interfaces", [each for each in interfaces if each["NetworkInterfaceId"] in known]
-    yield "volumes", [each for each in ec2.describe_volumes()["Volumes"] if each["VolumeId"] in known]
+    said = {each.physical_id: each.properties for stack in live for each in resources(stack).values()}
+    yield (
+        "volumes",
+        [
+            {
+                key: value
+                for key, value in each.items()
+                if key not in ("Iops", "Throughput") or key in said[each["VolumeId"]]
+            }
+            for each in ec2.describe_volumes()["Volumes"]
+            if each["VolumeId"] in said
+        ],
+    )
     yield from _groups(cloud)
     yield from _identities(cloud)
     yield from _stored(cloud)

@@ -17,6 +17,7 @@ def repair() -> None:
     _tags_of_dhcp_options()
     _provisioned_disks()
     _default_vpc()
+    _addresses_of_interfaces()
     _transport()
     _keys()
     scaling_activities.model()
@@ -179,6 +180,27 @@ def _provisioned_disks() -> None:
         return made
 
     setattr(Instance, "add_block_device", add_block_device)  # noqa: B010
+
+
+def _addresses_of_interfaces() -> None:
+    """Let an Elastic IP take the place of the one that a network interface has had.
+
+    "If you associate an Elastic IP address with an instance that has an existing Elastic IP address, the existing
+    address is disassociated" (EC2 API reference, AssociateAddress). moto 5.2.5 keeps both, and to end the former
+    association takes the address of the new one away (moto/ec2/models/elastic_ip_addresses.py, `associate_address`).
+    """
+    from moto.ec2.models.elastic_ip_addresses import ElasticAddressBackend
+
+    original = ElasticAddressBackend.associate_address
+
+    def associate_address(self: Any, *arguments: Any, **options: Any) -> Any:
+        made = original(self, *arguments, **options)
+        for other in self.addresses:
+            if made.eni and other is not made and other.eni is made.eni:
+                other.instance = other.eni = other.association_id = None
+        return made
+
+    setattr(ElasticAddressBackend, "associate_address", associate_address)  # noqa: B010
 
 
 def _versions_of_instances() -> None:

@@ -72,8 +72,9 @@ class ElasticIpAssociation(Handler):
 
 
 class Volume(Handler):
-    properties = frozenset({"AvailabilityZone", "Size", "Encrypted", "VolumeType", "Iops", "KmsKeyId", "Tags"})
-    changeable = frozenset({"Size", "VolumeType", "Iops", "Tags"})
+    modified = frozenset({"Size", "VolumeType", "Iops", "Throughput"})
+    properties = modified | {"AvailabilityZone", "Encrypted", "KmsKeyId", "Tags"}
+    changeable = modified | {"Tags"}
     unchangeable = frozenset({"AvailabilityZone", "Encrypted", "KmsKeyId"})
     snapshots = True
 
@@ -86,7 +87,7 @@ class Volume(Handler):
         return Created(identifier, {"VolumeId": identifier})
 
     def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        settings = call.only("Size", "VolumeType", "Iops")
+        settings = call.only(*sorted(self.modified))
         [volume] = call.ec2.describe_volumes(VolumeIds=[call.physical_id])["Volumes"]
         if any(volume.get(key) != value for key, value in settings.items()):
             call.ec2.modify_volume(VolumeId=call.physical_id, **settings)

@@ -37,6 +37,7 @@ _BY_CHANCE = re.compile(
     r"\b[a-z]+-[0-9a-f]{8,17}\b|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=-)[0-9A-F]{12}\b|(?<=-)[0-9a-f]{12}\b"
     r"|/[0-9a-f]{16}\b"
 )
+_KEPT = ("Iops", "Throughput")
 _IDENTITY = re.compile(r"arn:.+|[a-z]+-[0-9a-f]{8,17}|[0-9]+(\.[0-9]+){3}")
 
 

@@ -172,9 +172,10 @@ def _held(cloud: Cloud, known: Mapping[str, str], live: list[Stack]) -> Iterator
         ("security groups", ec2.describe_security_groups, "SecurityGroups"),
         ("addresses", ec2.describe_addresses, "Addresses"),
         ("key pairs", ec2.describe_key_pairs, "KeyPairs"),
-        ("prefix lists", ec2.describe_managed_prefix_lists, "PrefixLists"),
     ):
         yield kind, method()[items]
+    lists = ec2.describe_managed_prefix_lists()["PrefixLists"]
+    yield "prefix lists", [each for each in lists if each["OwnerId"] != "AWS"]
     # The first interface and volume of an instance come and go with it.
     interfaces = ec2.describe_network_interfaces()["NetworkInterfaces"]
     yield "interfaces", [each for each in interfaces if each["NetworkInterfaceId"] in known]

@@ -23,11 +23,18 @@ class Landlord:
 
     Attributes:
         cloud: the account.
-        real: ids and ARNs in it by what a file says.
+        real: ids, ARNs and names in it by what a file says.
     """
 
     cloud: Cloud
     real: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """What files say, by the ids and ARNs that stand for it; names are the same everywhere."""
+        return {
+            real: f"<{drawn}>" for drawn, real in self.real.items() if not drawn.startswith(("key pair ", "bucket "))
+        }
 
     def furnish(self, file: File) -> File:
         """Return the file as it holds in this account, which then has everything that it names."""

@@ -101,8 +101,7 @@ class Account:
 
     def contents(self) -> Contents:
         """What the account holds."""
-        names = {real: f"<{drawn}>" for drawn, real in self.landlord.real.items() if drawn != real}
-        return contents(self.cloud, self.name, names)
+        return contents(self.cloud, self.name, self.landlord.ids)
 
     def inventory(self) -> Inventory:
         """Ids of what the account holds; without the bucket that deployments share."""
@@ -176,8 +175,8 @@ def _action(statuses: set[str]) -> str:
 @contextmanager
 def account_for(file: File) -> Iterator[Account]:
     """An account in the region of a file; its ids are the same in every run."""
+    mock_random.seed(0)
     with cloud_of(parse({"region": file["region"]})) as cloud:
-        mock_random.seed(0)
         yield Account(cloud, Landlord(cloud), Operator(cloud), file["name"])
 
 

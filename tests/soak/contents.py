@@ -13,7 +13,6 @@ the stacks around it, or the landlord's word. What is left out, since two cluste
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -126,7 +125,9 @@ class _Plain:
     def _plain(self, item: Any) -> Any:
         if isinstance(item, Mapping):
             return {
-                self._text(key): _decoded(self._plain, value) if key == "UserData" else self._plain(value)
+                self._text(key): _decoded(self._plain, value)
+                if key == "UserData" and isinstance(value, str)
+                else self._plain(value)
                 for key, value in item.items()
                 if not VOLATILE.fullmatch(key)
             }
@@ -154,7 +155,7 @@ def _stacks(stack: Stack, path: tuple[str, ...]) -> Iterator[Any]:
         "resources": sorted(f"{key} {each.type}" for key, each in stack.resources.items() if each.exists),
         "policy": stack.policy,
         "protected": stack.protected,
-        "template": hashlib.sha256(json.dumps(stack.template.body, sort_keys=True).encode()).hexdigest(),
+        "metadata": stack.template.body.get("Metadata"),
     }
     for key, child in stack.children.items():
         yield from _stacks(child, (*path, key))

@@ -43,6 +43,7 @@ from cfngen.deploy.watching.watch import Choice
 from cfngen.errors import CfngenError
 from cfngen.sandbox.cloudformation import Stack
 from cfngen.sandbox.cloudformation.failures import Failures
+from cfngen.templates.images import DISTRIBUTIONS
 
 NESTED = "AWS::CloudFormation::Stack"
 ASSOCIATION = "AWS::EC2::EIPAssociation"
@@ -177,7 +178,19 @@ def account_for(file: File) -> Iterator[Account]:
     """An account in the region of a file; its ids are the same in every run."""
     mock_random.seed(0)
     with cloud_of(parse({"region": file["region"]})) as cloud:
+        _publish_images(cloud)
         yield Account(cloud, Landlord(cloud), Operator(cloud), file["name"])
+
+
+def _publish_images(cloud: Cloud) -> None:
+    """Give the account the images of every distribution and architecture that it has not."""
+    register = cloud.client("ec2").register_image
+    for facts in DISTRIBUTIONS.values():
+        for architecture, name in facts.ssm_parameter.items():
+            if name not in cloud.engine.stored:
+                kind = {"amd64": "x86_64"}.get(architecture, architecture)
+                made = register(Name=name.strip("/").replace("/", "-"), Architecture=kind)
+                cloud.engine.stored[name] = made["ImageId"]
 
 
 def flags(cluster: Cluster) -> dict[str, str]:

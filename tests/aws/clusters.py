@@ -149,12 +149,15 @@ class Account:
         return self.cloud.wait(self.cloud.delete_stack(stack.name))
 
 
-def prepared(cluster: Cluster, *, seed: int | None = None, **outcomes: str | None) -> Account:
+def prepared(
+    cluster: Cluster, *, seed: int | None = None, durations: Mapping[str, float] | None = None, **outcomes: str | None
+) -> Account:
     """An account ready for a cluster, whose groups' instances end booting as told (see `Machines`).
 
     Args:
         cluster: whose templates are uploaded.
         seed: draws the order of resources; see `CloudFormation`.
+        durations: that resources take; see `CloudFormation`.
         outcomes: what instances signal, by group.
     """
     region = cluster.region
@@ -168,7 +171,7 @@ def prepared(cluster: Cluster, *, seed: int | None = None, **outcomes: str | Non
     images = {name: register(Name=name.strip("/").replace("/", "-"), **_built_for(name))["ImageId"] for name in IMAGES}
     _bring_key(cluster)
     machines = Machines(region, outcomes)
-    machines.cloud = CloudFormation(region, stored=images, instances=machines, seed=seed)
+    machines.cloud = CloudFormation(region, stored=images, instances=machines, durations=durations, seed=seed)
     return Account(cluster, templates, machines.cloud, machines, images)
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-LONGEST = 30.0  # seconds that a resource takes at most whose duration nobody has told, where a seed draws it
+# Seconds that a resource takes whose duration nobody has told, where a seed draws it. Some take a thousand times as long
+# as others: were they all alike, a resource that needs many others would always come after one that needs few.
+SHORTEST, LONGEST = 0.3, 300.0
 
 
 class Order:
@@ -28,7 +30,9 @@ class Order:
         """Return how long something takes that usually takes so many seconds: between half and one and a half of it."""
         if self._random is None:
             return seconds
-        return seconds * self._random.uniform(0.5, 1.5) if seconds else self._random.uniform(0, LONGEST)
+        if not seconds:
+            return float(SHORTEST * (LONGEST / SHORTEST) ** self._random.random())
+        return seconds * self._random.uniform(0.5, 1.5)
 
     def next_of(self, keys: Iterable[str]) -> list[str]:
         """Return those of the keys that are next, all of which could be: all of them, or the one drawn."""

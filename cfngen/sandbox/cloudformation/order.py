@@ -11,8 +11,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-# Seconds that a resource takes whose duration nobody has told, where a seed draws it. Some take a thousand times as long
-# as others: were they all alike, a resource that needs many others would always come after one that needs few.
+# Seconds that a resource takes whose duration nobody has told, where a seed draws it. Some take a thousand times as
+# long as others: were they all alike, a resource that needs many others would always come after one that needs few.
 SHORTEST, LONGEST = 0.3, 300.0
 
 

@@ -43,6 +43,11 @@ GATEWAY = "AWS::EC2::VPCGatewayAttachment"
 SLOW = 19 * 60.0  # seconds that a master takes to boot, of the twenty minutes that its wait condition gives it
 
 
+@pytest.fixture(autouse=True)
+def account() -> None:
+    """No account yet: each life has one of its own."""
+
+
 @dataclass(frozen=True, order=True)
 class Edge:
     """A dependency that a template states: the types of both resources, and one pair of them."""

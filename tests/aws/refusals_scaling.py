@@ -264,7 +264,8 @@ ROWS = [
     ),
     row(
         "nothing to launch instances from",
-        "exactly one of ['InstanceId', 'LaunchConfigurationName', 'LaunchTemplate', 'MixedInstancesPolicy'] is required",
+        "exactly one of ['InstanceId', 'LaunchConfigurationName', 'LaunchTemplate', 'MixedInstancesPolicy'] "
+        "is required",
         lambda: idle(LaunchTemplate=None),
         issue("floci-io/floci#1439"),
     ),

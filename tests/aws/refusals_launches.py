@@ -244,11 +244,6 @@ ROWS = [
         _launched(_existing(Groups=[ref("Own")]), {**INTERFACE, "Own": security_group()}),
     ),
     Refusal(
-        GROUP, "public address for an interface that exists",
-        "The associatePublicIPAddress parameter can only be specified for", TEMPLATES, CONDITION,
-        _launched(_existing(AssociatePublicIpAddress=True), INTERFACE),
-    ),
-    Refusal(
         GROUP, "interface that there is not", "does not exist", code("InvalidNetworkInterfaceID.NotFound"),
         CONDITION, _launched({"NetworkInterfaces": [{"DeviceIndex": 0, "NetworkInterfaceId": UNKNOWN_INTERFACE}]}),
     ),

@@ -131,7 +131,7 @@ ROWS = [
         code("InvalidZone.NotFound"), CONDITION, _template(AvailabilityZone="us-west-2z"),
     ),
     Refusal(
-        "AWS::EC2::Volume", "without a size", "no subschema matched", operation("CreateVolume", "Size"),
+        "AWS::EC2::Volume", "without a size", "Properties validation failed", operation("CreateVolume", "Size"),
         CONDITION, only(Volume=resource("Volume", AvailabilityZone=ZONE)),
     ),
     Refusal(

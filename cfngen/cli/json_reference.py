@@ -178,16 +178,27 @@ def _described(each: Mapping[str, Any]) -> str:
 
 
 def _reference(each: type, definitions: dict[str, Any]) -> dict[str, str]:
-    """Return a reference to a class's definition, and see that there is one."""
-    if each.__name__ not in definitions:
-        definitions[each.__name__] = {}  # a class may hold others of its own kind
+    """Return a reference to a class's definition, and see that there is one.
+
+    Raises:
+        ValueError: another class has the same name, under which the schema could only have one of them.
+    """
+    known = definitions.get(each.__name__)
+    if known is None:
+        # A class may hold others of its own kind.
+        definitions[each.__name__] = {"description": _summary(each)}
         definitions[each.__name__] = _definition(each, definitions)
+    elif known["description"] != _summary(each):
+        raise ValueError(f"two classes of the JSON output are called {each.__name__}")
     return {"$ref": f"#/$defs/{each.__name__}"}
 
 
+def _summary(each: type) -> str:
+    return (inspect.getdoc(each) or "").split("\n\n")[0].replace("\n", " ")
+
+
 def _definition(each: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    description = inspect.getdoc(each) or ""
-    summary = description.split("\n\n")[0].replace("\n", " ")
+    description, summary = inspect.getdoc(each) or "", _summary(each)
     if issubclass(each, enum.Enum):
         return {"description": summary, "enum": [member.value for member in each]}
     meanings = _meanings(description)

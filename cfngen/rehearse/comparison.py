@@ -23,7 +23,7 @@ SLOW = 3
 
 
 @dataclass(frozen=True)
-class Difference:
+class Surprise:
     """Something that AWS did otherwise than the emulator.
 
     Attributes:
@@ -42,7 +42,7 @@ class Difference:
         return f"{self.what}: expected {self.expected}; seen {self.seen}"
 
 
-def surprises(expected: Expected, seen: Operation, documents: Sequence[Document], names: Names) -> list[Difference]:
+def surprises(expected: Expected, seen: Operation, documents: Sequence[Document], names: Names) -> list[Surprise]:
     """Return what differs in a way that ends the rehearsal.
 
     Args:
@@ -83,14 +83,14 @@ def remarks(expected: Expected, seen: Operation, minutes: int) -> list[str]:
     return found
 
 
-def _ending(expected: Expected, seen: Operation) -> Iterator[Difference]:
+def _ending(expected: Expected, seen: Operation) -> Iterator[Surprise]:
     if seen.error:
-        yield Difference("error", seen.name, expected.status or "no stack", seen.error)
+        yield Surprise("error", seen.name, expected.status or "no stack", seen.error)
     elif seen.status != expected.status:
-        yield Difference("status", seen.name, expected.status or "no stack", seen.status or "no stack")
+        yield Surprise("status", seen.name, expected.status or "no stack", seen.status or "no stack")
 
 
-def _events(expected: Expected, seen: Operation) -> Iterator[Difference]:
+def _events(expected: Expected, seen: Operation) -> Iterator[Surprise]:
     happened = transitions(seen.events)
     first = {event.resource: event.seconds for event in reversed(seen.events)}
     # In the order in which it happened: what follows from a surprise comes after it.
@@ -104,9 +104,9 @@ def _events(expected: Expected, seen: Operation) -> Iterator[Difference]:
                 )
             )
             statuses = " → ".join(happened[name]) + (f" ({why})" if why else "")
-            yield Difference("event", name, " → ".join(usual) or "no event", statuses)
+            yield Surprise("event", name, " → ".join(usual) or "no event", statuses)
     for name in missing:
-        yield Difference("event", name, " → ".join(expected.transitions[name]), "no event")
+        yield Surprise("event", name, " → ".join(expected.transitions[name]), "no event")
 
 
 def _failed_at(name: str, events: Sequence[OperationEvent], first: float) -> tuple[float, int]:
@@ -114,21 +114,21 @@ def _failed_at(name: str, events: Sequence[OperationEvent], first: float) -> tup
     return (min(failures), 0) if failures else (first, 1)
 
 
-def _sets(about: str, what: str, expected: Sequence[str], seen: Sequence[str]) -> Iterator[Difference]:
+def _sets(about: str, what: str, expected: Sequence[str], seen: Sequence[str]) -> Iterator[Surprise]:
     for each in sorted(set(expected) - set(seen)):
-        yield Difference(about, what, each, "nothing of it")
+        yield Surprise(about, what, each, "nothing of it")
     for each in sorted(set(seen) - set(expected)):
-        yield Difference(about, what, "nothing of it", each)
+        yield Surprise(about, what, "nothing of it", each)
 
 
-def _facts(expected: Expected, seen: Operation) -> Iterator[Difference]:
+def _facts(expected: Expected, seen: Operation) -> Iterator[Surprise]:
     for name in dict.fromkeys((*expected.facts, *seen.facts)):
         usual, actual = expected.facts.get(name, "nothing"), seen.facts.get(name, "nothing")
         if usual != actual:
-            yield Difference("fact", name, usual, actual)
+            yield Surprise("fact", name, usual, actual)
 
 
-def _order(events: Sequence[OperationEvent], documents: Sequence[Document], names: Names) -> Iterator[Difference]:
+def _order(events: Sequence[OperationEvent], documents: Sequence[Document], names: Names) -> Iterator[Surprise]:
     """Yield what began before that on which it depends, or went after it.
 
     What is named in `DependsOn` is complete before; what is only referred to has at least begun, since CloudFormation
@@ -146,9 +146,9 @@ def _order(events: Sequence[OperationEvent], documents: Sequence[Document], name
         if resource not in begun:
             continue
         if strictly and needed in begun and complete.get(needed, float("inf")) > begun[resource]:
-            yield Difference("order", resource, f"begins once {needed} is complete", "began before")
+            yield Surprise("order", resource, f"begins once {needed} is complete", "began before")
         elif not strictly and needed in begun and begun[needed] > begun[resource]:
-            yield Difference("order", resource, f"begins once {needed} has begun", "began before")
+            yield Surprise("order", resource, f"begins once {needed} has begun", "began before")
 
 
 def _dependencies(documents: Sequence[Document], names: Names) -> Iterator[tuple[str, str, bool]]:

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from cfngen.deploy.messages import Message
 from cfngen.errors import CfngenError
-from cfngen.rehearse.comparison import Difference
+from cfngen.rehearse.comparison import Surprise
 from cfngen.rehearse.operations import Operation
 from cfngen.rehearse.outlines import Outline
 from cfngen.words import counted
@@ -49,7 +49,7 @@ class RehearsedOperation:
     """
 
     operation: Operation
-    surprises: tuple[Difference, ...] = ()
+    surprises: tuple[Surprise, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
@@ -103,7 +103,7 @@ class Rehearsal(Message):
     left: tuple[str, ...] = ()
 
     @property
-    def surprises(self) -> tuple[Difference, ...]:
+    def surprises(self) -> tuple[Surprise, ...]:
         """What AWS did otherwise than the emulator."""
         return tuple(each for step in self.steps for one in step.operations for each in one.surprises)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -63,6 +64,15 @@ def classes_of(command: tuple[str, ...]) -> list[type]:
     line = " ".join(("cfngen", *command))
     entry = max((each for each in json_reference.PRINTED if f"{line} ".startswith(f"{each} ")), key=len)
     return [json_reference.of(name) for name in json_reference.PRINTED[entry]]
+
+
+def test_two_classes_of_one_name_are_refused() -> None:
+    one = dataclasses.make_dataclass("Same", [("a", str)], namespace={"__doc__": "One of them."})
+    other = dataclasses.make_dataclass("Same", [("a", str)], namespace={"__doc__": "Another."})
+    definitions: dict[str, object] = {}
+    assert json_reference._reference(one, definitions) == json_reference._reference(one, definitions)
+    with pytest.raises(ValueError, match="two classes of the JSON output are called Same"):
+        json_reference._reference(other, definitions)
 
 
 def test_keys_are_in_camel_case() -> None:

@@ -1,9 +1,8 @@
-"""The operator's policy with what docs/rehearsal.md adds to it suffices for a rehearsal."""
+"""The operator's policy with docs/rehearsal-rights.json beside it suffices for a rehearsal."""
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,13 @@ from cfngen.rehearse.clusters import NAME
 
 pytestmark = pytest.mark.drill
 
-PAGE = Path(__file__).parents[2] / "docs" / "rehearsal.md"
+FILE = Path(__file__).parents[2] / "docs" / "rehearsal-rights.json"
 ROLE = f"arn:aws:iam::123456789012:role/{SERVICE_ROLE}"
 
 
 def test_the_policies_of_the_pages_suffice() -> None:
     policy = operator_policy("123456789012", "us-west-2", NAME)
-    [beside] = re.findall(r"^```json\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    policy["Statement"] += json.loads(beside)["Statement"]
+    policy["Statement"] += json.loads(FILE.read_text())["Statement"]
     with place() as where, where.served.permissions.enforcing(policy) as credentials:
         person = Person(where.connected(where.session_of(credentials)))
         ended = person.rehearse("change-set", "program", "roll", "secrets", role_arn=ROLE)

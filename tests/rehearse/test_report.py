@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cfngen.rehearse.comparison import Difference
+from cfngen.rehearse.comparison import Surprise
 from cfngen.rehearse.operations import Operation, OperationEvent
 from cfngen.rehearse.report import Rehearsal, RehearsedOperation, RehearsedStep, ReportError, page, writable, write
 
@@ -31,7 +31,7 @@ REHEARSAL = Rehearsal(
             "program",
             "an instance",
             "surprise",
-            (RehearsedOperation(OPERATION, (Difference("event", "VpcStack/Vpc", "x", "y"),), ("slow",)),),
+            (RehearsedOperation(OPERATION, (Surprise("event", "VpcStack/Vpc", "x", "y"),), ("slow",)),),
             "1 surprise",
         ),
         RehearsedStep(2, "roll", "another", "not reached"),

@@ -97,7 +97,7 @@ class RemainsError(CfngenError):
         left = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
         super().__init__(
             f"the stack {stack.name} is in {stack.status}: its creation failed, and CloudFormation plans nothing in "
-            f"it. `cfngen deploy` asks, deletes {left} and creates the cluster anew; nothing was changed now",
+            f"it. A deployment asks, deletes {left} and creates the cluster anew; nothing was changed now",
             hint=f"`cfngen deploy --stack-name {stack.name}` shows the plan of the creation once the stack is gone, "
             f"and `cfngen delete --stack-name {stack.name}` only deletes.",
         )

@@ -34,6 +34,8 @@ for beside in ("aws", "deploy"):
 
 from deployed import place  # noqa: E402 (after the path)
 from deployed_cluster import Place, session  # noqa: E402
+from moto.autoscaling.models import autoscaling_backends  # noqa: E402
+from moto.core.models import DEFAULT_ACCOUNT_ID  # noqa: E402
 
 from cfngen.cli.again import suggested  # noqa: E402
 from cfngen.cli.application import application  # noqa: E402
@@ -41,7 +43,7 @@ from cfngen.cli.screen import Screen  # noqa: E402
 from cfngen.cli.target import Target  # noqa: E402
 from cfngen.deploy.status import StackStatus, Standing  # noqa: E402
 from cfngen.deploy.watching.watch import Choice  # noqa: E402
-from cfngen.sandbox.cloudformation import Stack, client  # noqa: E402
+from cfngen.sandbox.cloudformation import Stack  # noqa: E402
 
 STACK = "k8s"
 CLUSTER = "walk"
@@ -290,12 +292,12 @@ class Walk:
 
     def _launching(self) -> list[Any]:
         """Which groups launch from the newest version of their launch templates."""
-        ec2 = client("ec2", self.engine.region)
-        templates = ec2.describe_launch_templates()["LaunchTemplates"]
-        newest = {one["LaunchTemplateId"]: str(one["LatestVersionNumber"]) for one in templates}
-        groups = client("autoscaling", self.engine.region).describe_auto_scaling_groups()["AutoScalingGroups"]
-        sources = [(one["AutoScalingGroupName"], one["LaunchTemplate"]) for one in groups]
-        return sorted((name, used["Version"] == newest.get(used["LaunchTemplateId"])) for name, used in sources)
+        # From moto itself, as each command asks twice and the answer of the service takes long to write.
+        groups = autoscaling_backends[DEFAULT_ACCOUNT_ID][self.engine.region].autoscaling_groups.values()
+        return sorted(
+            (one.name, one.launch_template["Version"] == str(one.ec2_launch_template.latest_version_number))
+            for one in groups
+        )
 
     def _ends(self) -> list[str]:
         roots = [each for each in self.engine.stacks() if each.name == STACK]

@@ -1,4 +1,4 @@
-"""Every command in every status of a cluster's stacks, twice in a row: what comes of it, and where it leads from there."""
+"""Every command in every status of the stacks, twice in a row: what comes of it, and where it leads from there."""
 
 from __future__ import annotations
 

@@ -137,7 +137,9 @@ def imported(*statuses: str) -> Bring:
         assert root is not None
         engine.begin(root, "IMPORT")
         for status in statuses:
+            engine.advance(60)
             engine.record(root, None, status)
+        engine.advance(60)
         if statuses[-1].endswith("_IN_PROGRESS"):
             end = statuses[-1].replace("_IN_PROGRESS", "_COMPLETE")
             engine.clock.later(600, lambda: engine.record(root, None, end))

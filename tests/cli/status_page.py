@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from status_walk import STACK, Known, Ran, shortened
 from walked import ACTING, CANCELLING, LEADING, READING, Found
 
+from cfngen.deploy.status import Standing
+
 BEGIN = "<!-- What follows was recorded by tests/cli/test_status_walk.py; change the program, not this table. -->"
 END = "<!-- End of what was recorded. -->"
 _MOST = 3  # nested stacks that are named
@@ -21,7 +23,7 @@ def section(found: Sequence[Found], known: Known) -> str:
             *_table(("Root", "How it came about", "Nested stacks", *(f"`{each}`" for each in ACTING), "The way on"),
                     _rows(found, known)),
             "",
-            "Ctrl-C in `cfngen watch`, and `c`:",
+            "Ctrl-C in `watch`, and then `c`:",
             "",
             *_table(("Root", "ends in"), _cancelling(found)),
             "",
@@ -79,6 +81,8 @@ def _pair(first: Ran, second: Ran) -> str:
 
 def _cell(ran: Ran) -> str:
     code = f"({ran.code})"
+    if ran.command == "watch" and not ran.changed and ran.status.standing not in (Standing.ABSENT, Standing.EMPTY):
+        return f"shows how it ended {code}"
     if ran.refused:
         steps = [f"`{shortened(step)}`" for step in ran.steps if shortened(step) in LEADING]
         return f"refused {code}" + (f": {', '.join(dict.fromkeys(steps))}" if steps else "")
@@ -86,8 +90,6 @@ def _cell(ran: Ran) -> str:
         return f"{'changes' if ran.code else 'no changes'} {code}"
     if ran.changed:
         return f"{_ending(ran)} {code}"
-    if ran.command == "watch":
-        return f"the last end {code}"
     return f"nothing to do {code}"
 
 
@@ -109,7 +111,8 @@ def _way(found: Found, known: Known) -> str:
         taken = known.get((state, shortened(step)))
         if shortened(step) not in LEADING or taken is None:
             continue
-        told.append(f"`{shortened(step)}`: {_ending(taken)}")
+        text = f"`{shortened(step)}`: {_ending(taken)}"
+        told += [text] if text not in told else []
         if taken.good:
             break
         if taken.after not in seen:
@@ -122,7 +125,11 @@ def _way(found: Found, known: Known) -> str:
 
 def _cancelling(found: Iterable[Found]) -> list[tuple[str, str]]:
     tried = [(each.status, each.tried[CANCELLING][0]) for each in found if CANCELLING in each.tried]
-    return [(status, f"{_ending(ran)} ({ran.code})") for status, ran in tried]
+    return [(status, f"{'not cancelled; ' * _goes_on(ran)}{_ending(ran)} ({ran.code})") for status, ran in tried]
+
+
+def _goes_on(ran: Ran) -> bool:
+    return "not cancelled" in ran.text
 
 
 def _reading(found: Iterable[Found]) -> list[tuple[str, ...]]:

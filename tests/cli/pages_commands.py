@@ -292,6 +292,7 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "bench": "measures, and asserts nothing",
     "docs": "writes files of the project",
     "golden": "writes files of the project",
+    "statuses": "writes files of the project",
     "help": "tests/test_make.py",
 }
 NOT_RUN: Mapping[str, str] = {

@@ -16,7 +16,7 @@ _STEPS: Mapping[Standing, tuple[tuple[str, str], ...]] = {
     Standing.BUSY: (("watch", "attaches to the operation that is still under way"),),
     Standing.PAUSED: (
         ("deploy", "goes on from here, once the cause is removed"),
-        ("rollback", "returns to the last success"),
+        ("rollback", "returns to the last success, or deletes what has been created if there was none"),
     ),
     Standing.DEAD: (
         ("deploy", "asks to delete the remains and creates the cluster anew, once the cause is removed"),

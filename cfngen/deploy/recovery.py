@@ -21,7 +21,7 @@ from cfngen.deploy.ownership import check
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.removal import remains
 from cfngen.deploy.stacks import StackView, existing, find, resources, tree
-from cfngen.deploy.status import Standing
+from cfngen.deploy.status import StackStatus, Standing
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import Choice, Outcome, watch
 from cfngen.errors import CfngenError
@@ -218,7 +218,7 @@ def rollback(
     if stack.status.in_progress:
         raise busy(account, stack)
     if stack.status.standing is Standing.PAUSED:
-        created = stack.status.name == "CREATE_FAILED"
+        created = _never_succeeded(account, stack)
         consequences = (
             ("the creation never succeeded, so rolling back deletes everything the stack has made",)
             if created
@@ -303,6 +303,26 @@ def _bury(account: Account, stack: StackView, waiting: Waiting) -> None:
     if outcome.status.exists:
         now = find(account, stack.id) or stack
         raise BlockedError(now, "what its failed creation left could not be removed")
+
+
+def _never_succeeded(account: Account, stack: StackView) -> bool:
+    """Return whether a stack that failed with rollback off has no state to return to, so that rolling back deletes it.
+
+    A creation that failed and was gone on with is in UPDATE_FAILED, as any update that fails is. "This operation will
+    delete a stack if it doesn't contain a last known stable state", which is any *_COMPLETE (API: RollbackStack).
+    Events are kept for 90 days: of a stack whose beginning is forgotten, nothing of the kind is believed.
+    """
+    if stack.status.name == "CREATE_FAILED":
+        return True
+    pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
+    own = [
+        StackStatus(event["ResourceStatus"])
+        for page in pages
+        for event in page["StackEvents"]
+        if event.get("PhysicalResourceId") == stack.id
+    ]
+    begun = any(status.name in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS") for status in own)
+    return begun and not any(status.standing is Standing.HEALTHY for status in own)
 
 
 def _ways(stack: StackView) -> str:

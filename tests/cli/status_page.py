@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 from status_walk import STACK, Known, Ran, shortened
 from walked import ACTING, CANCELLING, LEADING, READING, Found
@@ -94,9 +95,9 @@ def _cell(ran: Ran) -> str:
 
 
 def _ending(ran: Ran) -> str:
-    ends = [end for end, later in zip(ran.ends, (*ran.ends[1:], ""), strict=True) if end != later]
     if not ran.stacks:
         return "gone"
+    ends = [end for end, _ in groupby(ran.ends)]
     return ", ".join("remains deleted" if end == "DELETE_COMPLETE" else end for end in ends) or str(ran.status)
 
 
@@ -109,7 +110,10 @@ def _way(found: Found, known: Known) -> str:
     while steps:
         step = steps.pop(0)
         taken = known.get((state, shortened(step)))
-        if shortened(step) not in LEADING or taken is None:
+        if taken is None:
+            continue
+        if shortened(step) not in LEADING:
+            steps += [each for each in taken.steps if each not in steps and shortened(each) in LEADING]
             continue
         text = f"`{shortened(step)}`: {_ending(taken)}"
         told += [text] if text not in told else []

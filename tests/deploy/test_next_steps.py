@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import boto3
 import pytest
 from clusters import in_memory
-from small_stacks import GATEWAY, REGION, text
+from small_stacks import GATEWAY, REGION, tagged, text
 
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.attaching import NothingUnderWayError, attach
@@ -27,6 +27,7 @@ from cfngen.sandbox.cloudformation import CloudFormation
 
 STACK = "one"
 TWO = text({"First": GATEWAY, "Second": {**GATEWAY, "DependsOn": "First"}})
+CHANGED = text({"First": GATEWAY, "Second": {**tagged(new="yes"), "DependsOn": "First"}})
 
 
 @dataclass
@@ -115,10 +116,22 @@ def test_the_ways_on_from_a_status(status: str, commands: list[str]):
     assert all(f"`cfngen {command} --stack-name k8s` " in named for command in commands)
 
 
-def test_what_rolling_back_does_depends_on_what_there_was_before():
-    created, updated = (next_steps(StackStatus(f"{kind}_FAILED"))[1] for kind in ("CREATE", "UPDATE"))
-    assert created.purpose == "deletes what has been created"
-    assert updated.purpose == "returns to the last success"
+@pytest.mark.parametrize("succeeded", [False, True])
+def test_a_failed_update_of_what_was_never_complete_is_rolled_back_by_deleting_it(operator: Operator, succeeded: bool):
+    engine = operator.engine
+    if not succeeded:
+        engine.fail("Second", "no")
+    made = engine.create_stack(STACK, body=TWO, tags={"cfngen:cluster": STACK}, on_failure="DO_NOTHING", protected=True)
+    engine.wait(made)
+    engine.advance(60)
+    engine.fail("Second", "no", during="UPDATE" if succeeded else "CREATE")
+    engine.wait(engine.update_stack(STACK, body=CHANGED, disable_rollback=True))
+    assert operator.status() == "UPDATE_FAILED"
+    outcome = rollback(operator.account, STACK, STACK, operator.waiting)
+    [question] = operator.questions
+    assert question.dangerous == ("never succeeded" in question.consequences[0]) == (not succeeded)
+    assert outcome.status.taken_back
+    assert operator.status() == ("UPDATE_ROLLBACK_COMPLETE" if succeeded else "")
 
 
 def test_an_empty_stack_is_not_called_somebody_elses_by_rollback(operator: Operator):

@@ -23,7 +23,8 @@ cluster := $(if $(CLUSTER),--cluster '$(CLUSTER)')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help templates plan deploy delete demo test drills soak boot-test lint docs golden bench mutants clean runtime sandbox development
+.PHONY: help templates plan deploy delete demo test drills soak boot-test lint docs statuses golden bench mutants clean \
+	runtime sandbox development
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +66,9 @@ lint: development  ## Check style and types, and that output/ is up to date
 docs: development  ## Write the generated pages of docs/ again
 	@$(run) cfngen.cluster.reference docs
 	@$(run) cfngen.cli.json_reference docs
+
+statuses: development  ## Try every command in every status of the stacks; write what came of it into docs/operations.md
+	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest -m drill tests/cli/test_status_walk.py
 
 golden: development  ## Write the golden cases of tests/golden again; look at the difference before committing
 	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/golden tests/deploy/test_permissions.py tests/aws/test_refusals.py

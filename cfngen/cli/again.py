@@ -44,6 +44,11 @@ def again(thing: _Thing, options: Options) -> _Thing:
     return completed
 
 
+def suggested(text: str) -> tuple[str, ...]:
+    """Return the commands that a text suggests, in its order."""
+    return tuple(match[0] for match in _COMMAND.finditer(text))
+
+
 def _text(text: Any, options: Options) -> Any:
     def completed(match: re.Match[str]) -> str:
         given = {_OTHER_NAMES.get(each, each) for each in _OPTION.findall(match["given"])}

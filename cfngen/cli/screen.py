@@ -202,6 +202,9 @@ def _summary(finished: Finished) -> list[str]:
     if not finished.succeeded:
         return [click.style(f"{name}: {finished.status or 'deleted'} after {took}.", fg="red", bold=True)]
     lines = [click.style(f"{name}: {finished.status} after {took}.", fg="green", bold=True)]
+    if finished.action == "delete":
+        step = f"Next: cfngen delete --stack-name {name}"
+        return [*lines, "", f"{step}   removes what Kubernetes has made and left, and lists what stays."]
     if finished.action == "rollback" and finished.outputs:
         lines += ["", f"Next: cfngen validate cluster --stack-name {name}   looks whether everything runs."]
     elif endpoint := finished.outputs.get("ApiEndpoint"):

@@ -2,41 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from cfngen.deploy import at_work, protection
+from cfngen.deploy.abandoning import abandoned
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.messages import Finished, Notice, Report
+from cfngen.deploy.next_steps import in_words, next_steps
+from cfngen.deploy.ownership import check
+from cfngen.deploy.recovery import Waiting
 from cfngen.deploy.removal import remains
 from cfngen.deploy.stacks import StackView, existing, find
 from cfngen.deploy.status import Standing
 from cfngen.deploy.watching.diagnosis import diagnose
-from cfngen.deploy.watching.watch import Choice, Outcome, watch
+from cfngen.deploy.watching.watch import Outcome, watch
+from cfngen.errors import CfngenError
 
 _DEPLOYED = ("create", "update")
 
 
-def attach(
-    account: Account, stack_name: str, cluster: str, *, report: Report, interrupted: Callable[[], Choice]
-) -> Finished:
+class NothingUnderWayError(CfngenError):
+    """The stack is empty: no operation has ever begun in it."""
+
+    def __init__(self, stack: StackView) -> None:
+        super().__init__(
+            f"the stack {stack.name} is in {stack.status}: it is empty, and nothing is under way in it",
+            hint=in_words(next_steps(stack.status, stack.name)),
+        )
+
+
+def attach(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> Finished:
     """Watch a stack's newest operation until it ends; protect the stack as its deployment was asked to.
 
     Args:
         account: where.
         stack_name: the root.
         cluster: name of the cluster that is meant; of a stack of anything else nothing is changed.
-        report: takes the messages.
-        interrupted: asks what to do after Ctrl-C.
+        waiting: who is told and asked.
 
     Raises:
         NoStackError: there is no such stack.
+        NothingUnderWayError: the stack is empty.
+        ForeignStackError: the user wants to end the creation of a stack that is not this cluster's.
         WatchEndedError: AWS refuses to answer; the operation goes on.
         AwsError: a call failed.
     """
     with aws_errors():
         stack = existing(account, stack_name)
-        outcome = watch(account, stack.id, report=report, interrupted=interrupted)
+        if stack.status.standing is Standing.EMPTY:
+            raise NothingUnderWayError(stack)
+        report = waiting.report
+        outcome = watch(account, stack.id, report=report, interrupted=waiting.interrupted)
+        if outcome.cancelled and outcome.status.name == "CREATE_IN_PROGRESS":
+            check(stack, cluster)
+            outcome = abandoned(account, waiting, outcome)
         if not outcome.succeeded and not outcome.detached:
             report(diagnose(account, stack.id))
         now = find(account, stack.id) or stack

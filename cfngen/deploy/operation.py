@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy import at_work, ownership, protection
+from cfngen.deploy.abandoning import abandoned
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.limits import quotas, route_tables
@@ -44,7 +45,6 @@ from cfngen.deploy.status import Standing
 from cfngen.deploy.values import parameters
 from cfngen.deploy.values.parameter_file import ParameterFile
 from cfngen.deploy.watching.diagnosis import diagnose
-from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.expectations import Action, Expectation, expect
 from cfngen.deploy.watching.watch import Outcome, watch
 from cfngen.errors import CfngenError
@@ -181,7 +181,7 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
             else:
                 outcome = execute(found, wanted.documents)
             if outcome.cancelled and not outcome.status.rolling_back and existing is None:
-                outcome = _abandoned(account, waiting, outcome)
+                outcome = abandoned(account, waiting, outcome)
     return _ended(account, wanted, waiting, outcome, "create" if existing is None else "update")
 
 
@@ -300,23 +300,6 @@ def _expected(wanted: Wanted, documents: Sequence[Document], found: Plan) -> Exp
             replaced = change.replacement is not Replacement.NO
             actions[stack.path, change.logical_id] = "replace" if replaced else _ACTIONS[change.action]
     return expect(bodies, actions, values)
-
-
-def _abandoned(account: Account, waiting: Waiting, outcome: Outcome) -> Outcome:
-    """Delete a stack whose creation the user wants to end, which CloudFormation has no other way for."""
-    question = Question(
-        f"Delete {outcome.stack}, which is being created?",
-        ("everything it has made so far is deleted, and the cluster with it",),
-    )
-    if not waiting.consent(question):
-        return watch(account, outcome.stack_id, report=waiting.report, interrupted=waiting.interrupted)
-    if stack := find(account, outcome.stack_id):
-        protection.unprotect(account, stack)
-    before = last_event(account, outcome.stack_id)
-    account.client("cloudformation").delete_stack(StackName=outcome.stack_id)
-    ended = watch(account, outcome.stack_id, since=before, report=waiting.report, interrupted=waiting.interrupted)
-    # What was asked for did not come about, however well the way back went.
-    return replace(ended, succeeded=False)
 
 
 def _agreed(waiting: Waiting, wanted: Wanted, found: Plan) -> None:

@@ -16,11 +16,12 @@ from cfngen.deploy.blockers import blockers
 from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.left_behind import left_behind
 from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Step
+from cfngen.deploy.next_steps import in_words, next_steps
 from cfngen.deploy.ownership import check
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.removal import remains
 from cfngen.deploy.stacks import StackView, existing, find, resources, tree
-from cfngen.deploy.status import Standing
+from cfngen.deploy.status import StackStatus, Standing
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import Choice, Outcome, watch
 from cfngen.errors import CfngenError
@@ -63,11 +64,8 @@ def busy(account: Account, stack: StackView) -> BusyError:
 class BlockedError(CfngenError):
     """The stack is in a status that must be left by another command first."""
 
-    def __init__(self, stack: StackView, command: str, why: str) -> None:
-        super().__init__(
-            f"the stack {stack.name} is in {stack.status}: {why}",
-            hint=f"`cfngen {command} --stack-name {stack.name}` is the way out.",
-        )
+    def __init__(self, stack: StackView, why: str) -> None:
+        super().__init__(f"the stack {stack.name} is in {stack.status}: {why}", hint=_ways(stack))
         self.stack = stack
 
 
@@ -78,8 +76,7 @@ class LostError(CfngenError):
         super().__init__(
             f"the stack {stack.name} is in {stack.status}: an import into it failed, and so did taking it back; "
             "CloudFormation continues only the rollback of an update",
-            hint=f"`cfngen events --failures --stack-name {stack.name}` shows what failed; AWS Support can put such a "
-            f"stack right, and `cfngen delete --stack-name {stack.name}` deletes the cluster.",
+            hint=_ways(stack),
         )
         self.stack = stack
 
@@ -100,7 +97,7 @@ class RemainsError(CfngenError):
         left = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
         super().__init__(
             f"the stack {stack.name} is in {stack.status}: its creation failed, and CloudFormation plans nothing in "
-            f"it. `cfngen deploy` asks, deletes {left} and creates the cluster anew; nothing was changed now",
+            f"it. A deployment asks, deletes {left} and creates the cluster anew; nothing was changed now",
             hint=f"`cfngen deploy --stack-name {stack.name}` shows the plan of the creation once the stack is gone, "
             f"and `cfngen delete --stack-name {stack.name}` only deletes.",
         )
@@ -110,6 +107,14 @@ class RemainsError(CfngenError):
 
 class NothingToRollBackError(CfngenError):
     """The stack is in no status that can be rolled back."""
+
+    def __init__(self, stack: StackView) -> None:
+        earlier = "to return to earlier templates, check out the earlier cluster file and run `cfngen deploy`."
+        super().__init__(
+            f"the stack {stack.name} is in {stack.status}, from which nothing is rolled back",
+            hint=_ways(stack) or earlier,
+        )
+        self.stack = stack
 
 
 @dataclass(frozen=True)
@@ -158,11 +163,11 @@ def ready(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> 
     if standing is Standing.BUSY:
         raise busy(account, stack)
     if standing is Standing.STUCK:
-        raise BlockedError(stack, "rollback", "the rollback of its last update failed")
+        raise BlockedError(stack, "the rollback of its last update failed")
     if standing is Standing.LOST:
         raise LostError(stack)
     if standing is Standing.UNDELETED:
-        raise BlockedError(stack, "delete", "its deletion failed half-way")
+        raise BlockedError(stack, "its deletion failed half-way")
     if standing is Standing.DEAD:
         namesakes.check(account, cluster, stack_name)
         _bury(account, stack, waiting)
@@ -205,12 +210,15 @@ def rollback(
         DeclinedError: the user said no.
     """
     stack = existing(account, stack_name)
+    if stack.status.standing is Standing.EMPTY:
+        # Whose it is shows only once something has been created in it.
+        raise NothingToRollBackError(stack)
     check(stack, cluster)
     cloudformation = account.client("cloudformation")
     if stack.status.in_progress:
         raise busy(account, stack)
     if stack.status.standing is Standing.PAUSED:
-        created = stack.status.name == "CREATE_FAILED"
+        created = _never_succeeded(account, stack)
         consequences = (
             ("the creation never succeeded, so rolling back deletes everything the stack has made",)
             if created
@@ -228,10 +236,7 @@ def rollback(
     if stack.status.standing is Standing.LOST:
         raise LostError(stack)
     if stack.status.standing is not Standing.STUCK:
-        raise NothingToRollBackError(
-            f"the stack {stack.name} is in {stack.status}, from which nothing is rolled back",
-            hint="to return to earlier templates, check out the earlier cluster file and run `cfngen deploy`.",
-        )
+        raise NothingToRollBackError(stack)
     return _continued(account, stack, waiting, skip, force=force)
 
 
@@ -296,7 +301,32 @@ def _bury(account: Account, stack: StackView, waiting: Waiting) -> None:
     if outcome.detached:
         raise busy(account, find(account, stack.id) or stack)
     if outcome.status.exists:
-        raise BlockedError(stack, "delete", "what its failed creation left could not be removed")
+        now = find(account, stack.id) or stack
+        raise BlockedError(now, "what its failed creation left could not be removed")
+
+
+def _never_succeeded(account: Account, stack: StackView) -> bool:
+    """Return whether a stack that failed with rollback off has no state to return to, so that rolling back deletes it.
+
+    A creation that failed and was gone on with is in UPDATE_FAILED, as any update that fails is. "This operation will
+    delete a stack if it doesn't contain a last known stable state", which is any *_COMPLETE (API: RollbackStack).
+    Events are kept for 90 days: of a stack whose beginning is forgotten, nothing of the kind is believed.
+    """
+    if stack.status.name == "CREATE_FAILED":
+        return True
+    pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
+    own = [
+        StackStatus(event["ResourceStatus"])
+        for page in pages
+        for event in page["StackEvents"]
+        if event.get("PhysicalResourceId") == stack.id
+    ]
+    begun = any(status.name in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS") for status in own)
+    return begun and not any(status.standing is Standing.HEALTHY for status in own)
+
+
+def _ways(stack: StackView) -> str:
+    return in_words(next_steps(stack.status, stack.name))
 
 
 def _agreed(waiting: Waiting, question: Question) -> None:

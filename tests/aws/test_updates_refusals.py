@@ -221,3 +221,16 @@ def test_drift_of_a_group_and_of_tags() -> None:
     assert stack.resources["G"].drift == "NOT_CHECKED"
     with pytest.raises(ValidationError):
         cloud.drift("nothing")
+
+
+@pytest.mark.parametrize("status", ["IMPORT_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"])
+def test_after_an_import_and_after_one_that_was_taken_back_stacks_are_updated(
+    cloud: CloudFormation, status: str
+) -> None:
+    stack = cloud.wait(cloud.create_stack("s", body=text({"G": GATEWAY})))
+    stack.status = status
+    cloud.fail("G", "no", during="UPDATE")
+    cloud.wait(cloud.update_stack("s", body=text({"G": tagged(a="1")})))
+    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    stack.status = status
+    assert cloud.wait(cloud.update_stack("s", body=text({"G": tagged(a="1")}))).status == "UPDATE_COMPLETE"

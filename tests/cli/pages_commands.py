@@ -301,6 +301,7 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "mutants": "runs tests for half an hour; its parts are tested in tests/mutants",
     "docs": "writes files of the project",
     "golden": "writes files of the project",
+    "statuses": "writes files of the project",
     "help": "tests/test_make.py",
 }
 NOT_RUN: Mapping[str, str] = {

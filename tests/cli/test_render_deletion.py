@@ -10,6 +10,7 @@ import pytest
 
 from cfngen.cli.render import deletion
 from cfngen.cli.screen import Screen
+from cfngen.deploy.removal.deletion import Deleted
 from cfngen.deploy.removal.leftover import Leftover, Removed
 from cfngen.deploy.removal.obstacles import Obstacle
 from cfngen.deploy.removal.stack_removal import DeletionFailed, Undeleted
@@ -79,3 +80,12 @@ def test_only_what_can_be_cancelled_is_offered_for_it(
     assert shown.interrupted() is Choice.DETACH
     assert asked["letters"] == offered
     assert ("(c)ancel" in asked["text"]) == ("c" in offered)
+
+
+def test_a_deletion_that_failed_names_the_whole_command_that_gives_up_what_cannot_go() -> None:
+    deleted = Deleted(
+        "kubernetes", "us-west-2", "k8s", "arn", "DELETE_FAILED", succeeded=False, goes_on=False, seconds=1
+    )
+    lines = [line for line in deletion.result(deleted, 120) if line.startswith("Next:")]
+    commands = [line.removeprefix("Next: ").partition("   ")[0] for line in lines]
+    assert commands == ["cfngen delete --stack-name k8s", "cfngen delete --stack-name k8s --leave-behind"]

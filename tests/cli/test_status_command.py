@@ -16,7 +16,7 @@ from cfngen.deploy.inspection.cluster_inquiry import read_status
 from cfngen.deploy.inspection.cluster_status import ApiState, Expiry, Unknown, next_command
 from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
 from cfngen.deploy.left_behind import LeftBehind
-from cfngen.deploy.status import Standing
+from cfngen.deploy.status import StackStatus
 
 NODES = "NodeGroupNodesAutoScalingGroup"
 
@@ -148,7 +148,7 @@ def test_what_an_operation_has_left_undone_is_named(where: Place) -> None:
 
 
 def test_groups_left_behind_are_for_deploy() -> None:
-    assert next_command(Standing.HEALTHY, healthy=False, left_behind=True) == "cfngen deploy"
+    assert next_command(StackStatus("UPDATE_ROLLBACK_COMPLETE"), healthy=False, left_behind=True) == "cfngen deploy"
 
 
 @pytest.mark.parametrize("width", [80, 100])

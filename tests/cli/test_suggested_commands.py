@@ -104,3 +104,11 @@ def test_a_cluster_file_on_standard_input_is_read_once(
     assert (ran.code, "the file is empty" in ran.err) == (4, False)
     assert "New cluster in the stack piped" in ran.out
     assert ran.err.count("lets the whole internet reach the Kubernetes API") == 1
+
+
+def test_after_a_deletion_that_was_watched_no_cluster_is_suggested_to_kubectl() -> None:
+    outputs = {"ApiEndpoint": "https://192.0.2.1"}  # which CloudFormation still tells of a deleted stack
+    said = "\n".join(_summary(Finished("delete", "k8s", "arn", "DELETE_COMPLETE", True, 60, outputs)))
+    assert "Next: cfngen delete --stack-name k8s " in said
+    assert "kubeconfig" not in said
+    assert "192.0.2.1" not in said

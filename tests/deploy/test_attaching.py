@@ -13,7 +13,6 @@ from cfngen.deploy.attaching import attach
 from cfngen.deploy.messages import Event, Finished, Notice
 from cfngen.deploy.recovery import BusyError, rollback
 from cfngen.deploy.stacks import find
-from cfngen.deploy.watching.watch import Choice
 
 pytestmark = pytest.mark.drill
 
@@ -42,7 +41,7 @@ def left(operator: Operator, cluster=ONE, **options) -> Finished:
 
 def came_back(operator: Operator, cluster: str = "one") -> Finished:
     operator.messages.clear()
-    return attach(operator.account, "one", cluster, report=operator.messages.append, interrupted=lambda: Choice.DETACH)
+    return attach(operator.account, "one", cluster, operator.waiting)
 
 
 def policies(operator: Operator) -> list[str]:

@@ -48,6 +48,6 @@ def test_a_cluster_whose_creation_has_failed():
         status = read(where)
     assert status.stack.status == "ROLLBACK_COMPLETE"
     assert (status.stack.operation, status.stack.succeeded) == ("create", False)
-    assert status.next_command == "cfngen delete"
+    assert status.next_command == "cfngen deploy"
     assert (status.masters, status.api, status.certificates) == (None, None, ())
-    assert "Next: cfngen delete" in click.unstyle("\n".join(screen(status)))
+    assert "Next: cfngen deploy" in click.unstyle("\n".join(screen(status)))

@@ -24,7 +24,7 @@ from cfngen.deploy.inspection.cluster_status import (
 )
 from cfngen.deploy.inspection.drift import Difference
 from cfngen.deploy.stacks import StackView
-from cfngen.deploy.status import StackStatus, Standing
+from cfngen.deploy.status import StackStatus
 from cfngen.sandbox.cloudformation import client
 
 MASTERS, NODES = "MasterAAutoScalingGroup", "NodeGroupNodesAutoScalingGroup"
@@ -208,7 +208,7 @@ def test_expired_credentials_end_it(where):
         ("REVIEW_IN_PROGRESS", "", None, "cfngen deploy"),
         ("CREATE_IN_PROGRESS", "create", None, "cfngen watch"),
         ("CREATE_FAILED", "create", False, "cfngen deploy"),
-        ("ROLLBACK_COMPLETE", "create", False, "cfngen delete"),
+        ("ROLLBACK_COMPLETE", "create", False, "cfngen deploy"),
         ("UPDATE_COMPLETE", "update", True, ""),
         ("UPDATE_ROLLBACK_COMPLETE", "update", False, ""),
         ("UPDATE_ROLLBACK_FAILED", "update", False, "cfngen rollback"),
@@ -219,7 +219,7 @@ def test_expired_credentials_end_it(where):
 def test_every_status_says_what_was_done_and_what_is_due(status, operation, succeeded, command):
     state = stack_state(StackView("k8s", "arn", StackStatus(status)), None)
     assert (state.operation, state.succeeded) == (operation, succeeded)
-    assert next_command(Standing(state.standing)) == command
+    assert next_command(StackStatus(status)) == command
 
 
 def answers(stub: Stubber, stack: str, *statuses: dict, found: list[dict]) -> None:

@@ -28,8 +28,6 @@ def command(context: click.Context, target: Target) -> None:
 
     account = target.connect()
     with screen(target, account) as shown:
-        finished = attach(
-            account, target.stack_name, target.cluster.name, report=shown.report, interrupted=shown.interrupted
-        )
+        finished = attach(account, target.stack_name, target.cluster.name, shown.waiting(target.consent(yes=False)))
         shown.report(finished)
     context.exit(ending(finished))

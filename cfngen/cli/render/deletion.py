@@ -137,10 +137,9 @@ def result(deleted: Deleted, width: int | None = None) -> list[str]:
     elif deleted.goes_on:
         lines += ["", f"Next: cfngen delete --stack-name {deleted.stack}   attaches again, and sees it to its end."]
     elif deleted.status:
-        lines += [
-            "",
-            f"Next: cfngen delete --stack-name {deleted.stack}   goes on; --leave-behind gives up what cannot go.",
-        ]
+        again = f"cfngen delete --stack-name {deleted.stack}"
+        lines += ["", f"Next: {again}   goes on, once nothing is in the way any more."]
+        lines += [f"Next: {again} --leave-behind   goes on without what cannot be deleted."]
     return lines
 
 

@@ -10,8 +10,9 @@ import click
 from cfngen.cli.render.resource_names import place, resource_name
 from cfngen.cli.render.verbs import VERBS
 from cfngen.cli.render.wrapping import wrapped
+from cfngen.deploy.next_steps import NextStep
 from cfngen.deploy.watching.console_output import InstanceWords
-from cfngen.deploy.watching.diagnosis import Cause, Diagnosis, NextStep
+from cfngen.deploy.watching.diagnosis import Cause, Diagnosis
 
 _NARROWEST = 40
 _LEGIBLE = 24  # columns, below which a text stands under its command

@@ -38,7 +38,7 @@ from cfngen.deploy.inspection.versions import wanted_version
 from cfngen.deploy.left_behind import LeftBehind, left_behind
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.stacks import NESTED, ResourceView, StackView, find, resources, stack_name
-from cfngen.deploy.status import Standing
+from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
 
 SERVICES = ("autoscaling", "cloudformation", "ec2", "s3", "secretsmanager")
@@ -91,10 +91,10 @@ def read_status(
     now, wanted = account.clock.now(), wanted_version(cluster)
     head = (cluster.name, account.region, account.id, now)
     if stack is None:
-        return ClusterStatus(*head, StackState(stack_name), next_command(Standing.ABSENT), wanted)
+        return ClusterStatus(*head, StackState(stack_name), next_command(StackStatus("")), wanted)
     if stack.status.name in WITHOUT_RESOURCES:
         state = stack_state(stack, _tried(lambda: _since(account, stack)))
-        return ClusterStatus(*head, state, next_command(stack.status.standing), wanted)
+        return ClusterStatus(*head, state, next_command(stack.status), wanted)
     for service in SERVICES:
         account.client(service)  # boto3 makes clients in one thread only, and lets many use them
     with ThreadPoolExecutor(CALLS, thread_name_prefix="status") as pool:
@@ -123,7 +123,7 @@ def read_status(
     return ClusterStatus(
         *head,
         stack_state(stack, since.result(), unguarded.result()),
-        next_command(stack.status.standing, healthy=healthy, left_behind=_any(behind.result())),
+        next_command(stack.status, healthy=healthy, left_behind=_any(behind.result())),
         wanted,
         where.url if isinstance(where, Endpoint) else where,
         kubernetes.api if isinstance(kubernetes, _Inside) else kubernetes,
@@ -159,8 +159,12 @@ def _tried(read: Callable[[], Value]) -> Value | Unknown:
 
 
 def _without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
-    """Return which stacks have no stack policy; one from the console is its maker's, and none is set during work."""
-    return () if stack.status.in_progress or not stack.cluster else protection.missing(account, stack)
+    """Return which stacks have no stack policy that the next deployment sets.
+
+    A stack from the console is its maker's, and in any other status no deployment can go on with the stack.
+    """
+    deployable = stack.status.change_set_kind == "UPDATE"
+    return protection.missing(account, stack) if deployable and stack.cluster else ()
 
 
 def _known(value: Value | Unknown) -> Value:

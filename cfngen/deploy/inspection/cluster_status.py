@@ -13,6 +13,7 @@ from typing import ClassVar
 from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.left_behind import LeftBehind
 from cfngen.deploy.messages import Message
+from cfngen.deploy.next_steps import next_steps
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus, Standing
 
@@ -280,26 +281,17 @@ def stack_state(
     )
 
 
-def next_command(standing: Standing, *, healthy: bool = True, left_behind: bool = False) -> str:
+def next_command(status: StackStatus, *, healthy: bool = True, left_behind: bool = False) -> str:
     """Return the command that is due, or an empty text.
 
     Args:
-        standing: of the root stack.
+        status: of the root stack.
         healthy: whether everything else that is known is as it should be.
         left_behind: whether groups do not launch from what their stacks have.
     """
-    due = {
-        Standing.ABSENT: "cfngen deploy",
-        Standing.EMPTY: "cfngen deploy",
-        Standing.BUSY: "cfngen watch",
-        Standing.PAUSED: "cfngen deploy",
-        Standing.DEAD: "cfngen delete",
-        Standing.STUCK: "cfngen rollback",
-        Standing.LOST: "cfngen events --failures",
-        Standing.UNDELETED: "cfngen delete",
-        Standing.HEALTHY: "cfngen deploy" if left_behind else "" if healthy else "cfngen validate cluster",
-    }
-    return due[standing]
+    if status.standing is Standing.HEALTHY:
+        return "cfngen deploy" if left_behind else "" if healthy else "cfngen validate cluster"
+    return next_steps(status)[0].command
 
 
 def _operation(status: StackStatus) -> str:

@@ -23,6 +23,7 @@ from cfngen.deploy.inspection.machines import Group, Instance, groups
 from cfngen.deploy.inspection.pod_routes import InstanceRoute, instance_routes
 from cfngen.deploy.inspection.versions import skew, wanted_version
 from cfngen.deploy.messages import Message, Report
+from cfngen.deploy.next_steps import in_words, next_steps
 from cfngen.deploy.stacks import StackView, tree
 from cfngen.deploy.status import Standing
 
@@ -269,18 +270,10 @@ def _kubernetes(account: Account, stack: StackView, override: Override) -> Kuber
 
 def _of_stack(stack: StackView) -> Iterator[Problem]:
     standing, cleaning = stack.status.standing, stack.status.cleaning_up
-    hints = {
-        Standing.BUSY: "`cfngen watch` shows what it does.",
-        Standing.EMPTY: "`cfngen deploy` creates the cluster.",
-        Standing.PAUSED: "`cfngen deploy` goes on, `cfngen rollback` returns to the last good state.",
-        Standing.DEAD: "a stack whose creation has failed can only be deleted: `cfngen delete`.",
-        Standing.STUCK: "`cfngen rollback` continues the rollback.",
-        Standing.LOST: "`cfngen events --failures` shows what failed; AWS Support can put such a stack right.",
-        Standing.UNDELETED: "`cfngen delete` tries again.",
-    }
     # What is left while a stack cleans up are replaced resources: the new ones are in service.
-    if standing in hints and not cleaning:
-        yield Problem("stack", stack.name, f"is {stack.status}", stack.reason, hints[standing])
+    if standing is not Standing.HEALTHY and not cleaning:
+        hint = in_words(next_steps(stack.status))
+        yield Problem("stack", stack.name, f"is {stack.status}", stack.reason, hint)
 
 
 def _of_api(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:

@@ -273,7 +273,12 @@ def _claimed(account: Account, stack: StackView, cluster: str) -> bool:
         )
     if stack.status.standing is Standing.EMPTY:
         if not stack.cluster and cluster not in _in_review(account, stack):
-            check(stack, cluster)
+            raise ForeignStackError(
+                f"the stack {stack.name} is in {stack.status}: it is empty, and no change set in it says that it is "
+                f"for the cluster {cluster}",
+                hint=f"`cfngen deploy --stack-name {stack.name}` creates the cluster in it; if nobody needs it, `aws "
+                f"cloudformation delete-stack --region {account.region} --stack-name {stack.name}` removes it.",
+            )
         return False
     if not stack.cluster and _template_cluster(account, stack) == cluster:
         return True

@@ -17,6 +17,7 @@ from cfngen.cluster.names import auto_scaling_group
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, DeniedError, aws_errors, code_of, explained
 from cfngen.deploy.messages import Event, Message
+from cfngen.deploy.next_steps import NextStep, next_steps
 from cfngen.deploy.stacks import GROUP, NESTED, StackView, find, stack_name, tree
 from cfngen.deploy.status import Standing
 from cfngen.deploy.watching import console_output
@@ -62,19 +63,6 @@ class Cause:
     launches: tuple[str, ...] = ()
     occupants: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class NextStep:
-    """A way on.
-
-    Attributes:
-        command: what to type.
-        purpose: what it does.
-    """
-
-    command: str
-    purpose: str
 
 
 @dataclass(frozen=True)
@@ -349,37 +337,14 @@ class _noting:  # noqa: N801 (a context manager)
 
 
 def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = False) -> tuple[NextStep, ...]:
-    def step(verb: str, purpose: str) -> NextStep:
-        return NextStep(f"cfngen {verb} --stack-name {stack.name}", purpose)
-
-    standing = stack.status.standing
-    if standing is Standing.BUSY:
-        return (step("watch", "attaches to the operation that is still under way"),)
-    if standing is Standing.PAUSED:
-        created = stack.status.name == "CREATE_FAILED"
-        back = "deletes what has been created" if created else "returns to the last success"
-        return (
-            step("deploy", "goes on from here, once the cause is removed"),
-            step("rollback", back),
-        )
-    if standing is Standing.DEAD:
-        return (
-            step("deploy", "asks to delete the remains and creates the cluster anew, once the cause is removed"),
-            step("delete", "deletes the remains"),
-        )
-    if standing is Standing.STUCK:
-        return (
-            step("rollback", "continues the rollback, once the cause is removed"),
-            step("rollback --force", "continues it and leaves what cannot be taken back as it is"),
-        )
-    if standing is Standing.UNDELETED:
-        return (step("delete", "removes what Kubernetes has made and goes on with the deletion"),)
-    if standing is Standing.ABSENT:
-        return (step("deploy", f"creates the cluster{', once the cause is removed' if failed else ' anew'}"),)
-    if standing is Standing.LOST:
-        return (step("delete", "deletes the cluster; CloudFormation has no way to continue the rollback of an import"),)
-    if standing is Standing.HEALTHY and not stack.status.succeeded:
+    status = stack.status
+    if status.standing is Standing.HEALTHY and not status.succeeded:
         if cancelled:
-            return (step("deploy", "makes the change after all; until then the cluster is as it was before"),)
-        return (step("deploy", "tries again, once the cause is removed; until then the cluster is as it was before"),)
-    return ()
+            purpose = "makes the change after all; until then the cluster is as it was before"
+        else:
+            purpose = "tries again, once the cause is removed; until then the cluster is as it was before"
+        return (NextStep(f"cfngen deploy --stack-name {stack.name}", purpose),)
+    if status.standing is Standing.ABSENT and failed:
+        return (NextStep(f"cfngen deploy --stack-name {stack.name}", "creates the cluster, once the cause is removed"),)
+    # What failed is what a diagnosis has said already.
+    return tuple(step for step in next_steps(status, stack.name) if "events --failures" not in step.command)

@@ -10,7 +10,7 @@ from typing import Any
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
 
 STABLE = frozenset(
-    {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"}
+    {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 )  # an update may begin, and return
 
 

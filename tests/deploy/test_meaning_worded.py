@@ -200,6 +200,25 @@ RULES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         "SSH of the nodes becomes reachable from 0.0.0.0/0 in addition: from the whole internet",
     ),
     (
+        # Where values are not told, the name tells.
+        ("MasterApiFrom10x0x0x0x8", RULE),
+        {"action": "add"},
+        NONE,
+        "the API becomes reachable from 10.0.0.0/8 in addition",
+    ),
+    (
+        ("MasterApiFromAllowedCidr", RULE),
+        {"action": "add"},
+        NONE,
+        "the API becomes reachable from a further range in addition",
+    ),
+    (
+        ("MasterApiFromAllowedCidr", RULE),
+        {"action": "remove"},
+        DISRUPTIVE,
+        "the API is no longer reachable from a range",
+    ),
+    (
         ("ApiLoadBalancerFrom10x0x0x0x8", RULE),
         {"action": "add", "after": {"SourcePrefixListId": "pl-1"}},
         NONE,

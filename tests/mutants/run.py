@@ -97,11 +97,11 @@ def main() -> int:
         calls.record(root, [file for file in files if not NOT_RUN.search(file)], notes, options.processes)
         known = calls.read(notes)
         drawn = sample(root, options)
-        equivalent = {key(entry): entry["reason"] for entry in json.loads(EQUIVALENT.read_text())}
+        equivalent = json.loads(EQUIVALENT.read_text())
         verdicts = []
         for number, mutation in enumerate(drawn, 1):
             begin = time.monotonic()
-            if reason := equivalent.get(key(asdict(mutation))):
+            if reason := why_equivalent(mutation, equivalent):
                 outcome, by = "equivalent", reason
             else:
                 outcome, by = judge(root, mutation, known, options.seconds)
@@ -250,9 +250,17 @@ def _run(root: Path, tests: list[str], answer: Any, patience: int) -> None:
     os._exit(0)
 
 
-def key(mutation: dict[str, Any]) -> tuple[str, ...]:
-    """Return what tells a mutant whose line has moved."""
-    return tuple(str(mutation[name]) for name in ("path", "function", "kind", "change"))
+def why_equivalent(mutation: Mutation, entries: list[dict[str, str]]) -> str:
+    """Return why a mutant does the same as the program, if an entry says so; lines may have moved."""
+    found = asdict(mutation)
+    return next(
+        (
+            entry["reason"]
+            for entry in entries
+            if all(found[name] == value for name, value in entry.items() if name != "reason")
+        ),
+        "",
+    )
 
 
 def row(verdict: Verdict) -> str:

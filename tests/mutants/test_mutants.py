@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import random
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from mutations import modules, mutated, mutations
+from run import why_equivalent
 
 ROOT = Path(__file__).parents[2]
 SOURCE = '''\
@@ -93,6 +95,14 @@ def test_places_of_the_program_are_the_same_each_time() -> None:
     assert list(modules(ROOT, ["cfngen/boot/drain.py"])) == [path]
     first, second = (random.Random(7).sample(mutations(path, ROOT), 5) for _ in range(2))
     assert first == second
+
+
+def test_what_is_noted_as_equivalent_is_in_the_program() -> None:
+    for entry in json.loads((ROOT / "tests/mutants/equivalent.json").read_text()):
+        assert entry["reason"]
+        found = mutations(ROOT / entry["path"], ROOT)
+        assert [each for each in found if why_equivalent(each, [entry])], entry
+        assert [each for each in found if not why_equivalent(each, [entry])], "not the whole module"
 
 
 def test_the_command_line_says_what_it_takes() -> None:

@@ -21,6 +21,10 @@ SHAPES = {
     "codepipeline.json": '{"Tags": {}, "Parameters":\n'
     ' {"ApiAllowedCidr": "203.0.113.7/32", "NodeGroupNodesMaxSize": "8"}}',
     "rain.yaml": "Parameters:\n  ApiAllowedCidr: 203.0.113.7/32\n  NodeGroupNodesMaxSize: 8\nTags: {}\n",
+    # `aws cloudformation create-stack --generate-cli-skeleton`, filled in: the list stands under a key.
+    "skeleton.json": '{"Tags": [], "Parameters":\n'
+    ' [{"ParameterKey": "ApiAllowedCidr", "ParameterValue": "203.0.113.7/32"},'
+    ' {"ParameterKey": "NodeGroupNodesMaxSize", "ParameterValue": "8"}]}',
     "with-bom.yaml": "\ufeffApiAllowedCidr: 203.0.113.7/32\nNodeGroupNodesMaxSize: 8\n",
 }
 

@@ -99,9 +99,10 @@ def make(machine: Machine, config: dict[str, Any]) -> tuple[dict[str, str], str]
 def complete(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> dict[str, str]:
     """Return the bundle with a key of encryption at rest: one of an older program, or a supplied one, may have none."""
     for _ in range(3):
+        if not bundle.get(encryption.KEY):
+            bundle = store(machine, config, {**bundle, encryption.KEY: encryption.new_key()})
         if bundle.get(encryption.KEY):
             return bundle
-        bundle = store(machine, config, {**bundle, encryption.KEY: encryption.new_key()})
     raise _contended()
 
 
@@ -119,9 +120,8 @@ def mark(machine: Machine, config: dict[str, Any], restored: str) -> None:
     for _ in range(3):
         bundle = load(machine, config)
         noted = {INITIALISED: machine.time(), **bundle, **({RESTORED: restored} if restored else {})}
-        if noted == bundle:
+        if noted == bundle or store(machine, config, noted) == noted:
             return
-        store(machine, config, noted)
     raise _contended()
 
 

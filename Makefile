@@ -23,8 +23,7 @@ cluster := $(if $(CLUSTER),--cluster '$(CLUSTER)')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help templates plan deploy delete demo test drills soak boot-test lint docs statuses golden bench mutants clean \
-	runtime sandbox development
+.PHONY: help templates plan deploy delete demo test drills soak boot-test lint docs statuses golden bench mutants clean runtime sandbox development
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -12,7 +12,6 @@ from botocore.exceptions import ClientError
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
-from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.sandbox import interfaces, user_data
 from cfngen.sandbox.boot import Boot, Program
 from cfngen.sandbox.cloudformation import CloudFormation, Launched, client
@@ -21,10 +20,12 @@ from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.groups import meant, named
 from cfngen.sandbox.instance import Instance, Script
 
-# After so many seconds of silence the controller manager calls a node not Ready; after so many more the cloud
-# controller manager has asked EC2, which knows no such instance, and the node is forgotten.
-SILENCE = 40.0
-FORGOTTEN = 50.0
+DRAIN_HOOK = "cfngen-drain"  # the lifecycle hook that the boot program completes
+# After so many seconds of silence the controller manager calls a node not Ready (its default since Kubernetes 1.32,
+# kubernetes/kubernetes#126287); after so many more the cloud controller manager has asked EC2, which knows no such
+# instance, and the node is forgotten.
+SILENCE = 50.0
+FORGOTTEN = 60.0
 GROUP_TAG = "aws:autoscaling:groupName"
 # Seconds until an instance notices its end (boot/drain.py), and in which a node's pods have moved: a guess.
 NOTICED, MOVED = 5.0, 20.0

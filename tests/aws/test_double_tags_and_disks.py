@@ -83,7 +83,16 @@ def test_an_interface_has_the_address_that_it_was_given_last(cloud: CloudFormati
             Interface={"Type": "AWS::EC2::NetworkInterface", "Properties": {"SubnetId": {"Ref": "Subnet"}}},
             One={"Type": "AWS::EC2::EIP"},
             Other={"Type": "AWS::EC2::EIP"},
-            Association={"Type": "AWS::EC2::EIPAssociation", "Properties": association},
+            Gateway={"Type": "AWS::EC2::InternetGateway"},
+            Attachment={
+                "Type": "AWS::EC2::VPCGatewayAttachment",
+                "Properties": {"VpcId": {"Ref": "Vpc"}, "InternetGatewayId": {"Ref": "Gateway"}},
+            },
+            Association={
+                "Type": "AWS::EC2::EIPAssociation",
+                "Properties": association,
+                "DependsOn": "Attachment",
+            },
         )
 
     stack = cloud.wait(cloud.create_stack("s", body=interface("One")))

@@ -167,8 +167,9 @@ def test_instances_of_an_older_launch_template_are_outdated(where):
     ]
     template = group["LaunchTemplate"]["LaunchTemplateId"]
     ec2 = client("ec2", where.cluster.region)
+    versions = ec2.describe_launch_template_versions(LaunchTemplateId=template)["LaunchTemplateVersions"]
     version = ec2.create_launch_template_version(
-        LaunchTemplateId=template, SourceVersion="1", LaunchTemplateData={"InstanceType": "t3.large"}
+        LaunchTemplateId=template, LaunchTemplateData={**versions[0]["LaunchTemplateData"], "InstanceType": "t3.large"}
     )["LaunchTemplateVersion"]["VersionNumber"]
 
     def use(number: str) -> None:

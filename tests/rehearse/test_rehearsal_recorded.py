@@ -15,7 +15,7 @@ from cfngen.rehearse import expectations
 from cfngen.rehearse.expectations import key
 from cfngen.rehearse.steps import STEPS
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.world import DURATIONS
+from cfngen.sandbox.durations import DURATIONS
 
 pytestmark = pytest.mark.drill
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from sandboxed import CASES, golden
 
-from cfngen.sandbox import boot, routine_steps
+from cfngen.cluster.names import DRAIN_HOOK
+from cfngen.sandbox import boot, machines, routine_steps
 from cfngen.sandbox.boot import Program
 from cfngen.sandbox.instance import Instance
 from cfngen.sandbox.user_data import Told
@@ -65,3 +66,7 @@ def test_every_step_of_every_role_is_known() -> None:
             instance = Instance("i-1", "us-west-2a", "t3.medium", "", "", "", told, "", 0, 0.0)
             titles = list(Program(world.machines, instance).steps)
             assert titles == ["identity", *configuration["steps"], "signal"]
+
+
+def test_the_hook_that_instances_complete_is_that_of_the_templates() -> None:
+    assert machines.DRAIN_HOOK == DRAIN_HOOK

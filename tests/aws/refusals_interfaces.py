@@ -124,7 +124,7 @@ def _tag_too_many(_: CloudFormation) -> None:
         ec2().create_tags(Resources=[vpc], Tags=tags)
 
 
-ONE_SIDE = "exactly one of ['CidrIp'"
+ONE_SIDE = "Specify exactly one source or destination of a rule"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBmqaeAWN0f4SVnzVUBz0zOKrSmyTvtpRsTNgvA42jvG operator"
 NETWORKS = "belong to different networks"
 RANGES = guide("subnet-sizing", "Subnet CIDR blocks")

@@ -256,7 +256,7 @@ ROWS = [
     ),
     row(
         "launch template by id and by name",
-        "exactly one of ['LaunchTemplateId', 'LaunchTemplateName'] is required",
+        "Valid requests must contain either launchTemplateId or LaunchTemplateName",
         lambda: idle(
             LaunchTemplate={"LaunchTemplateId": {"Ref": "Template"}, "LaunchTemplateName": "one", "Version": "1"}
         ),
@@ -264,8 +264,7 @@ ROWS = [
     ),
     row(
         "nothing to launch instances from",
-        "exactly one of ['InstanceId', 'LaunchConfigurationName', 'LaunchTemplate', 'MixedInstancesPolicy'] "
-        "is required",
+        "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or",
         lambda: idle(LaunchTemplate=None),
         issue("floci-io/floci#1439"),
     ),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from clusters import CASES, Account, describe, golden, inventory, landlord, leftovers, prepared, resources
+from clusters import CASES, Account, Machines, describe, golden, inventory, landlord, leftovers, prepared, resources
 
 from cfngen.cluster.load import load
-from cfngen.sandbox.cloudformation import Resource, Stack, client
+from cfngen.sandbox.cloudformation import CloudFormation, Resource, Stack, client
 
 pytestmark = pytest.mark.drill
 
@@ -124,17 +124,29 @@ def test_additional_policies_and_security_groups(account: None) -> None:
         statement = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}
         document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
         iam.create_policy(PolicyName=name, PolicyDocument=document)
+    image = {"image": ec2.register_image(Name="image")["ImageId"]}
+    theirs = landlord(Account(golden("default"), {}, CloudFormation("us-west-2"), Machines("us-west-2"), image))
     groups = [
-        ec2.create_security_group(GroupName=name, Description=name)["GroupId"] for name in ("one", "two", "three")
+        ec2.create_security_group(GroupName=name, Description=name, VpcId=theirs["VpcId"])["GroupId"]
+        for name in ("one", "two", "three")
     ]
     path = CASES / "extra-policies" / "cluster.yaml"
     overrides = [
         f"controlPlane.additionalSecurityGroups[0]={groups[0]}",
         f"nodeGroups[1].additionalSecurityGroups[0]={groups[1]}",
         f"nodeGroups[1].additionalSecurityGroups[1]={groups[2]}",
+        # Security groups are of the interface's VPC.
+        f"network.vpc.id={theirs['VpcId']}",
+        "network.vpc.cidr=10.20.0.0/16",
+        "network.subnets[0].zone=us-west-2a",
+        f"network.subnets[0].id={theirs['SubnetAId']}",
+        "network.subnets[0].cidr=10.20.0.0/20",
+        f"network.routeTable={theirs['RouteTableId']}",
     ]
     where = prepared(load(path, environ={}, overrides=overrides).cluster)
-    _, found = created(where, "cluster")
+    stack = where.create("cluster")
+    assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
+    found = resources(stack)
     role = iam.get_role(RoleName=found["MasterRole"].physical_id)["Role"]
     assert role["PermissionsBoundary"]["PermissionsBoundaryArn"] == "arn:aws:iam::123456789012:policy/boundary"
     attached = iam.list_attached_role_policies(RoleName=found["MasterRole"].physical_id)["AttachedPolicies"]

@@ -15,7 +15,6 @@ NOT_MODELLED = {
     "asymmetric-key-rotated",
     "bucket-name-with-two-dots",
     "expires-before-transition",
-    "gp3-throughput-over-iops",
     "group-name-in-use",
     "interface-replaced-with-its-address",
     "key-becomes-multi-region",

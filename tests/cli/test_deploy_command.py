@@ -11,6 +11,7 @@ from deployed_cluster import Command, Place, Ran, Shell, commanding, place
 from json_lines import lines
 
 from cfngen.lint import Finding
+from cfngen.sandbox.services.quotas import ADDRESSES, INTERNET_GATEWAYS, ON_DEMAND, VPCS
 
 pytestmark = pytest.mark.drill
 
@@ -23,6 +24,8 @@ NODES = "NodeGroupNodesAutoScalingGroup"
 def where() -> Iterator[Place]:
     """An account for all tests of this module, which deploy a stack of their own each."""
     with place() as made:
+        for quota in (VPCS, ADDRESSES, INTERNET_GATEWAYS, ON_DEMAND):
+            made.served.gaps.quota(*quota, 1000)
         yield made
 
 
@@ -47,7 +50,7 @@ def findings(monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
 
 
 def deployed(run: Command, stack: str) -> Ran:
-    # These tests share an account, and a VPC each is more than it may have.
+    # These tests share an account, and Service Quotas answers for it as for any other.
     return run("deploy", *ALLOWED, "--yes", "--ignore-quotas", stack=stack)
 
 

@@ -160,7 +160,9 @@ def test_a_program_that_nobody_has_any_more_is_named(skipped: Operator):
 def test_a_group_with_another_launch_template_is_noticed(operator: Operator):
     operator.deploy(BLUE)
     ec2 = operator.cloud.client("ec2")
-    made = ec2.create_launch_template(LaunchTemplateName="mine", LaunchTemplateData={"InstanceType": "m5.large"})
+    image = ec2.describe_images(Owners=["self"])["Images"][0]["ImageId"]
+    data = {"InstanceType": "m5.large", "ImageId": image}
+    made = ec2.create_launch_template(LaunchTemplateName="mine", LaunchTemplateData=data)
     operator.cloud.client("autoscaling").update_auto_scaling_group(
         AutoScalingGroupName=group(operator)["AutoScalingGroupName"],
         LaunchTemplate={"LaunchTemplateId": made["LaunchTemplate"]["LaunchTemplateId"], "Version": "1"},

@@ -127,7 +127,12 @@ class Region:
         return list(self._change_sets)
 
     def take_time(self, resource_type: str, verb: str = "create") -> Operation:
-        """Let as much time pass as it takes to create, update or delete a resource of a type."""
+        """Let as much time pass as it takes to create, update or delete a resource of a type.
+
+        A wait condition is nothing that must be made: it waits as soon as CloudFormation comes to it.
+        """
+        if resource_type == properties.WAIT_CONDITION:
+            return
         names = (f"{verb} {resource_type}", resource_type, "*")
         seconds = self.order.lasting(next((self.durations[each] for each in names if each in self.durations), 0))
         if seconds:

@@ -19,7 +19,7 @@ def test_a_terminated_node_is_silent_then_forgotten_and_replaced() -> None:
         lost = where.instances(NODES)[0].id
         client("ec2", world.region).terminate_instances(InstanceIds=[lost])
         world.advance(1)
-        world.advance(41)
+        world.advance(51)
         conditions = {each["type"]: each for each in state.get("nodes", lost)["status"]["conditions"]}
         assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("Unknown", "NodeStatusUnknown")
         world.advance(20)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from lab_network import SERVICES, Network
 from lab_root import API_PORT
 from moto import mock_aws
@@ -27,6 +28,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoReque
 from werkzeug.serving import make_server
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.sandbox import interfaces
 from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.api.identity import Credentials
@@ -66,6 +68,7 @@ class Account:
         self.region = region
         self.lock = threading.RLock()
         self.cloud = CloudFormation(region)
+        self.cloud.leaving = self._held
         self.cloud.stored = Published(region)
         # Instances know the real time, and the operator's programs compare it with the account's.
         self.cloud.clock.now = (datetime.datetime.now(datetime.timezone.utc) - START).total_seconds()
@@ -73,6 +76,20 @@ class Account:
         self.refusals: list[str] = []
         self._roles: dict[str, Role] = {}
         self._published: set[str] = set()
+
+    def _held(self, identifier: str) -> None:
+        """Let an instance go that a lifecycle hook holds: its metadata service shows no lifecycle state to drain by."""
+        self.cloud.clock.later(1.0, lambda: self._let_go(identifier))
+
+    def _let_go(self, identifier: str) -> None:
+        group = _tags(self.ec2.get_instance(identifier))[GROUP_TAG]
+        with contextlib.suppress(ClientError):  # the hook may be gone
+            client("autoscaling", self.region).complete_lifecycle_action(
+                LifecycleHookName=DRAIN_HOOK,
+                AutoScalingGroupName=group,
+                InstanceId=identifier,
+                LifecycleActionResult="CONTINUE",
+            )
 
     @property
     def ec2(self) -> Any:

@@ -10,11 +10,12 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError
 from moto.core.model import OperationModel
-from moto.core.parse import PROTOCOL_PARSERS
 from moto.core.request import Request, determine_request_protocol
 from moto.core.routing import get_service_router
 from moto.core.utils import get_service_model
 from werkzeug.exceptions import NotFound
+
+from cfngen.sandbox import request_parameters
 
 # The access key of `cfngen.sandbox.cloudformation.client`: calls that CloudFormation itself, or a machine, makes.
 ENGINE_KEY = "testing"
@@ -87,15 +88,4 @@ def read(request: Request, time: datetime.datetime | None = None) -> Call:
 def _parameters(request: Request, protocol: str, operation: OperationModel, uri: Mapping[str, Any]) -> dict[str, Any]:
     if operation.has_streaming_input:
         return dict(uri)
-    parser: Any = PROTOCOL_PARSERS[protocol](operation, map_type=dict)
-    parsed = parser.parse(
-        {
-            "method": request.method,
-            "values": request.values,
-            "headers": request.headers,
-            "body": request.get_data(cache=True),
-            "url_path": request.path,
-            "url_params": uri,
-        }
-    )
-    return {**uri, **parsed}
+    return {**uri, **request_parameters.parameters(request, protocol, operation, uri)}

@@ -81,21 +81,8 @@ def policy(attempt: Attempt) -> None:
         raise Refused(MALFORMED, f"Invalid principal in policy ({dead[0][1]})")
 
 
-_ELEMENTS = {
-    "Sid",
-    "Effect",
-    "Principal",
-    "NotPrincipal",
-    "Action",
-    "NotAction",
-    "Resource",
-    "NotResource",
-    "Condition",
-}
-
-
 def _check_statement(statement: dict[str, Any], bucket: str) -> None:
-    if unknown := sorted(set(statement) - _ELEMENTS):
+    if unknown := sorted(set(statement) - policy_documents.ELEMENTS):
         raise Refused(MALFORMED, f"Unknown field {unknown[0]}")
     for field, other in (("Effect", "Effect"), ("Principal", "NotPrincipal"), ("Action", "NotAction"),
                          ("Resource", "NotResource")):  # fmt: skip

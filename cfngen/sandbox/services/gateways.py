@@ -99,10 +99,7 @@ def one_table_of_a_subnet(attempt: Attempt) -> None:
     if not subnet:
         return
     table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
-    if attempt.backend.get_subnet(subnet).vpc_id != table.vpc_id:
-        raise Refused(
-            "InvalidParameterValue", f"Route table {table.id} and subnet {subnet} belong to different networks"
-        )
+    _same_network(table, attempt.backend.get_subnet(subnet).vpc_id, f"subnet {subnet}")
     for other in attempt.backend.route_tables.values():
         if subnet in other._associations.values() and other.id != table.id:  # noqa: SLF001
             raise Refused(

@@ -43,23 +43,12 @@ def key_policy(attempt: Attempt) -> None:
 
 
 _VERSIONS = ("2012-10-17", "2008-10-17")
-_ELEMENTS = {
-    "Sid",
-    "Effect",
-    "Principal",
-    "NotPrincipal",
-    "Action",
-    "NotAction",
-    "Resource",
-    "NotResource",
-    "Condition",
-}
 
 
 def _whole(statement: dict[str, Any]) -> bool:
     actions = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
     return (
-        set(statement) <= _ELEMENTS
+        set(statement) <= policy_documents.ELEMENTS
         and statement.get("Effect") in ("Allow", "Deny")
         and bool(policy_documents.principals(statement))
         and bool(actions)
@@ -135,6 +124,23 @@ def find(region: str, name: str) -> Any | None:
     if short.startswith("alias/"):
         return next((key for key in backend.keys.values() if short in key.aliases), None)
     return backend.keys.get(short.removeprefix("key/"))
+
+
+def fault(region: str, name: str) -> str:
+    """Say why EC2 can encrypt nothing with a key.
+
+    Args:
+        region: where.
+        name: its id, its ARN, or an alias; empty for the service's own.
+
+    Returns:
+        EC2's words (EC2 user guide, "Instance terminates immediately"); empty if it can be used.
+    """
+    if not name or usable(region, name):
+        return ""
+    if find(region, name) is None:
+        return "Client.InvalidKMSKey.NotFound: The KMS key provided does not exist"
+    return "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state"
 
 
 def usable(region: str, name: str) -> bool:

@@ -19,8 +19,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
 from moto.iam.models import iam_backends
 
-from cfngen.sandbox.services import capacity, quotas
-from cfngen.sandbox.services.key_states import key_fault
+from cfngen.sandbox.services import capacity, keys, quotas
 from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE, check_address, check_groups, user
 from cfngen.sandbox.services.networks import free_addresses, zones
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
@@ -394,7 +393,7 @@ def _room(launch: Launch) -> None:
 
 def _key(launch: Launch) -> None:
     for mapping in launch.data.get("BlockDeviceMappings") or []:
-        fault = key_fault(launch.region, str((mapping.get("Ebs") or {}).get("KmsKeyId") or ""))
+        fault = keys.fault(launch.region, str((mapping.get("Ebs") or {}).get("KmsKeyId") or ""))
         if fault:
             code, _, message = fault.partition(": ")
             raise Refused(code, message)

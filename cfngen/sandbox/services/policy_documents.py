@@ -21,6 +21,11 @@ Document = Mapping[str, Any]
 Principal = tuple[str, str]
 """The kind, such as `AWS` or `Service`, and the name; the kind is `*` where everybody is meant."""
 
+ELEMENTS = frozenset(
+    {"Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition"}
+)
+"""What a statement may have."""
+
 ARN = re.compile(r"arn:([^:]+):(iam|sts)::(\d{12}):(.+)")
 SERVICE = re.compile(r"([a-z0-9-]+)(\.[a-z0-9.-]+)?\.amazonaws\.com(\.cn)?")
 # Services whose principal has another name than their API has in boto3.

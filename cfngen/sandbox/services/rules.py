@@ -15,7 +15,6 @@ from typing import Any
 from unittest import mock
 
 from moto.core.exceptions import ServiceException
-from moto.core.parse import PROTOCOL_PARSERS
 from moto.core.request import determine_request_protocol
 from moto.core.responses import ActionResult, BaseResponse
 from moto.core.routing import get_service_router
@@ -23,6 +22,8 @@ from moto.core.utils import get_service_model
 from moto.s3.exceptions import S3ClientError
 from moto.s3.responses import S3Response
 from werkzeug.exceptions import NotFound
+
+from cfngen.sandbox import request_parameters
 
 Rule = Callable[["Attempt"], None]
 TimeIn = Callable[[], float]
@@ -173,17 +174,8 @@ def _check(response: BaseResponse, operation: str, request: Any, named: Mapping[
         return
     model = get_service_model(service)
     protocol = determine_request_protocol(model, request.content_type)
-    parser: Any = PROTOCOL_PARSERS[protocol](model.operation_model(operation), map_type=dict)
-    parameters = parser.parse(
-        {
-            "method": request.method,
-            "values": request.values,
-            "headers": request.headers,
-            "body": request.get_data(cache=True),
-            "url_path": request.path,
-            "url_params": response.uri_match if named is None else named,
-        }
-    )
+    uri = response.uri_match if named is None else named
+    parameters = request_parameters.parameters(request, protocol, model.operation_model(operation), uri)
     attempt = Attempt(service, operation, parameters, response.region, _backend(response, service))
     for check in rules:
         check(attempt)

@@ -131,8 +131,8 @@ def check_snapshot(backend: Any, snapshot: str, size: int | None) -> None:
 
 
 @rule("ec2", "AttachVolume")
-def zone_of_the_instance(attempt: Attempt) -> None:
-    """Refuse a volume that is in another zone than the instance."""
+def attachment_that_can_be(attempt: Attempt) -> None:
+    """Refuse a volume of another zone or that an instance has, a device in use, and an instance that is gone."""
     volume = attempt.backend.get_volume(attempt.get("VolumeId"))
     instance = attempt.backend.get_instance(attempt.get("InstanceId"))
     if volume.zone.name != instance.placement.zone:
@@ -140,13 +140,6 @@ def zone_of_the_instance(attempt: Attempt) -> None:
             "InvalidVolume.ZoneMismatch",
             f"The volume '{volume.id}' is not in the same availability zone as instance '{instance.id}'",
         )
-
-
-@rule("ec2", "AttachVolume")
-def attached_once(attempt: Attempt) -> None:
-    """Refuse a volume that an instance has, a device that has another volume, and an instance that is gone."""
-    volume = attempt.backend.get_volume(attempt.get("VolumeId"))
-    instance = attempt.backend.get_instance(attempt.get("InstanceId"))
     device = str(attempt.get("Device", ""))
     if instance.state not in ATTACHABLE:
         raise Refused("IncorrectState", f"Instance '{instance.id}' is not 'running'.")

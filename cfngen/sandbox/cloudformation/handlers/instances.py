@@ -7,7 +7,7 @@ from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, removing_on_failure, retag
-from cfngen.sandbox.services.key_states import key_fault
+from cfngen.sandbox.services import keys
 
 SIZES = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
 HOOKS = "LifecycleHookSpecificationList"
@@ -80,7 +80,7 @@ class Volume(Handler):
 
     def create(self, call: Call) -> Created:
         plain = self.properties - {"Tags"}
-        if fault := call.properties.get("Encrypted") and key_fault(call.region, call.properties.get("KmsKeyId", "")):
+        if fault := call.properties.get("Encrypted") and keys.fault(call.region, call.properties.get("KmsKeyId", "")):
             # API, CreateVolume: the key is looked at later, and the volume then has failed.
             raise ResourceError(f"Volume did not stabilize: {fault}")
         identifier = call.ec2.create_volume(**call.only(*plain), **call.tagged("volume"))["VolumeId"]

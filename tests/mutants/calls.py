@@ -19,8 +19,6 @@ import pytest
 
 NOTE = "__cfngen_called__"
 called: set[str] = set()
-# Which tests are run, in pytest's words.
-MARKED = "not bootlab and not drill"
 
 
 class _Noting(ast.NodeTransformer):
@@ -127,8 +125,8 @@ class Notes:
             self.tests[report.nodeid]["passed"] = False
 
 
-def record(root: Path, files: list[str], target: Path, processes: int = 1) -> None:
-    """Run files of tests in a copy of the checkout, and write what they call into a file."""
+def record(root: Path, files: list[str], target: Path, marked: str, processes: int = 1) -> None:
+    """Run files of tests in a copy of the checkout, those with some marks, and write what they call into a file."""
     target.mkdir(parents=True, exist_ok=True)
     pending = [file for file in files if not _notes_of(target, file).exists()]
     running: list[Any] = []
@@ -138,7 +136,7 @@ def record(root: Path, files: list[str], target: Path, processes: int = 1) -> No
         running = [process for process in running if process.is_alive()]
         if pending and len(running) < processes:
             file = pending.pop(0)
-            process = context.Process(target=_record_one, args=(root, file, _notes_of(target, file)))
+            process = context.Process(target=_record_one, args=(root, file, _notes_of(target, file), marked))
             process.start()
             running.append(process)
             done = total - len(pending)
@@ -151,13 +149,13 @@ def _notes_of(target: Path, file: str) -> Path:
     return target / (file.replace("/", "+") + ".json")
 
 
-def _record_one(root: Path, file: str, target: Path) -> None:
+def _record_one(root: Path, file: str, target: Path, marked: str) -> None:
     quiet()
     os.chdir(root)
     sys.path[0:0] = [str(root)]
     watch(root)
     notes = Notes()
-    pytest.main(["-q", "-n", "0", "-m", MARKED, "-p", "no:cacheprovider", file], plugins=[notes])
+    pytest.main(["-q", "-n", "0", "-m", marked, "-p", "no:cacheprovider", file], plugins=[notes])
     shared = sorted(notes.shared | called)
     target.write_text(json.dumps({"shared": shared, "tests": notes.tests}))
     os._exit(0)

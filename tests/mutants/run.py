@@ -36,6 +36,9 @@ GOLDEN = re.compile(
 NOT_RUN = re.compile(
     "tests/(bootlab|mutants|lint|sandbox)/|tests/test_|tests/cli/test_pages.py|tests/aws/test_(?!templ)"
 )
+# Tests of whole lives, as `make drills` runs them, and what is run elsewhere.
+DRILL = "drill"
+ELSEWHERE = "not bootlab and not soak"
 MEMORY = 6 << 30
 FIRST = 60
 
@@ -93,9 +96,14 @@ def main() -> int:
         os.environ["PYTHONPATH"] = str(root)
         notes = Path(options.calls or Path(folder) / "calls")
         files = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
-        calls.MARKED = "not bootlab" if options.drills else "not bootlab and not drill"
-        calls.record(root, [file for file in files if not NOT_RUN.search(file)], notes, options.processes)
-        known = calls.read(notes)
+        files = [file for file in files if not NOT_RUN.search(file)]
+        calls.record(root, files, notes / "tests", f"not {DRILL} and {ELSEWHERE}", options.processes)
+        known = calls.read(notes / "tests")
+        drills: dict[str, dict[str, Any]] = {}
+        if options.drill_seconds:
+            marked = [file for file in files if f"mark.{DRILL}" in (ROOT / file).read_text("utf-8")]
+            calls.record(root, marked, notes / "drills", f"{DRILL} and {ELSEWHERE}", options.processes)
+            drills = calls.read(notes / "drills")
         drawn = sample(root, options)
         equivalent = json.loads(EQUIVALENT.read_text())
         verdicts = []
@@ -104,7 +112,7 @@ def main() -> int:
             if reason := why_equivalent(mutation, equivalent):
                 outcome, by = "equivalent", reason
             else:
-                outcome, by = judge(root, mutation, known, options.seconds)
+                outcome, by = judge(root, mutation, known, options.seconds, drills, options.drill_seconds)
             verdict = Verdict(mutation, outcome, by, round(time.monotonic() - begin, 1))
             verdicts.append(verdict)
             print(f"{number:4} {row(verdict)}", flush=True)
@@ -120,7 +128,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60, help="how much time of tests a mutant gets at most (60)")
     parser.add_argument("--calls", help="a folder that keeps which test calls what, for further runs")
     parser.add_argument("--processes", type=int, default=1, help="how many files of tests are watched at once (1)")
-    parser.add_argument("--drills", action="store_true", help="let long tests run too; keep their --calls apart")
+    parser.add_argument("--drill-seconds", type=float, default=120, help="how much time of drills, at most (120)")
     parser.add_argument("--json", help="a file for the verdicts")
     return parser.parse_args()
 
@@ -156,8 +164,15 @@ def copy(root: Path) -> None:
             shutil.copy2(ROOT / name, root / name)
 
 
-def judge(root: Path, mutation: Mutation, known: dict[str, dict[str, Any]], seconds: float) -> tuple[str, str]:
-    """Return a mutant's outcome, and who noticed."""
+def judge(
+    root: Path,
+    mutation: Mutation,
+    known: dict[str, dict[str, Any]],
+    seconds: float,
+    drills: dict[str, dict[str, Any]],
+    drill_seconds: float,
+) -> tuple[str, str]:
+    """Return a mutant's outcome, and who noticed; only one that no other test notices meets the drills."""
     path = root / mutation.path
     source = path.read_text("utf-8")
     path.write_text(mutated(source, mutation), "utf-8")
@@ -167,11 +182,14 @@ def judge(root: Path, mutation: Mutation, known: dict[str, dict[str, Any]], seco
         for some in (behaviour[:FIRST], behaviour[FIRST:]):
             if noticed := run(root, some, known):
                 return "behaviour", noticed
+        drilled = selected(mutation, drills, drill_seconds)
+        if noticed := run(root, drilled, drills, DRILL):
+            return "behaviour", noticed
         golden = [name for name in selected(mutation, known, 1e9) if GOLDEN.search(name)]
         golden.sort(key=lambda name: known[name.partition("::")[0]]["tests"][name]["seconds"])
         if noticed := run(root, golden, known):
             return "golden", noticed
-        return "lived", f"{len(behaviour)} tests did not notice"
+        return "lived", f"{len(behaviour)} tests and {len(drilled)} drills did not notice"
     finally:
         path.write_text(source, "utf-8")
 
@@ -211,7 +229,7 @@ def words(path: str) -> set[str]:
     return {word.rstrip("s") for word in re.split(r"[/_.]", path.removesuffix(".py"))} - {"test", "__init__", ""}
 
 
-def run(root: Path, tests: list[str], known: dict[str, dict[str, Any]]) -> str:
+def run(root: Path, tests: list[str], known: dict[str, dict[str, Any]], marked: str = f"not {DRILL}") -> str:
     """Run tests in a process of their own; return the first that failed, or nothing."""
     if not tests:
         return ""
@@ -220,7 +238,7 @@ def run(root: Path, tests: list[str], known: dict[str, dict[str, Any]]) -> str:
     expected = sum(known[name.partition("::")[0]]["tests"][name]["seconds"] for name in tests)
     # Of the processor's time, since other programs may keep it busy; a mutant may also wait for what never comes.
     patience = int(20 + 2 * expected)
-    process = context.Process(target=_run, args=(root, tests, here, patience))
+    process = context.Process(target=_run, args=(root, tests, here, patience, marked))
     process.start()
     here.close()
     process.join(60 + 10 * patience)
@@ -234,7 +252,7 @@ def run(root: Path, tests: list[str], known: dict[str, dict[str, Any]]) -> str:
         return "(the process ended)"
 
 
-def _run(root: Path, tests: list[str], answer: Any, patience: int) -> None:
+def _run(root: Path, tests: list[str], answer: Any, patience: int, marked: str) -> None:
     os.setsid()
     resource.setrlimit(resource.RLIMIT_CPU, (patience, patience))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -243,7 +261,7 @@ def _run(root: Path, tests: list[str], answer: Any, patience: int) -> None:
     sys.path[0:0] = [str(root)]
     chosen = Chosen(tests)
     files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
-    arguments = ["-q", "-x", "-n", "0", "-m", calls.MARKED, "-p", "no:cacheprovider", "--tb=no", *files]
+    arguments = ["-q", "-x", "-n", "0", "-m", marked, "-p", "no:cacheprovider", "--tb=no", *files]
     code = pytest.main(arguments, plugins=[chosen])
     answer.send(chosen.failed or ("" if code == 0 else f"(pytest ended with {code})"))
     answer.close()

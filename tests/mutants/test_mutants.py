@@ -109,5 +109,5 @@ def test_the_command_line_says_what_it_takes() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "tests/mutants/run.py", "--help"], capture_output=True, text=True, check=True
     )
-    for option in ("--sample", "--seed", "--only", "--seconds", "--calls", "--json"):
+    for option in ("--sample", "--seed", "--only", "--seconds", "--drill-seconds", "--calls", "--json"):
         assert option in done.stdout

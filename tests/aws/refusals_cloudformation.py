@@ -78,6 +78,22 @@ def _export_in_use(cloud: CloudFormation) -> None:
     raise_reasons(cloud, "one")
 
 
+def _deleted_with_an_export_in_use(cloud: CloudFormation) -> None:
+    first = cloud.wait(cloud.create_stack("one", body=exporting("shared")))
+    cloud.wait(cloud.create_stack("two", body=text({"G": tagged(word="x")}, Outputs={
+        "It": {"Value": {"Fn::ImportValue": "shared"}}})))  # fmt: skip
+    cloud.wait(cloud.delete_stack("one"))
+    assert [each.status for each in first.events[-2:]] == ["DELETE_IN_PROGRESS", "CREATE_COMPLETE"]
+    assert first.resources["G"].status == "CREATE_COMPLETE"
+    raise ApiError(first.reason)
+
+
+def _signalled_twice(cloud: CloudFormation) -> None:
+    cloud.create_stack("s", body=text(signal(Count=2).resources()))
+    for _ in range(2):
+        cloud.signal_resource("s", "It", "i-1", "SUCCESS")
+
+
 def _no_export(cloud: CloudFormation) -> None:
     body = text({"G": GATEWAY}, Outputs={"It": {"Value": {"Fn::ImportValue": "gone"}}})
     cloud.wait(cloud.create_stack("s", body=body))
@@ -393,6 +409,9 @@ def calls() -> list[Refusal]:
         row("DeleteStack", "a bucket with an object", "The bucket you tried to delete is not empty",
             f"guide: [troubleshooting]({GUIDE}/troubleshooting.html)", TOLD,
             _deletion({"Type": "AWS::S3::Bucket"}, _fill)),
+        row("DeleteStack", "an export in use", "Export shared cannot be deleted as it is in use by two",
+            "[aws/aws-cdk#604](https://github.com/aws/aws-cdk/issues/604)", "seen",
+            calling(_deleted_with_an_export_in_use)),
         row("CreateStack", "a service that throttles for too long", "Rate exceeded",
             "[aws/aws-cdk#9882](https://github.com/aws/aws-cdk/issues/9882)", "seen", TestedElsewhere(
                 "aws/test_double_stacks.py::test_throttling_of_a_service_is_outlasted_for_a_while")),
@@ -415,6 +434,10 @@ def calls() -> list[Refusal]:
         row("AWS::CloudFormation::WaitCondition", "a time-out that is none", "is no duration",
             f"template reference: [CreationPolicy]({REFERENCE}/aws-attribute-creationpolicy.html)", TOLD,
             signal(Timeout="20 minutes")),
+        row("SignalResource", "a unique id that has signalled before",
+            "Signal with ID i-1 for resource It already exists",
+            "[kube-aws#1274](https://github.com/kubernetes-retired/kube-aws/pull/1274)", "seen",
+            calling(_signalled_twice)),
         row("AWS::CloudFormation::WaitCondition", "no signal at all comes",
             "Failed to receive 1 resource signal(s) within the specified duration",
             f"template reference: [CreationPolicy]({REFERENCE}/aws-attribute-creationpolicy.html)", "seen",

@@ -197,13 +197,24 @@ def test_a_group_is_complete_when_every_instance_has_signalled() -> None:
 def test_one_instance_counts_once() -> None:
     cloud = CloudFormation(REGION)
     stack, resource = waiting(cloud)
-    for _ in range(3):
+    cloud.signal_resource("s", "Group", "i-one", "SUCCESS")
+    with pytest.raises(ValidationError, match=r"^Signal with ID i-one for resource Group already exists\. Signals may"):
         cloud.signal_resource("s", "Group", "i-one", "SUCCESS")
     assert cloud.wait(stack).status == "ROLLBACK_COMPLETE"
     assert [each.reason for each in stack.events if each.status == "CREATE_FAILED"] == [
         "Failed to receive 1 resource signal(s) within the specified duration"
     ]
     assert (cloud.clock.now, resource.signals) == (600, {"i-one": "SUCCESS"})
+
+
+def test_a_failure_takes_the_place_of_an_earlier_signal() -> None:
+    cloud = CloudFormation(REGION)
+    stack, _ = waiting(cloud)
+    cloud.signal_resource("s", "Group", "i-one", "SUCCESS")
+    cloud.signal_resource("s", "Group", "i-one", "FAILURE")
+    assert cloud.wait(stack).status == "ROLLBACK_COMPLETE"
+    assert cloud.clock.now == 0
+    assert "Received FAILURE signal with UniqueId i-one" in [each.reason for each in stack.events]
 
 
 def test_one_failure_fails_the_group() -> None:

@@ -121,15 +121,21 @@ def test_secrets_are_masked(cloud: CloudFormation) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "says"),
+    ("attributes", "sections"),
     [
-        ({}, "The submitted information didn't contain changes. Submit different information to create a change set."),
-        ({"Description": "new"}, "No updates are to be performed."),
+        ({}, {}),
+        ({}, {"Description": "new"}),
+        ({}, {"Parameters": {"Unused": {"Type": "String", "Default": "x"}}}),
+        ({"DeletionPolicy": "Retain"}, {}),
     ],
+    ids=["nothing", "a description", "an unused parameter", "a deletion policy"],
 )
-def test_no_changes_fail_the_change_set(cloud: CloudFormation, more: dict[str, Any], says: str) -> None:
+def test_no_changes_fail_the_change_set(
+    cloud: CloudFormation, attributes: dict[str, Any], sections: dict[str, Any]
+) -> None:
+    says = "The submitted information didn't contain changes. Submit different information to create a change set."
     created(cloud, {"G": GATEWAY})
-    change_set = made(cloud, {"G": GATEWAY}, sections=more)
+    change_set = made(cloud, {"G": {**GATEWAY, **attributes}}, sections=sections)
     assert (change_set.status, change_set.execution_status, change_set.reason) == ("FAILED", "UNAVAILABLE", says)
     with pytest.raises(InvalidChangeSetStatusError, match=r"current status of \[FAILED\]"):
         cloud.execute_change_set("c", "s")

@@ -113,5 +113,27 @@ def test_a_crash_between_the_two_signals_repeats_both(machine: ScriptedMachine) 
     with pytest.raises(BootError):
         signal(machine, CONFIG, "SUCCESS")
     machine.cloud["cloudformation.signal_resource"] = answer
-    signal(machine, CONFIG, "SUCCESS")
-    assert stack.accepted == [(GROUP, "SUCCESS"), (GROUP, "SUCCESS"), (CONDITION, "SUCCESS")]
+    stack.refusals[GROUP] = exists(GROUP)
+    assert signal(machine, CONFIG, "SUCCESS") == "told CloudFormation SUCCESS"
+    assert stack.accepted == [(GROUP, "SUCCESS"), (CONDITION, "SUCCESS")]
+
+
+def exists(resource: str) -> str:
+    return (
+        f"Signal with ID i-0123456789abcdef0 for resource {resource} already exists. Signals may only be updated with "
+        "a FAILURE status."
+    )
+
+
+def test_a_signal_whose_answer_was_lost_has_arrived(machine: ScriptedMachine) -> None:
+    Stack(machine, **{GROUP: exists(GROUP), CONDITION: f"Resource {CONDITION} is in CREATE_COMPLETE state and cannot"})
+    assert signal(machine, CONFIG, "SUCCESS") == "told CloudFormation SUCCESS"
+
+
+def test_cloudformation_keeps_to_a_failure_while_the_same_operation_waits(machine: ScriptedMachine) -> None:
+    """The instance works after a reboot, and says that CloudFormation does not hear of it."""
+    stack = Stack(machine)
+    signal(machine, CONFIG, "FAILURE")
+    stack.refusals = {GROUP: exists(GROUP), CONDITION: exists(CONDITION)}
+    assert signal(machine, CONFIG, "SUCCESS") == f"{exists(GROUP)}; {exists(CONDITION)}"
+    assert signal(machine, CONFIG, "SUCCESS") == "told CloudFormation SUCCESS before"

@@ -82,10 +82,15 @@ def test_only_what_can_be_cancelled_is_offered_for_it(
     assert ("(c)ancel" in asked["text"]) == ("c" in offered)
 
 
-def test_a_deletion_that_failed_names_the_whole_command_that_gives_up_what_cannot_go() -> None:
-    deleted = Deleted(
-        "kubernetes", "us-west-2", "k8s", "arn", "DELETE_FAILED", succeeded=False, goes_on=False, seconds=1
-    )
+@pytest.mark.parametrize(
+    ("status", "further"),
+    [("DELETE_FAILED", ["cfngen delete --stack-name k8s --leave-behind"]), ("CREATE_COMPLETE", [])],
+    ids=["resources that cannot go", "exports in use"],
+)
+def test_a_deletion_that_failed_names_the_whole_command_that_gives_up_what_cannot_go(
+    status: str, further: list[str]
+) -> None:
+    deleted = Deleted("kubernetes", "us-west-2", "k8s", "arn", status, succeeded=False, goes_on=False, seconds=1)
     lines = [line for line in deletion.result(deleted, 120) if line.startswith("Next:")]
     commands = [line.removeprefix("Next: ").partition("   ")[0] for line in lines]
-    assert commands == ["cfngen delete --stack-name k8s", "cfngen delete --stack-name k8s --leave-behind"]
+    assert commands == ["cfngen delete --stack-name k8s", *further]

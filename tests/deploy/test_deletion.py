@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,7 @@ from cfngen.deploy.removal.obstacles import OccupiedError
 from cfngen.deploy.removal.stack_removal import DeletionFailed
 from cfngen.deploy.removal.survey import DeletionRequest
 from cfngen.deploy.stacks import find
+from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.errors import CfngenError
 from cfngen.sandbox.api.dependencies import refused as dependencies
 
@@ -230,6 +232,22 @@ def test_interfaces_that_aws_keeps_too_long_only_cost_a_round(cloud: Cloud, oper
     assert failed.round == 1
     assert any(each.type in ("AWS::EC2::Subnet", "AWS::EC2::SecurityGroup") for each in failed.undeleted)
     assert created_late
+
+
+def test_a_stack_from_which_others_import_stays_as_it_was(cloud: Cloud, operator: Operator) -> None:
+    stack = created(cloud)
+    stack.exports = {"network": "10.0.0.0/16"}
+    importing = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": {"Fn::ImportValue": "network"}}}
+    cloud.engine.wait(cloud.engine.create_stack("shop", body=json.dumps({"Resources": {"Vpc": importing}})))
+    deleted = operator.deletes(leave_behind=True)
+    assert (deleted.succeeded, deleted.status) == (False, "CREATE_COMPLETE")
+    assert len(operator.questions) == 1  # whether to delete the cluster at all
+    assert [each.status for each in operator.heard(Event)] == ["DELETE_IN_PROGRESS", "CREATE_COMPLETE"]
+    cause = diagnose(operator.account, NAME).cause
+    assert cause is not None
+    assert cause.event.reason == "Export network cannot be deleted as it is in use by shop"
+    assert cause.explanation == "other stacks import network from this one"
+    assert cause.hint == "let shop do without it, or delete them first; then repeat."
 
 
 def test_termination_protection_is_lifted_only_with_consent(cloud: Cloud, operator: Operator) -> None:

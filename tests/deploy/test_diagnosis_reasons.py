@@ -36,6 +36,10 @@ REASONS = {
         "another stack has",
         "--stack-name arn:aws:cloudformation:us-west-2:123456789012:stack/other/1",
     ),
+    "Export network cannot be deleted as it is in use by shop and bank": (
+        "other stacks import network",
+        "let shop and bank do without it",
+    ),
     "Role with name k8s-MasterRole already exists. (EntityAlreadyExists)": ("is there already", "another name"),
     "The vpc 'vpc-1' has dependencies and cannot be deleted. (Service: Ec2, Status Code: 400)": (
         "still uses it",

@@ -139,7 +139,8 @@ def result(deleted: Deleted, width: int | None = None) -> list[str]:
     elif deleted.status:
         again = f"cfngen delete --stack-name {deleted.stack}"
         lines += ["", f"Next: {again}   goes on, once nothing is in the way any more."]
-        lines += [f"Next: {again} --leave-behind   goes on without what cannot be deleted."]
+        if deleted.status == "DELETE_FAILED":
+            lines += [f"Next: {again} --leave-behind   goes on without what cannot be deleted."]
     return lines
 
 

@@ -13,7 +13,9 @@ from cfngen.deploy.protection import unprotect
 from cfngen.deploy.recovery import Waiting
 from cfngen.deploy.removal.obstacles import Obstacle
 from cfngen.deploy.stacks import GROUP, NESTED, StackView, find, tree
+from cfngen.deploy.status import Standing
 from cfngen.deploy.watching.events import last_event
+from cfngen.deploy.watching.reasons import EXPORT_IN_USE
 from cfngen.deploy.watching.watch import watch
 
 ROUNDS = 3
@@ -87,7 +89,8 @@ def remove(
         begun: called whenever CloudFormation has begun.
 
     Returns:
-        The stack as it is now; None if it is gone.
+        The stack as it is now; None if it is gone. If others import what it exports, CloudFormation leaves it in the
+        status it had, with the reason.
     """
     now = stack
     report = _Meanwhile(account, waiting.report, groups, sweeping)
@@ -100,7 +103,7 @@ def remove(
             start(account, now, waiting.report)
         begun()
         after = _watched(account, stack, report, waiting, since)
-        if after is None or after.status.in_progress:
+        if after is None or after.status.in_progress or _taken_back(after):
             return after
         now, undeleted, obstacles = after, _undeleted(account, stack.id), searching()
         waiting.report(DeletionFailed(stack.name, number, ROUNDS, undeleted, obstacles))
@@ -163,6 +166,11 @@ def _watched(
     watch(account, stack.id, report=report, since=since, interrupted=waiting.interrupted)
     now = find(account, stack.id)
     return now if now and now.status.exists else None
+
+
+def _taken_back(stack: StackView) -> bool:
+    """Return whether CloudFormation has not even begun to delete a stack, which is as it was: others import from it."""
+    return stack.status.standing is not Standing.UNDELETED and bool(EXPORT_IN_USE.search(stack.reason))
 
 
 def _undeleted(account: Account, root_id: str) -> tuple[Undeleted, ...]:

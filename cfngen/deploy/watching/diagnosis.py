@@ -26,7 +26,7 @@ from cfngen.deploy.watching.event_order import in_order
 from cfngen.deploy.watching.event_scope import at_rest, last_operation_and_failure, since_time
 from cfngen.deploy.watching.events import StackEvents, is_cancelled, is_echo, parsed, read_all
 from cfngen.deploy.watching.progress import action_of
-from cfngen.deploy.watching.reasons import Explanation, explain, explain_event
+from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain, explain_event
 
 _NAMED_INSTANCE = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
 _WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
@@ -192,7 +192,8 @@ def _is_cause(event: Event) -> bool:
     if event.of_stack:
         # A stack has reasons of its own where it fails before its first resource: a parameter, a rule, an output.
         told = event.failed or event.status.endswith("ROLLBACK_IN_PROGRESS")
-        return told and event.reason not in ("", "User Initiated")
+        # A deletion that exports in use forbid ends in the status from before.
+        return (told and event.reason not in ("", "User Initiated")) or bool(EXPORT_IN_USE.search(event.reason))
     if event.failed:
         # A nested stack that never came to be has no events of its own.
         return bool(event.reason) or event.type != NESTED

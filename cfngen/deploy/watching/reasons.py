@@ -81,7 +81,16 @@ def _quota(pattern: str, what: str, service: str, code: str) -> Known:
 
 _AGAIN = "nothing is wrong with the templates: repeat the command."
 
+EXPORT_IN_USE = re.compile(r"Export (?P<export>\S+) cannot be (?:deleted|updated) as it is in use by (?P<stacks>.+)")
+"""What CloudFormation says of a stack that others import from: it takes back the update, or leaves the stack as it was
+(https://github.com/aws/aws-cdk/issues/604)."""
+
 KNOWN: tuple[Known, ...] = (
+    Known(
+        EXPORT_IN_USE,
+        "other stacks import {export} from this one",
+        "let {stacks} do without it, or delete them first; then repeat.",
+    ),
     # Waiting for instances
     _known(
         r"Failed to receive (?P<missing>\d+) resource signal",

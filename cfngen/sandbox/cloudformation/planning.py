@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 SECONDS = (1, 4)  # until a change set is begun, and until it is made; a root's takes as long with nested ones
 POLICIES = ("", "ROLLBACK", "DELETE", "DO_NOTHING")
-IDENTICAL = "The submitted information didn't contain changes. Submit different information to create a change set."
-EMPTY = "No updates are to be performed."
+# The words of a change set whatever is without effect (aws/aws-cdk#11521), and those of UpdateStack; a change set of a
+# template with transforms has those of UpdateStack (aws/aws-cdk#2553), but transforms are not modelled.
+NO_CHANGE_SET = "The submitted information didn't contain changes. Submit different information to create a change set."
+NO_UPDATE = "No updates are to be performed."
 EMPTY_REVISION = Revision("", Template({}, {}), {}, {}, {}, ())  # of a nested stack whose template is refused
 
 
@@ -114,9 +116,8 @@ def _conclude(service: Region, change_set: ChangeSet) -> None:
         return
     if change_set.kind == "UPDATE" and not change_set.changes:
         revision = change_set.revision
-        empty = emptiness(change_set.stack.revision, revision) if revision else ""
-        if empty:
-            _fail(change_set, empty)
+        if revision and changes_nothing(change_set.stack.revision, revision):
+            _fail(change_set, NO_CHANGE_SET)
             return
     change_set.status, change_set.execution_status = "CREATE_COMPLETE", "AVAILABLE"
 
@@ -181,12 +182,10 @@ def _nest(
     return made
 
 
-def emptiness(before: Revision, after: Revision) -> str:
-    """Why an update that changes no resource is none; nothing if it changes outputs or tags all the same."""
-    if before.stays(after):
-        return IDENTICAL
+def changes_nothing(before: Revision, after: Revision) -> bool:
+    """Whether an update that changes no resource changes neither outputs nor tags."""
     outputs = [each.template.body.get("Outputs") for each in (before, after)]
-    return "" if outputs[0] != outputs[1] or before.tags != after.tags else EMPTY
+    return outputs[0] == outputs[1] and before.tags == after.tags
 
 
 def nothing_to_do(service: Region, stack: Stack, revision: Revision) -> str:
@@ -202,7 +201,7 @@ def nothing_to_do(service: Region, stack: Stack, revision: Revision) -> str:
     except ResourceError:
         return ""
     idle = not found.changes and not found.findings
-    return EMPTY if idle and emptiness(stack.revision, revision) else ""
+    return NO_UPDATE if idle and changes_nothing(stack.revision, revision) else ""
 
 
 def _fail(change_set: ChangeSet, reason: str) -> None:

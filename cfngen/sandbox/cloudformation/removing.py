@@ -36,11 +36,13 @@ def delete(
         retain: logical ids of what is left behind
         force: leave behind whatever cannot be removed
     """
+    before = stack.status
     service.record(stack, None, "DELETE_IN_PROGRESS", reason)
     for name in stack.exports:
         if users := service.imports(name):
+            # The stack has its former status again (rlister/stax#40, aws/aws-cdk#604, boto/botocore#2590).
             text = f"Export {name} cannot be deleted as it is in use by {' and '.join(users)}"
-            service.record(stack, None, "DELETE_FAILED", text)
+            service.record(stack, None, before, text)
             return
     for key in retain:
         service.record(stack, stack.resources[key], "DELETE_SKIPPED")

@@ -121,10 +121,10 @@ class CloudFormation(Region):
         return lifecycle.delete_stack(self, self.stack(name), retain, force, token)
 
     def signal_resource(self, stack_name: str, logical_id: str, unique_id: str, status: str) -> None:
-        """Count a signal of an instance; one unique id counts once.
+        """Count a signal of an instance; one unique id counts once, and a FAILURE in place of a SUCCESS.
 
         Raises:
-            ValidationError: no such stack or resource, or one that does not wait for signals
+            ValidationError: no such stack or resource, one that does not wait for signals, or that has this one
         """
         stack = self.stack(stack_name)
         resource = stack.resources.get(logical_id)
@@ -136,9 +136,13 @@ class CloudFormation(Region):
             raise ValidationError(f"Resource {logical_id} does not exist for stack {stack_name}")
         if resource.status not in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS") or not resource.signals_wanted:
             raise ValidationError(f"Resource {logical_id} is in {resource.status} state and cannot be signaled")
-        if unique_id not in resource.signals:
-            resource.signals[unique_id] = status
-            self.record(stack, resource, resource.status, f"Received {status} signal with UniqueId {unique_id}")
+        if unique_id in resource.signals and status != "FAILURE":
+            raise ValidationError(
+                f"Signal with ID {unique_id} for resource {logical_id} already exists. Signals may only be updated "
+                "with a FAILURE status."
+            )
+        resource.signals[unique_id] = status
+        self.record(stack, resource, resource.status, f"Received {status} signal with UniqueId {unique_id}")
 
     def set_stack_policy(self, name: str, body: str) -> None:
         """Say which resources updates may touch."""

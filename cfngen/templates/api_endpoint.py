@@ -85,12 +85,13 @@ def elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Networ
         )
     else:
         allocated = ec2.EIP(name, Domain="vpc", Tags=tags(cluster, f"{cluster.name}-master-{slot.letter}"))
-        # EC2 hands out an address only once the VPC has its internet gateway.
+        # As CloudFormation's reference of AWS::EC2::EIP wants it; the association refers to the address.
         stack.add(allocated, after=ATTACHED)
         allocation, address = GetAtt(allocated, "AllocationId"), GetAtt(allocated, "PublicIp")
     association = stack.add(
         ec2.EIPAssociation(f"{name}Association", AllocationId=allocation, NetworkInterfaceId=Ref(interface)),
-        after=ATTACHED,
+        # EC2 associates an address only once the VPC has its internet gateway.
+        after=ATTACHED if cluster.api.elastic_ip else (),
     )
     return PublicAddress(address, association)
 

@@ -37,9 +37,6 @@ from cfngen.sandbox.durations import DURATIONS
 pytestmark = pytest.mark.drill
 
 SEEDS = (1, 2, 3, 5, 7)
-# EC2 refuses, for a time, what wants a gateway that is not attached yet: redhat-cop/agnosticd#88 (addresses),
-# buildkite/elastic-ci-stack-for-aws#336 (routes). Whether it does is the business of the rules of EC2.
-GATEWAY = "AWS::EC2::VPCGatewayAttachment"
 SLOW = 19 * 60.0  # seconds that a master takes to boot, of the twenty minutes that its wait condition gives it
 
 
@@ -181,8 +178,9 @@ def life(case: str, form: str, edge: Edge | None, seed: int) -> Iterator[str]:
         machines.cloud, where.cloud.instances, where.cloud.leaving = where.cloud, machines, machines.leaving
         publish(where, without(dict(where.templates), edge))
         others = landlord(where)
-        client("ec2", before.region).release_address(AllocationId=others["ApiElasticIpAllocationId"])
         wanted = where.templates[form]["Parameters"]
+        if "ApiElasticIpAllocationId" not in wanted:
+            client("ec2", before.region).release_address(AllocationId=others["ApiElasticIpAllocationId"])
         usual = {"ApiAllowedCidr": ALLOWED, "TemplateBucket": BUCKET, "TemplatePrefix": PREFIX}
         given = {key: value for key, value in {**usual, **others}.items() if key in wanted}
         arguments: dict[str, Any] = {"parameters": given, "capabilities": ["CAPABILITY_IAM"]}
@@ -213,10 +211,21 @@ def test_nothing_goes_wrong_as_long_as_all_are_there(case: str, form: str) -> No
         assert list(life(case, form, None, seed)) == []
 
 
+def stated(case: str, form: str) -> list[Edge]:
+    cluster = load(CASES / case / "cluster.yaml", environ={}).cluster
+    return edges({each.name: each.body for each in templates_of(cluster)}, form)
+
+
 @pytest.mark.parametrize("form", ["standalone", "cluster"])
 def test_each_is_needed(form: str) -> None:
-    """Each pair of types, taken out by itself, fails for a seed; the gateway's attachment is EC2's to ask for."""
-    cluster = load(CASES / "default" / "cluster.yaml", environ={}).cluster
-    stated = edges({each.name: each.body for each in templates_of(cluster)}, form)
-    needless = [each for each in stated if not any(list(life("default", form, each, seed)) for seed in SEEDS)]
-    assert [each for each in needless if each.needs_kind != GATEWAY] == []
+    """Each pair of types, taken out by itself, fails for a seed."""
+    dependencies = stated("default", form)
+    assert [each for each in dependencies if not any(list(life("default", form, each, seed)) for seed in SEEDS)] == []
+
+
+def test_an_address_of_ones_own_needs_the_gateway_too() -> None:
+    """Its association, which waits for no address that the template makes."""
+    [own] = set(stated("existing-elastic-ip", "standalone")) - set(stated("default", "standalone"))
+    assert (own.kind, own.needs_kind) == ("AWS::EC2::EIPAssociation", "AWS::EC2::VPCGatewayAttachment")
+    assert list(life("existing-elastic-ip", "standalone", None, 1)) == []
+    assert any(list(life("existing-elastic-ip", "standalone", own, seed)) for seed in SEEDS)

@@ -258,7 +258,7 @@ METADATA_TAG_KEY = TextLimit(
     form_in_words="is a reserved name",
     # eksctl-io/eksctl#8383
     refusal="'{text}' is not a valid tag key. Tag keys must match pattern ([0-9a-zA-Z\\\\-_+=,.@:]{1,255}), and must "
-    "not be a reserved name ('.', '..', '_index'). Launching EC2 instance failed.",
+    "not be a reserved name ('.', '..', '_index').",
 )
 LOAD_BALANCER_NAME = TextLimit(
     "name of a load balancer",

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 from ec2_parts import ZONE, ec2
-from small_stacks import REGION, group, reasons, running, text
+from moto.autoscaling.models import autoscaling_backends
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from small_stacks import REGION, group, reasons, running, signalling, text, types
 
 from cfngen.sandbox.api.gaps import Gaps
-from cfngen.sandbox.cloudformation import CloudFormation, NotModelledError
-from cfngen.sandbox.services import capacity
+from cfngen.sandbox.cloudformation import CloudFormation, NotModelledError, Stack, client
+from cfngen.sandbox.services import capacity, scaling_activities
+from cfngen.sandbox.services.scaling_activities import RETRY
 
 ROUTE = "10.244.0.0/24"
 
@@ -25,7 +28,7 @@ def unwatched(**properties: Any) -> dict[str, Any]:
 
 def test_a_group_launches_where_there_is_room(cloud: CloudFormation) -> None:
     capacity.exhaust(REGION, "t3.small", ZONE)
-    stack = cloud.create_stack("s", body=text(unwatched()))
+    stack = cloud.wait(cloud.create_stack("s", body=text(unwatched())))
     assert stack.status == "ROLLBACK_COMPLETE"
     stack = cloud.create_stack("t", body=text(unwatched(AvailabilityZones=[ZONE, "us-west-2b"])))
     assert stack.status == "CREATE_COMPLETE", reasons(stack, "Group", "CREATE_FAILED")
@@ -33,7 +36,7 @@ def test_a_group_launches_where_there_is_room(cloud: CloudFormation) -> None:
 
 def test_room_that_comes_back_is_used(cloud: CloudFormation) -> None:
     capacity.exhaust(REGION, "t3.small")
-    assert cloud.create_stack("s", body=text(unwatched())).status == "ROLLBACK_COMPLETE"
+    assert cloud.wait(cloud.create_stack("s", body=text(unwatched()))).status == "ROLLBACK_COMPLETE"
     capacity.restore(REGION)
     assert cloud.create_stack("t", body=text(unwatched())).status == "CREATE_COMPLETE"
 
@@ -47,11 +50,110 @@ def test_a_group_grows_no_further_than_there_is_room(cloud: CloudFormation) -> N
     assert len(running()) == 1
 
 
+NO_ROOM = "We currently do not have sufficient t3.small capacity in the Availability Zone you requested"
+
+
+def launches(stack: Stack) -> list[tuple[str, str]]:
+    """How launches of the stack's group ended, the first one first, and why they failed."""
+    found = autoscaling_backends[DEFAULT_ACCOUNT_ID][REGION]
+    activities = scaling_activities.activities(found, stack.resources["Group"].physical_id)
+    return [(each["StatusCode"], each.get("StatusMessage", "")) for each in reversed(activities)]
+
+
+def failed_for_room(activity: tuple[str, str]) -> bool:
+    return (
+        activity[0] == "Failed" and NO_ROOM in activity[1] and activity[1].endswith(". Launching EC2 instance failed.")
+    )
+
+
+def test_a_group_that_cannot_launch_at_all_is_made_and_does_not_stabilize(cloud: CloudFormation) -> None:
+    capacity.exhaust(REGION, "t3.small")
+    stack = cloud.wait(cloud.create_stack("s", body=text(unwatched())))
+    assert [failed_for_room(each) for each in launches(stack)] == [True]
+    [reason] = reasons(stack, "Group", "CREATE_FAILED")
+    assert reason == f"Group did not stabilize. Last scaling activity: {launches(stack)[0][1]}"
+    assert stack.resources["Group"].status == "DELETE_COMPLETE"
+
+
+@pytest.mark.parametrize("seconds", [200, 2000])
+def test_a_batch_waits_on_for_signals_while_its_launches_fail(seconds: int) -> None:
+    """The group tries again until there is room; within the ten minutes of the rolling update, or too late for it."""
+    cloud = signalling(*[(10, "SUCCESS")] * (2 if seconds == 200 else 1))
+    cloud.durations[RETRY] = 30
+    stack = cloud.wait(cloud.create_stack("s", body=text(group(1))))
+    capacity.exhaust(REGION, "t3.large")
+    cloud.clock.later(seconds, lambda: capacity.restore(REGION))
+    begin = cloud.clock.now
+    cloud.wait(cloud.update_stack("s", body=text(group(1, size="t3.large"))))
+    first, *failed = launches(stack)
+    assert first[0] == "Successful"
+    if seconds == 200:
+        assert (stack.status, cloud.clock.now - begin) == ("UPDATE_COMPLETE", 210 + 10)
+        assert failed.pop()[0] == "Successful"
+        assert len(failed) == 7
+    else:
+        assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+        assert reasons(stack, "Group", "UPDATE_FAILED")[0].startswith("Received 0 SUCCESS signal(s) out of 1.")
+        cloud.advance(30)
+        assert types() == ["t3.small"]
+    assert all(status == "Failed" and "t3.large capacity" in message for status, message in failed)
+
+
+def test_a_group_that_is_grown_by_hand_launches_what_it_can_and_tries_again(cloud: CloudFormation) -> None:
+    cloud.durations[RETRY] = 30
+    stack = cloud.create_stack("s", body=text(unwatched(MaxSize="4")))
+    gaps = Gaps()
+    gaps.quota("ec2", "L-1216C47A", 4)  # of which an instance has two
+    with gaps.filled():
+        _grow(stack, 3)
+        assert [each[0] for each in launches(stack)] == ["Successful", "Successful", "Failed"]
+        assert "your current vCPU limit of 4 allows" in launches(stack)[-1][1]
+        assert (len(running()), stack.status) == (2, "CREATE_COMPLETE")
+        gaps.quota("ec2", "L-1216C47A", 6)
+        cloud.advance(30)
+    assert launches(stack)[-1][0] == "Successful"
+    assert len(running()) == 3
+
+
+def test_an_instance_that_is_gone_is_replaced_once_there_is_room(cloud: CloudFormation) -> None:
+    cloud.durations[RETRY] = 30
+    stack = cloud.create_stack("s", body=text(unwatched()))
+    capacity.exhaust(REGION, "t3.small")
+    ec2().terminate_instances(InstanceIds=list(running()))
+    assert (running(), failed_for_room(launches(stack)[-1])) == ({}, True)
+    cloud.advance(29)
+    capacity.restore(REGION)
+    cloud.advance(1)
+    assert [each[0] for each in launches(stack)] == ["Successful", "Failed", "Successful"]
+    assert set(running()) < set(cloud.launched)
+
+
+@pytest.mark.parametrize("missing", ["image", "key pair"])
+def test_what_was_there_when_the_group_was_made_may_be_missing_later(cloud: CloudFormation, missing: str) -> None:
+    resources = unwatched(MaxSize="2")
+    data = resources["Template"]["Properties"]["LaunchTemplateData"]
+    data["KeyName"] = ec2().create_key_pair(KeyName="mine")["KeyName"]
+    stack = cloud.create_stack("s", body=text(resources))
+    assert stack.status == "CREATE_COMPLETE", reasons(stack, "Group", "CREATE_FAILED")
+    if missing == "image":
+        ec2().deregister_image(ImageId=data["ImageId"])
+    else:
+        ec2().delete_key_pair(KeyName="mine")
+    _grow(stack, 2)
+    said = {"image": "is no longer available", "key pair": "The key pair 'mine' does not exist"}
+    assert f"{said[missing]}. Launching EC2 instance failed." in launches(stack)[-1][1]
+
+
+def _grow(stack: Stack, size: int) -> None:
+    name = stack.resources["Group"].physical_id
+    client("autoscaling", REGION).set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=size)
+
+
 def test_the_quotas_are_those_that_service_quotas_answers(cloud: CloudFormation) -> None:
     gaps = Gaps()
     gaps.quota("ec2", "L-1216C47A", 1)
     with gaps.filled():
-        stack = cloud.create_stack("s", body=text(unwatched()))
+        stack = cloud.wait(cloud.create_stack("s", body=text(unwatched())))
         assert "your current vCPU limit of 1 allows" in reasons(stack, "Group", "CREATE_FAILED")[0]
         gaps.quota("ec2", "L-1216C47A", 2)
         assert cloud.create_stack("t", body=text(unwatched())).status == "CREATE_COMPLETE"

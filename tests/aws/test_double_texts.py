@@ -37,7 +37,7 @@ def role(**properties: Any) -> dict[str, Any]:
 
 
 def failure(cloud: CloudFormation, logical_id: str, resources: dict[str, Any]) -> list[str]:
-    stack = cloud.create_stack("s", body=text(resources), capabilities=["CAPABILITY_IAM"])
+    stack = cloud.wait(cloud.create_stack("s", body=text(resources), capabilities=["CAPABILITY_IAM"]))
     assert stack.status == "ROLLBACK_COMPLETE"
     return reasons(stack, logical_id, "CREATE_FAILED")
 
@@ -113,9 +113,11 @@ def test_instances_start_without_tags_in_their_metadata(
     assert cloud.create_stack("s", body=text(with_tags(**options))).status == "CREATE_COMPLETE"
 
 
-def test_an_update_that_leaves_it_to_the_account_fails(cloud: CloudFormation) -> None:
+def test_an_update_that_leaves_it_to_the_account_fails_once_it_launches(cloud: CloudFormation) -> None:
     cloud.metadata_tags = True
     stack = cloud.create_stack("s", body=text(with_tags(InstanceMetadataTags="disabled")))
-    cloud.update_stack("s", body=text(with_tags(HttpTokens="required")))
+    grown = with_tags(HttpTokens="required")
+    grown["Group"]["Properties"] |= {"MinSize": "2", "MaxSize": "2"}
+    cloud.wait(cloud.update_stack("s", body=text(grown)))
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
     assert reasons(stack, "Group", "UPDATE_FAILED") == [NO_INSTANCE]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from cfngen.sandbox.cloudformation import admission, launching, properties, removing, signals, update_policies
+from cfngen.sandbox.cloudformation import admission, properties, removing, signals, update_policies
 from cfngen.sandbox.cloudformation.admission import NESTED
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError, UnfinishedError
@@ -177,7 +177,7 @@ def bring_into_being(service: Region, stack: Stack, resource: Resource, status: 
         return
     if resource.type == GROUP:
         update_policies.rolling(service, stack, resource)
-        launching.check(service, resource)
+    earlier = signals.launches(service) if resource.type == GROUP else ()
     try:
         created = HANDLERS[resource.type].create(properties.call(service, stack, resource))
     except UnfinishedError as error:
@@ -189,7 +189,7 @@ def bring_into_being(service: Region, stack: Stack, resource: Resource, status: 
     service.record(stack, resource, status, "Resource creation Initiated")
     if resource.type == GROUP:
         signals.announce(service, resource, set())
-        yield from signals.stabilize(service, resource)
+        yield from signals.stabilize(service, resource, earlier)
         if resource.turn != turn:
             return
     if wanted:

@@ -22,7 +22,7 @@ from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.order import Order
 from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Revision, Stack, masked
-from cfngen.sandbox.services import capacity, keep_time, scaling_activities
+from cfngen.sandbox.services import capacity, keep_time, metadata_tags, scaling_activities
 from cfngen.sandbox.services.schedule import keep_schedule
 
 ACCOUNT = "123456789012"  # moto's
@@ -62,6 +62,7 @@ class Region:
         self.clock = Clock()
         keep_time(region, lambda: self.clock.now)
         capacity.restore(region)
+        metadata_tags.show(region, False)
         self.simulation = Simulation(self.clock)
         self.instances = instances
         self.leaving: Callable[[str], None] = lambda instance_id: None  # told whom a lifecycle hook holds at its end
@@ -78,13 +79,21 @@ class Region:
         self.order = Order(seed)
         self.stored = dict(stored or {})
         self.failures = Failures()
-        self.metadata_tags = False  # the account's default: whether instances read their tags from their metadata
         self.launched: dict[str, str] = {}  # by instance, in the order of launch: the launch template it came from
         self.capacities: dict[str, int] = {}  # by group: instances to have after the rolling update under way
         self.detections: list[Detection] = []
         self._stacks: list[Stack] = []
         self._change_sets: list[ChangeSet] = []
         self._numbers = itertools.count()
+
+    @property
+    def metadata_tags(self) -> bool:
+        """The account's default: whether instances read their tags from their metadata."""
+        return metadata_tags.shown(self.region)
+
+    @metadata_tags.setter
+    def metadata_tags(self, shown: bool) -> None:
+        metadata_tags.show(self.region, shown)
 
     def stacks(self) -> list[Stack]:
         """Every stack there ever was, nested ones too, in the order of creation."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cfngen.sandbox.cloudformation import launching, properties, signals, update_policies
+from cfngen.sandbox.cloudformation import properties, signals, update_policies
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
@@ -29,10 +29,10 @@ def change(service: Region, stack: Stack, resource: Resource, before: Mapping[st
     """
     group = resource.physical_id
     policy = update_policies.rolling(service, stack, resource)
-    old = set(signals.instances(service, group))
-    launching.check(service, resource)
+    old, earlier = set(signals.instances(service, group)), signals.launches(service)
     HANDLERS[resource.type].update(properties.call(service, stack, resource), before)
     signals.announce(service, resource, old)
+    signals.check_launches(service, resource, earlier)
     if policy is None or not _rolls(resource, before):
         return
     present = json.dumps(resource.properties.get("LaunchTemplate"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from moto.autoscaling.models import autoscaling_backends
@@ -88,16 +89,42 @@ def _tell(service: Region, resource: Resource, launched: list[str]) -> None:
             service.instances(Launched(each, resource.physical_id))
 
 
-def stabilize(service: Region, resource: Resource) -> Operation:
-    """Wait until a new group has its instances; hooks may hold them.
+def launches(service: Region) -> Collection[str]:
+    """Ids of the activities of all groups up to now."""
+    scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
+    return {each["ActivityId"] for each in scaling_activities.activities(scaling, "")}
+
+
+def check_launches(service: Region, resource: Resource, earlier: Collection[str]) -> None:
+    """Look whether a group could launch what it was asked to.
+
+    Args:
+        service: the region.
+        resource: the group.
+        earlier: ids of activities that are none of this operation.
 
     Raises:
         ResourceError: a launch has failed, in which CloudFormation sees no more than that (eksctl-io/eksctl#8383)
     """
+    scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
+    activities = scaling_activities.activities(scaling, resource.physical_id)
+    if activities and activities[0]["StatusCode"] == "Failed" and activities[0]["ActivityId"] not in earlier:
+        raise ResourceError(f"Group did not stabilize. Last scaling activity: {activities[0]['StatusMessage']}")
+
+
+def stabilize(service: Region, resource: Resource, earlier: Collection[str]) -> Operation:
+    """Wait until a new group has its instances; hooks may hold them.
+
+    Args:
+        service: the region.
+        resource: the group.
+        earlier: ids of activities that are none of this operation.
+
+    Raises:
+        ResourceError: a launch has failed
+    """
+    check_launches(service, resource, earlier)
     turn, scaling = resource.turn, autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
-    launches = scaling_activities.activities(scaling, resource.physical_id)
-    if launches and launches[0]["StatusCode"] == "Failed":
-        raise ResourceError(f"Group did not stabilize. Last scaling activity: {launches[0]['StatusMessage']}")
     states = scaling.autoscaling_groups[resource.physical_id].instance_states
     if any(each.lifecycle_state == "Pending:Wait" for each in states):
         yield (

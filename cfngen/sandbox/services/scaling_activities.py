@@ -6,9 +6,10 @@
   lets go of what it holds (API, DeleteLifecycleHook).
 - An instance that is terminated and not to be replaced lowers the desired capacity; any other is replaced while it is
   still going: launched 14 s after, terminated three to five minutes after the call (awslabs/amazon-eks-ami#66).
-- An instance keeps its network interfaces until it is terminated. A launch onto one of them fails meanwhile,
-  "Interface: [eni-…] in use. Launching EC2 instance failed." (terraform-aws-modules/terraform-aws-autoscaling#226),
-  and the group tries again: it maintains its desired capacity (Auto Scaling user guide, "Auto Scaling groups").
+- Whatever lets a group launch (its creation, a batch of a rolling update, a change of its size, an instance that is
+  gone), a launch that EC2 refuses is a failed activity, "Interface: [eni-…] in use. Launching EC2 instance failed."
+  (terraform-aws-modules/terraform-aws-autoscaling#226), and the group tries again: it maintains its desired capacity
+  (Auto Scaling user guide, "Auto Scaling groups"). An instance keeps its network interfaces until it is terminated.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.sandbox.services.rules import time_in
+from moto.ec2.exceptions import EC2ClientError
+
+from cfngen.sandbox.services import metadata_tags
+from cfngen.sandbox.services.launches import Launch, check_launch, check_request
+from cfngen.sandbox.services.rules import Refused, time_in
 from cfngen.sandbox.services.schedule import after, lasting
 
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
@@ -179,19 +184,36 @@ def _fill(group: Any) -> None:
         _OBSERVERS[group.region].launched(group.name, new)
 
 
-def _interface_in_use(group: Any, count: int) -> str:
-    """Return why a group cannot launch so many instances onto the network interface of its launch template."""
+def _launchable(group: Any, count: int) -> tuple[int, str]:
+    """Return how many instances EC2 launches for a group, so many at most, and why no more."""
     template = group.ec2_launch_template
-    if template is None:
-        return ""
+    if template is None or group.mixed_instances_policy:
+        return count, ""
     data = template.get_version(group.launch_template_version).data
-    for each in data.get("NetworkInterfaces", ()):
-        if identifier := each.get("NetworkInterfaceId"):
-            interface = group.ec2_backend.enis.get(identifier)
-            user = interface.instance if interface else None
-            if count > 1 or (user and user.state != "terminated"):
-                return f"Interface: [{identifier}] in use."
-    return ""
+    subnets = [each for each in (group.vpc_zone_identifier or "").split(",") if each]
+    for number in range(1, count + 1):
+        launch = Launch(group.ec2_backend, data, subnets, group.availability_zones, number)
+        try:
+            check_request(launch)
+            check_launch(launch)
+            metadata_tags.check(group.region, data, group.get_propagated_tags())
+        except (Refused, EC2ClientError) as refused:
+            return number - 1, str(refused.message)
+    return count, ""
+
+
+def _try_again(group: Any) -> None:
+    """Let a group launch again some time after a launch has failed; once, however many have."""
+    seconds = lasting(group.region, RETRY)
+    if not seconds or getattr(group, "tries_again", False):
+        return
+
+    def again() -> None:
+        group.tries_again = False
+        _fill(group)
+
+    group.tries_again = True
+    after(group.region, seconds, again)
 
 
 def _note(group: Any, launched: str, refused: str) -> None:
@@ -199,7 +221,7 @@ def _note(group: Any, launched: str, refused: str) -> None:
     observer = _OBSERVERS.get(group.region)
     made = activities(group.autoscaling_backend, group.name)
     now = observer.time() if observer else datetime.datetime.now(datetime.timezone.utc)
-    message = f"{refused} Launching EC2 instance failed." if refused else ""
+    message = f"{refused.rstrip('.')}. Launching EC2 instance failed." if refused else ""
     made.insert(
         0,
         {
@@ -238,17 +260,17 @@ def _launches(model_of_groups: Any) -> None:
         return [each for each in self.instance_states if each.lifecycle_state in ("InService", "Pending:Wait")]
 
     def replace_autoscaling_group_instances(self: Any, count_needed: int, propagated_tags: Any) -> None:
-        if reason := _interface_in_use(self, count_needed):
-            _note(self, "", reason)
-            if seconds := lasting(self.region, RETRY):
-                after(self.region, seconds, functools.partial(_fill, self))
-            return
+        count, reason = _launchable(self, count_needed)
         known = {id(each) for each in self.instance_states}
-        launch(self, count_needed, propagated_tags)
+        if count:
+            launch(self, count, propagated_tags)
         for state in self.instance_states:
             if id(state) not in known:
                 _note(self, state.instance.id, "")
                 _hold(self, state, LAUNCHING, "Pending:Wait")
+        if reason:
+            _note(self, "", reason)
+            _try_again(self)
 
     setattr(model_of_groups, "active_instances", active_instances)  # noqa: B010 - as in moto_faults
     setattr(model_of_groups, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010

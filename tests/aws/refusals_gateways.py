@@ -23,6 +23,7 @@ from ec2_parts import (
 from refusal import Creation, Refusal, Resources, ServiceCall
 
 from cfngen.sandbox.cloudformation import CloudFormation
+from cfngen.sandbox.services import quotas
 
 ATTACHMENT = resource("VPCGatewayAttachment", VpcId=ref("Vpc"), InternetGatewayId=ref("Gateway"))
 EVERYWHERE = "0.0.0.0/0"
@@ -104,7 +105,49 @@ def _replace_no_route(_: CloudFormation) -> None:
 
 
 NETWORKS = seen("kube-aws#1077", "https://github.com/kubernetes-retired/kube-aws/issues/1077")
+
+
+def _routed(*targets: str, destination: str = EVERYWHERE, most: int = 500) -> ServiceCall:
+    """A route with these targets, in an account with so many routes for a table."""
+
+    def run(_: CloudFormation) -> None:
+        vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        gateway = ec2().create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+        ec2().attach_internet_gateway(VpcId=vpc, InternetGatewayId=gateway)
+        table_id = ec2().create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
+        ids = {"GatewayId": gateway, "NetworkInterfaceId": "eni-0123456789abcdef0"}
+        where = {"DestinationCidrBlock": destination} if destination else {}
+        with quotas.kept({quotas.ROUTES: quotas.Quota(*quotas.ROUTES, "Routes per route table", most)}):
+            ec2().create_route(RouteTableId=table_id, **where, **{each: ids[each] for each in targets})
+
+    return ServiceCall(run)
+
+
+def _address_of_an_instance_that_is_gone(_: CloudFormation) -> None:
+    image = ec2().register_image(Name="image")["ImageId"]
+    [instance] = ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"]
+    ec2().terminate_instances(InstanceIds=[instance["InstanceId"]])
+    allocation = ec2().allocate_address(Domain="vpc")["AllocationId"]
+    ec2().associate_address(AllocationId=allocation, InstanceId=instance["InstanceId"])
+
+
 ROWS = [
+    Refusal(
+        "ec2:CreateRoute", "two targets", "The request names several targets", operation("CreateRoute"), CONDITION,
+        _routed("GatewayId", "NetworkInterfaceId"),
+    ),
+    Refusal(
+        "ec2:CreateRoute", "no destination", "The request must contain the parameter destinationCidrBlock",
+        code("MissingParameter"), CONDITION, _routed("GatewayId", destination=""),
+    ),
+    Refusal(
+        "ec2:CreateRoute", "one more than the quota", "The maximum number of routes has been reached",
+        code("RouteLimitExceeded"), CONDITION, _routed("GatewayId", most=0),
+    ),
+    Refusal(
+        "ec2:AssociateAddress", "instance that is terminated", "is not in a valid state",
+        code("IncorrectInstanceState"), CONDITION, ServiceCall(_address_of_an_instance_that_is_gone),
+    ),
     Refusal(
         "AWS::EC2::InternetGateway", "one more than the quota (5)",
         "The maximum number of internet gateways has been reached", code("InternetGatewayLimitExceeded"),

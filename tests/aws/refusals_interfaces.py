@@ -22,6 +22,7 @@ from ec2_parts import (
 from refusal import Creation, Refusal, Resources, ServiceCall
 
 from cfngen.sandbox.cloudformation import CloudFormation
+from cfngen.sandbox.services import quotas
 
 ANYWHERE = "0.0.0.0/0"
 
@@ -130,7 +131,40 @@ NETWORKS = "belong to different networks"
 RANGES = guide("subnet-sizing", "Subnet CIDR blocks")
 PERMISSION = operation("IpPermission")
 TAGS = "EC2 user guide: [Tag your resources](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html)"
+
+
+def _group_by_hand(name: str = "one", most: int = 2500) -> ServiceCall:
+    def run(_: CloudFormation) -> None:
+        vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        with quotas.kept({quotas.SECURITY_GROUPS: quotas.Quota(*quotas.SECURITY_GROUPS, "Security groups", most)}):
+            ec2().create_security_group(GroupName=name, Description="group", VpcId=vpc)
+
+    return ServiceCall(run)
+
+
+def _rule_of_nobody(_: CloudFormation) -> None:
+    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    group = ec2().create_security_group(GroupName="one", Description="group", VpcId=vpc)["GroupId"]
+    ec2().authorize_security_group_ingress(
+        GroupId=group, IpPermissions=[{"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443}]
+    )
+
+
 ROWS = [
+    Refusal(
+        "ec2:CreateSecurityGroup", "the name of AWS's own group",
+        "Cannot use reserved security group name: default", code("InvalidGroup.Reserved"), CONDITION,
+        _group_by_hand("default"),
+    ),
+    Refusal(
+        "ec2:CreateSecurityGroup", "one more than the quota", "The maximum number of security groups has been reached",
+        code("SecurityGroupLimitExceeded"), CONDITION, _group_by_hand(most=0),
+    ),
+    Refusal(
+        "ec2:AuthorizeSecurityGroupIngress", "rule without a source",
+        "The request must contain a source or a destination of the rule", code("MissingParameter"), CONDITION,
+        ServiceCall(_rule_of_nobody),
+    ),
     Refusal(
         "AWS::EC2::NetworkInterface", "address outside of the subnet",
         "Address does not fall within the subnet's address range",

@@ -108,6 +108,12 @@ def _interface_by_hand(_: CloudFormation) -> None:
                             NetworkInterfaces=[{"DeviceIndex": 0, "NetworkInterfaceId": made}])  # fmt: skip
 
 
+def _twelve_in_a_small_subnet(_: CloudFormation) -> None:
+    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    place = ec2().create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/28")["Subnet"]["SubnetId"]
+    ec2().run_instances(ImageId=_image(), MinCount=12, MaxCount=12, SubnetId=place)
+
+
 def _profile_without_a_role() -> None:
     client("iam", REGION).create_instance_profile(InstanceProfileName="empty")
 
@@ -391,5 +397,35 @@ ROWS = [
     Refusal(
         "ec2:RunInstances", "key pair that there is not", "The key pair 'nobody' does not exist",
         code("InvalidKeyPair.NotFound"), CONDITION, _by_hand(KeyName="nobody"),
+    ),
+    Refusal(
+        "ec2:RunInstances", "subnet beside interfaces",
+        "Network interfaces and an instance-level subnet ID may not be specified on the same request",
+        operation("RunInstances", "SubnetId"), CONDITION,
+        _by_hand(NetworkInterfaces=[{"DeviceIndex": 0}], SubnetId="subnet-0123456789abcdef0"),
+    ),
+    Refusal(
+        "ec2:RunInstances", "no image", "The request must contain the parameter ImageId", code("MissingParameter"),
+        CONDITION, ServiceCall(lambda _: ec2().run_instances(MinCount=1, MaxCount=1)),
+    ),
+    Refusal(
+        "ec2:RunInstances", "more instances than the subnet has addresses",
+        "There are not enough free addresses in subnet to satisfy the requested number of instances",
+        code("InsufficientFreeAddressesInSubnet"), CONDITION, ServiceCall(_twelve_in_a_small_subnet),
+    ),
+    Refusal(
+        GROUP, "interface that exists, and a public address",
+        "The associatePublicIPAddress parameter can only be specified for a new network interface", TEMPLATES,
+        CONDITION, _launched(_existing(AssociatePublicIpAddress=True), INTERFACE),
+    ),
+    Refusal(
+        GROUP, "settings of a Spot Instance without a market",
+        "The request must contain the parameter MarketType", code("MissingParameter"), CONDITION,
+        _launched({"InstanceMarketOptions": {"SpotOptions": {"MaxPrice": "1"}}}),
+    ),
+    Refusal(
+        GROUP, "volume of io1 without its IOPS", "The request must contain the parameter iops for io1 volumes",
+        operation("EbsBlockDevice", "Iops"), CONDITION,
+        _launched(_disks({"VolumeSize": 20, "VolumeType": "io1"})),
     ),
 ]  # fmt: skip

@@ -158,6 +158,14 @@ class RecordedStack(Recorded):
         self.resources.setdefault(NAME, []).append(entry)
         return name
 
+    def interrupt_waiting(self) -> None:
+        """Let Ctrl-C come whenever something waits."""
+
+        def interrupt(_: float) -> None:
+            raise KeyboardInterrupt
+
+        self.clock.sleep = interrupt  # type: ignore[method-assign]
+
     def _name(self, sent: Mapping[str, Any]) -> str:
         name = str(sent["StackName"])
         return name.split("/")[1] if name.startswith("arn:") else name

@@ -139,11 +139,7 @@ def test_the_end_of_a_cleanup_is_waited_for(after: str) -> None:
 
 def test_a_cleanup_that_is_left_is_still_under_way() -> None:
     api, told = RecordedStack("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"), Told(choice=Choice.DETACH)
-
-    def interrupt(_: float) -> None:
-        raise KeyboardInterrupt
-
-    api.clock.sleep = interrupt  # type: ignore[method-assign]
+    api.interrupt_waiting()
     with pytest.raises(BusyError):
         begin(api, told)
 
@@ -205,11 +201,7 @@ def test_remains_that_cannot_be_deleted_are_for_delete() -> None:
 
 def test_who_leaves_while_the_remains_are_deleted_deploys_later() -> None:
     api = dead("ROLLBACK_COMPLETE", End("DELETE_IN_PROGRESS"))
-
-    def interrupt(_: float) -> None:
-        raise KeyboardInterrupt
-
-    api.clock.sleep = interrupt  # type: ignore[method-assign]
+    api.interrupt_waiting()
     with pytest.raises(BusyError, match="the stack kubernetes is in DELETE_IN_PROGRESS since 12:01 UTC"):
         begin(api)
 

@@ -110,13 +110,7 @@ def test_a_forced_rollback_is_given_up_after_some_rounds() -> None:
 
 def test_a_forced_rollback_that_is_left_is_not_begun_again() -> None:
     api, told = stuck("Vpc", ends=(End("UPDATE_ROLLBACK_IN_PROGRESS", **failing("Eip")),)), Told()
-    slept = api.clock.sleep
-
-    def interrupt(seconds: float) -> None:
-        slept(seconds)
-        raise KeyboardInterrupt
-
-    api.clock.sleep = interrupt  # type: ignore[method-assign]
+    api.interrupt_waiting()
     assert back(api, told, force=True).detached
     assert len(skipped(api)) == 1
 
@@ -200,8 +194,11 @@ def test_a_stack_that_never_succeeded_is_rolled_back_by_deleting_it(history: tup
 
 
 def test_only_what_a_failed_creation_leaves_is_looked_for_afterwards() -> None:
-    for history, looked in (((HEALTHY, "UPDATE_FAILED"), False), (("CREATE_IN_PROGRESS", "CREATE_FAILED"), True)):
-        api = RecordedStack(history[-1], End("DELETE_COMPLETE" if looked else BACK))
+    created, updated = ("CREATE_IN_PROGRESS", "CREATE_FAILED"), (HEALTHY, "UPDATE_FAILED")
+    ends = ((updated, BACK, False), (created, "DELETE_COMPLETE", True), (created, "DELETE_IN_PROGRESS", False))
+    for history, end, looked in ends:
+        api = RecordedStack(history[-1], End(end))
+        api.interrupt_waiting()
         api.events[NAME] = [event(status) for status in history]
         back(api)
         assert bool(api.named("ListStackResources")) == looked

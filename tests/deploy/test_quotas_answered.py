@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -183,10 +185,10 @@ def test_storage_is_limited_by_the_tebibyte(kind: str, code: str) -> None:
 
 
 def test_storage_of_an_update_counts_from_what_there_is() -> None:
-    before = Needs(storage={"gp3": 100, "gp2": 10}, most_storage={"gp3": 200, "gp2": 10})
+    before = Needs(storage={"gp3": 100, "gp2": 10}, most_storage={"gp3": 200, "gp2": 20})
     api = account({("ebs", "L-7A658B76"): 1}, ec2__DescribeVolumes={"Volumes": []})
     # Only the greatest size grows; of a kind that nothing is added to, nothing is said.
-    found = check(api, Needs(storage={"gp3": 100, "gp2": 5}, most_storage={"gp3": 300, "gp2": 5}), before)
+    found = check(api, Needs(storage={"gp3": 100, "gp2": 5}, most_storage={"gp3": 300, "gp2": 20}), before)
     assert {name: (quota.needed, quota.most) for name, quota in found.items()} == {"gp3 storage (GiB)": (0, 200)}
     found = check(api, Needs(storage={"gp3": 150}, most_storage={"gp3": 200}), before)
     assert found["gp3 storage (GiB)"].needed == 50
@@ -325,8 +327,11 @@ def test_a_market_without_quota_and_types_of_no_family_are_named() -> None:
         "vCPUs of mac2.metal": (0, None, None, unknown),
     }
     assert (found["vCPUs of spot HPC instances"].used, found["vCPUs of spot HPC instances"].most) == (0, 192)
-    # An update says it of new types only.
+    # An update says it of new types only, and of what it adds.
     assert check(account(), wanted, wanted) == {}
+    grown = Needs(instances=(Instances("hpc6a.48xlarge", 2, spot=True, most=3),))
+    [quota] = check(account(), grown, Needs(instances=(Instances("hpc6a.48xlarge", 1, spot=True, most=2),))).values()
+    assert (quota.needed, quota.most) == (96, 192)
 
 
 def test_processors_that_cannot_be_counted_are_unknown() -> None:
@@ -344,3 +349,44 @@ def test_many_types_are_asked_for_a_hundred_at_a_time() -> None:
     wanted = Needs(instances=(Instances("t3.medium", 1, spot=False),))
     assert check(api, wanted)[ON_DEMAND].used == 101
     assert sorted(len(sent["InstanceTypes"]) for sent in api.named("ec2:DescribeInstanceTypes")) == [1, 1, 1, 100]
+
+
+CODES = [
+    ("a1.large", "L-1216C47A", "L-34B43A08"), ("c7g.large", "L-1216C47A", "L-34B43A08"),
+    ("g5.xlarge", "L-DB2E81BA", "L-3819A6DF"), ("gr6.4xlarge", "L-DB2E81BA", "L-3819A6DF"),
+    ("vt1.3xlarge", "L-DB2E81BA", "L-3819A6DF"), ("p4d.24xlarge", "L-417A185B", "L-7212CCBC"),
+    ("f1.2xlarge", "L-74FC7D96", "L-88CF9481"), ("x2idn.16xlarge", "L-7295265B", "L-E3A00192"),
+    ("inf2.xlarge", "L-1945791B", "L-B5D1601B"), ("trn1.2xlarge", "L-2C3B7624", "L-6B0D517C"),
+    ("dl1.24xlarge", "L-6E869C2A", "L-85EED4F7"), ("hpc6a.48xlarge", "L-F7808C92", ""),
+    ("u-6tb1.metal", "L-43DA4232", ""), ("im4gn.large", "L-1216C47A", "L-34B43A08"),
+    ("is4gen.large", "L-1216C47A", "L-34B43A08"), ("z1d.large", "L-1216C47A", "L-34B43A08"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "on_demand", "spot"), CODES)
+def test_the_quota_of_a_type_and_a_market(kind: str, on_demand: str, spot: str) -> None:
+    """By "Amazon EC2 instance type quotas", Amazon EC2 Instance Types guide."""
+    api = account()
+    api.given["ec2:DescribeInstanceTypes"] = {
+        "InstanceTypes": [{"InstanceType": kind, "VCpuInfo": {"DefaultVCpus": 1}}]
+    }
+    check(api, Needs(instances=(Instances(kind, 1, spot=False), Instances(kind, 1, spot=True))))
+    asked = [(sent["ServiceCode"], sent["QuotaCode"]) for sent in api.named("service-quotas:GetServiceQuota")]
+    assert asked == [("ec2", code) for code in (on_demand, spot) if code]
+
+
+def test_clients_are_made_in_one_thread() -> None:
+    """boto3's clients may be shared between threads; making them may not."""
+    api, makers = account(), dict[str, str]()
+
+    class Session:
+        def client(self, service: str, **_: Any) -> Any:
+            makers[service] = threading.current_thread().name
+            return api.account.client(service)
+
+    other = dataclasses.replace(api.account, session=Session(), _clients={})
+    everything = dict.fromkeys((kind for kind, *_ in COUNTED), 1) | {"AWS::IAM::Role": 1}
+    quotas.check(other, Needs(resources=everything, instances=(Instances("t3.medium", 1, spot=False),)))
+    assert makers == dict.fromkeys(
+        ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"), threading.current_thread().name
+    )

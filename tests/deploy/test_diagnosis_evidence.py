@@ -119,6 +119,17 @@ def test_the_signal_of_an_update_is_looked_for(earlier: list[dict[str, Any]], in
     assert [words.id for words in found.cause.instances] == instances
 
 
+@pytest.mark.parametrize(("between", "instances"), [(400, ["i-1"]), (500, ["i-2", "i-1"])])
+def test_a_signal_is_not_looked_for_in_the_whole_history(between: int, instances: list[str]) -> None:
+    signal = event(UPDATING, "G", reason="Received FAILURE signal with UniqueId i-1")
+    wrong = failed("G", "Received 1 FAILURE signal(s) out of 2", "UPDATE_FAILED", ResourceType=GROUP)
+    others = [event(UPDATING, "Other")] * between
+    given = of_instances(instance(1), instance(2))
+    found = diagnosed("UPDATE_FAILED", UPDATING, signal, *others, wrong, "UPDATE_FAILED", given=given)
+    assert found.cause is not None
+    assert [words.id for words in found.cause.instances] == instances
+
+
 def test_launches_that_failed_explain_it() -> None:
     message = "We currently do not have sufficient t3.small capacity (InsufficientInstanceCapacity)"
     cause = group_failed(autoscaling__DescribeScalingActivities={"Activities": [activity("Failed", message)]})

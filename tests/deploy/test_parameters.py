@@ -226,8 +226,14 @@ def test_a_pattern_that_is_described_is_not_shown():
 
 @pytest.mark.parametrize(("value", "count"), [("0.0.0.0/0", 1), ("203.0.113.0/24", 0), ("203.0.113.7/24", 0)])
 def test_an_api_that_is_open_to_everybody_is_told(value, count):
-    notices = chosen(ROOT, flags={"ApiAllowedCidr": value}).notices
-    assert ["everybody may try the Kubernetes API" in each.text for each in notices] == [True] * count
+    for given in ({"flags": {"ApiAllowedCidr": value}}, {"file": ParameterFile("p.yaml", {"ApiAllowedCidr": value})}):
+        notices = chosen(ROOT, **given).notices
+        assert ["everybody may try the Kubernetes API" in each.text for each in notices] == [True] * count
+    kept = chosen(ROOT, previous=stack(ApiAllowedCidr=value)).notices
+    assert ["everybody may try the Kubernetes API" in each.text for each in kept] == [True] * count
+    # What the cluster file says, its own check has told.
+    definition = {"Parameters": {"ApiAllowedCidr": {"Type": "String", "Default": value}}}
+    assert chosen(definition).notices == ()
 
 
 def test_of_several_values_in_the_stack_those_that_somebody_has_set_are_told():

@@ -11,7 +11,7 @@ from cfngen.deploy.next_steps import in_words, next_steps
 from cfngen.deploy.ownership import check
 from cfngen.deploy.recovery import Waiting
 from cfngen.deploy.removal import remains
-from cfngen.deploy.stacks import StackView, existing, find
+from cfngen.deploy.stacks import StackView, existing, reread
 from cfngen.deploy.status import Standing
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.watch import Outcome, watch
@@ -57,7 +57,7 @@ def attach(account: Account, stack_name: str, cluster: str, waiting: Waiting) ->
             outcome = abandoned(account, waiting, outcome)
         if not outcome.succeeded and not outcome.detached:
             report(diagnose(account, stack.id))
-        now = find(account, stack.id) or stack
+        now = reread(account, stack)
         if not outcome.detached and now.cluster == cluster:
             _finish(account, now, outcome, report)
             if now.status.standing is Standing.DEAD:

@@ -20,7 +20,7 @@ from cfngen.deploy.next_steps import in_words, next_steps
 from cfngen.deploy.ownership import check
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.removal import remains
-from cfngen.deploy.stacks import StackView, existing, find, resources, tree
+from cfngen.deploy.stacks import StackView, existing, find, reread, resources, tree
 from cfngen.deploy.status import StackStatus, Standing
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import Choice, Outcome, watch
@@ -158,7 +158,7 @@ def ready(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> 
     if stack.status.cleaning_up:
         waiting.report(Step(f"waiting for {stack.name} to finish {stack.status}"))
         watch(account, stack.id, report=waiting.report, interrupted=waiting.interrupted)
-        stack = find(account, stack.id) or stack
+        stack = reread(account, stack)
     standing = stack.status.standing
     if standing is Standing.BUSY:
         raise busy(account, stack)
@@ -231,7 +231,7 @@ def rollback(
         cloudformation.rollback_stack(StackName=stack.id, ClientRequestToken=_token(stack, began))
         outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
         if created and not outcome.detached:
-            remains.of_creation(account, find(account, stack.id) or stack, cluster, waiting.report)
+            remains.of_creation(account, reread(account, stack), cluster, waiting.report)
         return outcome
     if stack.status.standing is Standing.LOST:
         raise LostError(stack)
@@ -299,9 +299,9 @@ def _bury(account: Account, stack: StackView, waiting: Waiting) -> None:
     account.client("cloudformation").delete_stack(StackName=stack.id, ClientRequestToken=_token(stack, began))
     outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
     if outcome.detached:
-        raise busy(account, find(account, stack.id) or stack)
+        raise busy(account, reread(account, stack))
     if outcome.status.exists:
-        now = find(account, stack.id) or stack
+        now = reread(account, stack)
         raise BlockedError(now, "what its failed creation left could not be removed")
 
 

@@ -142,6 +142,11 @@ def existing(account: Account, name: str) -> StackView:
     return found
 
 
+def reread(account: Account, stack: StackView) -> StackView:
+    """Return a stack as it is now; as it was where CloudFormation knows it no longer."""
+    return find(account, stack.id) or stack
+
+
 def view(stack: Mapping[str, Any]) -> StackView:
     """Return a stack from one entry of DescribeStacks."""
     return StackView(

@@ -78,8 +78,8 @@ class Recorded:
         self.answers: dict[str, Answer] = {}
         self.summaries: list[dict[str, Any]] = []
         session = boto3.Session("AKIDEXAMPLE", "secret", region_name="us-west-2")
-        client = session.client("cloudformation")
-        client.meta.events.register("before-call.cloudformation", self._answer)
+        # Of the session, since a watch makes clients of its own.
+        session.events.register("before-call", self._answer)
         self.account = Account(
             "123456789012",
             "us-west-2",
@@ -87,7 +87,6 @@ class Recorded:
             "arn:aws:iam::123456789012:user/operator",
             session,
             self.clock,
-            _clients={"cloudformation": client},
         )
 
     def named(self, operation: str) -> list[dict[str, Any]]:
@@ -95,10 +94,14 @@ class Recorded:
         return [arguments for name, arguments in self.calls if name == operation]
 
     def _answer(self, model: Any, params: dict[str, Any], **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
-        arguments = dict(params["body"])
+        # No other service is asked for anything: the caller may not.
+        other = model.service_model.service_name != "cloudformation"
+        arguments = {} if other else dict(params["body"])
         self.calls.append((model.name, arguments))
         response = AWSResponse("https://recorded", 200, {}, None)
         try:
+            if other:
+                raise RefusedError("AccessDenied", status=403)
             answer = self.answers.get(model.name, getattr(self, f"_{model.name}", lambda _: {}))(arguments)
         except RefusedError as refusal:
             response.status_code = refusal.status

@@ -9,6 +9,7 @@ import pytest
 from recorded import CHANGE_SET, NOW, STACK_ID, Recorded, RefusedError, description
 
 from cfngen.deploy import at_work
+from cfngen.deploy.failures import AwsError
 from cfngen.deploy.messages import Message, Notice
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus
@@ -133,3 +134,57 @@ def test_who_may_not_list_change_sets_is_told_nothing() -> None:
     api.answers["ListChangeSets"] = refused
     at_work.tell_of_others(api.account, STACK, said.append)
     assert said == []
+
+
+def history(*events: dict[str, Any]) -> Recorded:
+    api = Recorded()
+    api.answers["DescribeStackEvents"] = lambda sent: {"StackEvents": list(events[::-1])}
+    return api
+
+
+@pytest.mark.parametrize(
+    ("events", "minutes"),
+    [
+        # The review of its change set is not when an operation began.
+        ([event(1, "REVIEW_IN_PROGRESS", 9), event(2, "CREATE_IN_PROGRESS", 5)], 5),
+        ([event(1, "REVIEW_IN_PROGRESS", 9)], None),
+        ([], None),
+        # What a resource does is nothing that the stack itself does.
+        ([event(1, "UPDATE_IN_PROGRESS", 9, name="Vpc")], None),
+        ([event(1, "CREATE_COMPLETE", 20), event(2, "UPDATE_IN_PROGRESS", 8), event(3, "UPDATE_COMPLETE", 6)], 8),
+        # A rollback began with the operation that it takes back.
+        (
+            [event(1, "CREATE_COMPLETE", 20), event(2, "UPDATE_IN_PROGRESS", 8), event(3, "UPDATE_FAILED", 7),
+             event(4, "UPDATE_ROLLBACK_IN_PROGRESS", 3)],
+            8,
+        ),
+    ],
+)  # fmt: skip
+def test_when_the_newest_operation_began(events: list[dict[str, Any]], minutes: int | None) -> None:
+    expected = None if minutes is None else at_work.Begun(NOW - timedelta(minutes=minutes))
+    assert at_work.begun(history(*events).account, STACK) == expected
+
+
+def test_events_that_may_not_be_read_are_an_error() -> None:
+    api = Recorded()
+
+    def refused(_: dict[str, Any]) -> dict[str, Any]:
+        raise RefusedError("AccessDenied", status=403)
+
+    api.answers["DescribeStackEvents"] = refused
+    with pytest.raises(AwsError, match="DescribeStackEvents"):
+        at_work.begun(api.account, STACK)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "12:00 UTC (less than a minute ago)"),
+        (29, "11:59 UTC (less than a minute ago)"),
+        (31, "11:59 UTC (1 minute ago)"),
+        (240, "11:56 UTC (4 minutes ago)"),
+        (-60, "12:01 UTC (less than a minute ago)"),
+    ],
+)
+def test_a_moment_is_told_with_how_long_ago_it_is(seconds: int, words: str) -> None:
+    assert at_work.moment(Recorded().account, NOW - timedelta(seconds=seconds)) == words

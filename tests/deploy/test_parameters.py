@@ -226,5 +226,131 @@ def test_a_pattern_that_is_described_is_not_shown():
 
 @pytest.mark.parametrize(("value", "count"), [("0.0.0.0/0", 1), ("203.0.113.0/24", 0), ("203.0.113.7/24", 0)])
 def test_an_api_that_is_open_to_everybody_is_told(value, count):
-    notices = chosen(ROOT, flags={"ApiAllowedCidr": value}).notices
-    assert ["everybody may try the Kubernetes API" in each.text for each in notices] == [True] * count
+    for given in ({"flags": {"ApiAllowedCidr": value}}, {"file": ParameterFile("p.yaml", {"ApiAllowedCidr": value})}):
+        notices = chosen(ROOT, **given).notices
+        assert ["everybody may try the Kubernetes API" in each.text for each in notices] == [True] * count
+    kept = chosen(ROOT, previous=stack(ApiAllowedCidr=value)).notices
+    assert ["everybody may try the Kubernetes API" in each.text for each in kept] == [True] * count
+    # What the cluster file says, its own check has told.
+    definition = {"Parameters": {"ApiAllowedCidr": {"Type": "String", "Default": value}}}
+    assert chosen(definition).notices == ()
+
+
+def test_of_several_values_in_the_stack_those_that_somebody_has_set_are_told():
+    names = ("Given", "New", "Same", "Hidden", "File", "Set", "Later")
+    definitions = {name: {"Type": "String", "Default": "new"} for name in names}
+    definitions["Hidden"]["NoEcho"] = "true"
+    before = {"Parameters": {"File": {"Default": "old"}, "Set": {"Default": "was"}, "Later": {}}}
+    there = stack(Given="a", Same="new", Hidden="****", File="old", Set="byhand", Later="x")
+    found = chosen({"Parameters": definitions}, flags={"Given": "b"}, previous=there, previous_root=before)
+    assert [each.text.partition(" was ")[0] for each in found.notices] == ["Set", "Later"]
+    # Without the template that the stack has now, every difference is told.
+    found = chosen({"Parameters": definitions}, flags={"Given": "b"}, previous=there)
+    assert [each.text.partition(" was ")[0] for each in found.notices] == ["File", "Set", "Later"]
+
+
+def test_several_unknown_names_are_each_told():
+    keep = ["TemplateBucket", "Odd", "MaxSizes", "maxsize"]
+    with pytest.raises(ParameterError) as refused:
+        chosen(ROOT, flags={"ApiAllowedCidr": CIDR}, keep=keep)
+    assert [each.partition(":")[0] for each in refused.value.problems] == [f"--keep {name}" for name in sorted(keep)]
+    with pytest.raises(ParameterError, match="the template has none"):
+        chosen({}, flags={"Odd": "1"})
+    with pytest.raises(ParameterError) as refused:
+        chosen({"Parameters": {"Max": {"Type": "String", "Default": "a"}}}, flags={"ApiAllowedCidr": "x", "Odd": "1"})
+    assert len(refused.value.problems) == 2
+
+
+def test_the_least_and_the_greatest_value_and_length_are_allowed():
+    number = {"Type": "Number", "MinValue": 1, "MaxValue": "5"}
+    text = {"Type": "String", "MinLength": "2", "MaxLength": 3}
+    for definition, values in ((number, ("1", "5", "1.5e0", "+2", "5.", ".9e1")), (text, ("ab", "abc"))):
+        for value in values:
+            if value == ".9e1":
+                with pytest.raises(ParameterError, match="must be at most 5"):
+                    chosen({"Parameters": {"Key": definition}}, flags={"Key": value})
+                continue
+            assert chosen({"Parameters": {"Key": definition}}, flags={"Key": value}).values == {"Key": value}
+    for definition, value, words in (
+        (number, "0.9", "must be at least 1"),
+        (number, "5.1", "must be at most 5"),
+        (number, "1e", "is not a number"),
+        (number, "0x1", "is not a number"),
+        (text, "a", "must have at least 2 characters"),
+        (text, "abcd", "must have at most 3 characters"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            chosen({"Parameters": {"Key": definition}}, flags={"Key": value})
+
+
+@pytest.mark.parametrize(
+    ("definition", "value", "problem"),
+    [
+        ({"Type": "List<String>", "AllowedValues": ["a", "b"]}, "a, c", "is not one of a, b"),
+        ({"Type": "AWS::SSM::Parameter::Value<List<String>>", "AllowedPattern": "a|b"}, "a,c", "does not match a|b"),
+        (
+            {"Type": "AWS::SSM::Parameter::Value<CommaDelimitedList>", "MaxLength": 1},
+            "a,bb",
+            "must have at most 1 characters",
+        ),
+        ({"Type": "String", "AllowedValues": ["a"], "ConstraintDescription": "be a"}, "b", "be a (is not one of a)"),
+        ({"Type": "String", "AllowedPattern": "a", "ConstraintDescription": "be a"}, "b", "be a"),
+        ({"AllowedPattern": "a"}, "b", "does not match a"),
+        ({"Type": "List<Number>"}, "1,x", "is not a number"),
+    ],
+)
+def test_which_rule_is_broken(definition, value, problem):
+    with pytest.raises(ParameterError) as refused:
+        chosen({"Parameters": {"Key": definition}}, flags={"Key": value})
+    assert refused.value.problems == (f"--parameter Key: {value!r} {problem}",)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("10.0.0.0/33", "'33' is not a valid netmask"),
+        ("10.0.0/8", "expected 4 octets"),
+        ("", "address cannot be empty"),
+    ],
+)
+def test_a_range_of_addresses_must_be_one(value, problem):
+    definition = {"Type": "String"}
+    with pytest.raises(ParameterError) as refused:
+        chosen({"Parameters": {"VpcCidr": definition}}, flags={"VpcCidr": value})
+    assert problem in refused.value.problems[0]
+    assert chosen({"Parameters": {"Other": definition}}, flags={"Other": value}).values == {"Other": value}
+    described = {"Type": "String", "ConstraintDescription": "a range"}
+    with pytest.raises(ParameterError, match=r"a range \("):
+        chosen({"Parameters": {"VpcCidr": described}}, flags={"VpcCidr": value})
+
+
+def test_what_is_kept_must_be_in_the_stack_be_it_asked_in_the_file_or_not():
+    file = ParameterFile("p.yaml", keep=frozenset({"MaxSize"}))
+    with pytest.raises(ParameterError, match="--keep MaxSize: the stack has no value to keep"):
+        chosen(ROOT, file=file, previous=stack(ApiAllowedCidr=CIDR))
+    both = chosen(
+        ROOT,
+        file=ParameterFile("p.yaml", {"MaxSize": "7"}),
+        keep=["MaxSize"],
+        previous=stack(ApiAllowedCidr=CIDR, MaxSize="9"),
+    )
+    assert entries(both)["MaxSize"] == "kept"
+
+
+def test_what_is_missing_is_told_beside_what_is_wrong():
+    with pytest.raises(ParameterError) as refused:
+        chosen(ROOT, flags={"MaxSize": "x"})
+    assert not isinstance(refused.value, MissingParameterError)
+    assert [each.partition(" ")[0] for each in refused.value.problems] == ["--parameter", "ApiAllowedCidr"]
+    root = {"Parameters": {"A": {"Description": "What."}, "B": {"ConstraintDescription": "must be"}, "C": {}}}
+    with pytest.raises(MissingParameterError) as missing:
+        chosen(root)
+    assert missing.value.problems == ("A has no value: What", "B has no value: must be", "C has no value: ")
+
+
+def test_a_value_of_the_stack_that_is_kept_is_looked_at_too():
+    with pytest.raises(ParameterError, match=r"^MaxSize, as it is in the stack: '5001' must be at most 5000"):
+        chosen(ROOT, keep=["MaxSize"], previous=stack(ApiAllowedCidr=CIDR, MaxSize="5001"))
+    broken = {"Parameters": {"MaxSize": {"Type": "Number", "MaxValue": 3, "Default": 4}}}
+    with pytest.raises(ParameterError, match=r"^MaxSize, by its default: '4' must be at most 3"):
+        chosen(broken)

@@ -129,3 +129,97 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path, read):
         read_file(tmp_path)
     with pytest.raises(ParameterFileError, match="byte 0xff is not UTF-8"):
         read(b"\xff\xfeK\x00")
+
+
+@pytest.mark.parametrize("null", ["", "~", "null", "Null", "NULL"])
+def test_what_yaml_calls_nothing_is_no_value(read, null):
+    with pytest.raises(ParameterFileError, match="Key: has no value"):
+        read(f"Key: {null}\nOther: 1\n")
+    assert read(f'Key: "{null}"\n').values == {"Key": null}
+
+
+@pytest.mark.parametrize("name", ["Tags", "StackPolicy"])
+@pytest.mark.parametrize(("value", "refused"), [("{}", False), ("[]", False), ("", False), ("x", True), ("[x]", True)])
+def test_what_stands_beside_the_parameters_is_refused_unless_it_is_empty(read, name, value, refused):
+    text = f"{name}: {value}\nParameters: {{Key: 1}}\n"
+    if refused:
+        with pytest.raises(ParameterFileError, match=f":1: {name} is not taken from a parameter file"):
+            read(text)
+    else:
+        assert read(text).values == {"Key": "1"}
+
+
+def test_a_parameter_may_be_called_parameters(read):
+    assert read("Parameters: text\nOther: 1\n").values == {"Parameters": "text", "Other": "1"}
+    assert read("Parameters: [Key=1]\n").values == {"Key": "1"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept", "values"),
+    [
+        ("UsePreviousValue: true", {"Key"}, {}),
+        ("UsePreviousValue: True\n  ParameterValue: ''", {"Key"}, {}),
+        ("UsePreviousValue: false\n  ParameterValue: a", set(), {"Key": "a"}),
+        ("UsePreviousValue:\n  ParameterValue: a", set(), {"Key": "a"}),
+        ("ParameterValue: [a, b]", set(), {"Key": "a,b"}),
+        ("ParameterValue: ''", set(), {"Key": ""}),
+    ],
+)
+def test_a_parameter_of_the_aws_cli(read, fields, kept, values):
+    found = read(f"- ParameterKey: Key\n  {fields}\n- Other=1\n")
+    assert found.keep == kept
+    assert found.values == {**values, "Other": "1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("- []\n- Key=1\n- =1\n", [":1: an item of the list is not a parameter", ":3: an item is not Key=Value"]),
+        ("- {}\n", [":1: an item of the list is not a parameter"]),
+        ("Key: []\n", [":1: Key: has a nested value"]),
+        ("Key: [a, {b: 1}]\n", [":1: Key: has a nested value"]),
+        ("- ParameterKey: K\n  ParameterValue: 1\n  B: 1\n  A: 2\n", [":1: K: A is no field", ":1: K: B is no field"]),
+        ("- {A: 1, B: 2}\n- {A: 3}\n", [":2: A: stands twice"]),
+        ("A:\nA: 1\n", [":1: A: has no value"]),
+        (
+            "Parameters: {Key: 1}\nTags: {a: b}\nOdd: 1\nStackPolicy: x\nMore: 2\n",
+            [":2: Tags is not", ":3: Odd stands", ":4: StackPolicy is not", ":5: More stands"],
+        ),
+        (
+            "- ParameterKey: K\n  UsePreviousValue: true\n- K=1\n- ParameterKey: K\n  UsePreviousValue: true\n",
+            [":3: K: stands twice", ":4: K: stands twice"],
+        ),
+    ],
+)
+def test_every_problem_has_its_line(read, text, problems):
+    with pytest.raises(ParameterFileError) as refused:
+        read(text)
+    found = [each.partition("parameters.yaml")[2] for each in refused.value.problems]
+    assert [each.startswith(start) for each, start in zip(found, problems, strict=True)] == [True] * len(problems), (
+        found
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("true", "true"), ("false", "false"), ("NaN", "NaN"), ("1.50", "1.50"), ('"True"', "True")]
+)
+def test_json_keeps_its_texts(read, value, text):
+    assert read(f' {{"Key": {value}}}', "p.json").values == {"Key": text}
+
+
+def test_the_file_is_named_as_it_was(read, tmp_path):
+    assert read("Key: 1\n").name == str(tmp_path / "parameters.yaml")
+    with pytest.raises(ParameterFileError) as refused:
+        read("")
+    assert refused.value.file == str(tmp_path / "parameters.yaml")
+    assert "write `Key: Value`" in refused.value.hint
+    with pytest.raises(ParameterFileError) as refused:
+        read_file(tmp_path / "nothing.yaml")
+    assert "name a file that exists" in refused.value.hint
+    with pytest.raises(ParameterFileError) as refused:
+        read(b"Key: \xff")
+    assert refused.value.hint == "save the file as UTF-8."
+
+
+def test_what_repeats_itself_elsewhere_may_be_named_once(read):
+    assert read("One: &a x\nTwo: *a\n").values == {"One": "x", "Two": "x"}

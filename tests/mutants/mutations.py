@@ -214,12 +214,10 @@ def _left_out(tree: ast.Module) -> set[ast.AST]:
                     leave(part)
             case ast.If(test=ast.Name(id="TYPE_CHECKING")):
                 leave(node)
-            case ast.Subscript() if isinstance(node.value, ast.Name) and node.value.id in {
-                "cast",
-                "TypeVar",
-                "Literal",
-            }:
-                leave(node)
+            case ast.Subscript(
+                value=ast.Name(id="Callable" | "Literal" | "Mapping" | "dict" | "frozenset" | "list" | "tuple")
+            ):
+                leave(node.slice)  # an alias, or an empty collection that says what it is for
             case ast.Call(func=ast.Name(id="cast" | "TypeVar")):
                 leave(node)
             case ast.Assign(targets=[ast.Name(id="__all__")]):

@@ -335,7 +335,7 @@ def _processors(account: Account, wanted: Sequence[Instances], before: Sequence[
         if before and not added and count <= old_most.get((family, spot), 0):
             continue
         if code:
-            question = _Question(name, added, "ec2", code, _known(taken), most=max(count - had, 0))
+            question = _Question(name, added, "ec2", code, _known(taken), most=count - had)
             answers.append(_answered(account, question))
         else:
             answers.append(Quota(name, added, taken, None, None, "it is not known which quota counts", count - had))

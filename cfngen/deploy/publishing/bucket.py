@@ -128,7 +128,7 @@ def _create(account: Account, bucket: str) -> bool:
 
 def _weaknesses(account: Account, bucket: str) -> list[Notice]:
     """Say what is weak about the operator's bucket, as far as the caller may see it."""
-    with ThreadPoolExecutor(max_workers=4) as pool:
+    with ThreadPoolExecutor() as pool:
         blocks, status, versioning, lifecycle = pool.map(
             lambda each: hardening.read(account, bucket, each),
             (

@@ -81,7 +81,7 @@ def harden(account: Account, bucket: str, *, kms_key: str, made: bool, report: R
         # A new bucket has none of them, and S3 may not show it to every reader yet.
         found = {each.read: {} for each in settings}
     else:
-        with ThreadPoolExecutor(max_workers=len(settings)) as pool:
+        with ThreadPoolExecutor() as pool:
             answers = pool.map(lambda each: read(account, bucket, each.read), settings)
             found = {each.read: answer for each, answer in zip(settings, answers, strict=True)}
     if unknown := [each.what for each in settings if found[each.read] is None]:
@@ -202,12 +202,11 @@ def _policy(found: Mapping[str, Any], account: Account, bucket: str) -> tuple[st
 
 def _refuses_plain_http(statement: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
     """Whether a statement denies at least what ours does, whatever it is called and however it is written."""
-    resources = statement.get("Resource", [])
     return (
         statement.get("Effect") == "Deny"
         and statement.get("Principal") in ("*", {"AWS": "*"}, {"AWS": ["*"]})
         and statement.get("Action") in ("s3:*", "*", ["s3:*"], ["*"])
-        and set(ours["Resource"]) <= set([resources] if isinstance(resources, str) else resources)
+        and set(ours["Resource"]) <= set(statement.get("Resource", ()))  # a single text is never both
         and json.dumps(statement.get("Condition")).lower().replace("[", "").replace("]", "")
         in ('{"bool": {"aws:securetransport": "false"}}', '{"bool": {"aws:securetransport": false}}')
     )

@@ -21,7 +21,7 @@ def broken_rule(name: str, definition: Mapping[str, Any], value: str) -> str:
         definition: the parameter in the template.
         value: the value as text.
     """
-    kind = str(definition.get("Type", "String"))
+    kind = str(definition.get("Type", ""))
     is_list = kind.startswith(("List<", "AWS::SSM::Parameter::Value<List<")) or "CommaDelimitedList" in kind
     # Of a parameter that names one of Parameter Store, the rules are about the name.
     for item in [each.strip() for each in value.split(",")] if is_list else [value]:

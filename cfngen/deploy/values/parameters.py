@@ -162,7 +162,7 @@ def _unknown(definitions: Mapping[str, Any], names: Iterable[str], source: str) 
             continue
         if name in LOCATION:
             advice = "cfngen uploads the templates itself; leave it out (--bucket chooses the bucket)"
-        elif near := difflib.get_close_matches(name, definitions, n=1) or _spelled(name, definitions):
+        elif near := difflib.get_close_matches(name, definitions) or _spelled(name, definitions):
             advice = f"did you mean {near[0]}?"
         else:
             advice = f"there are {', '.join(definitions)}" if definitions else "the template has none"

@@ -1,0 +1,178 @@
+"""Coming back to an operation: what is done once it has ended, and what where somebody wants to end it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from recorded import STACK_ID, RefusedError
+from recorded_stack import NAME, End, RecordedStack, Told, event
+
+from cfngen.deploy.abandoning import abandoned
+from cfngen.deploy.attaching import NothingUnderWayError, attach
+from cfngen.deploy.messages import Event, Finished
+from cfngen.deploy.ownership import ForeignStackError
+from cfngen.deploy.stacks import NoStackError
+from cfngen.deploy.watching.watch import Choice, watch
+
+UPDATING = "UPDATE_IN_PROGRESS"
+SET = {"SetStackPolicy", "UpdateTerminationProtection"}
+
+
+def stack(
+    *events: str, cluster: str = NAME, token: str = "", note: str = "", ends: tuple[End, ...] = ()
+) -> RecordedStack:
+    api = RecordedStack(events[-1], *ends, cluster=cluster)
+    api.events[NAME] = [event(status, token=token) for status in events]
+    api.change_sets = {token: {"Description": note}}
+
+    def unknown(_: dict[str, Any]) -> dict[str, Any]:
+        raise RefusedError("InvalidAction")
+
+    api.answers["DescribeEvents"] = unknown
+    return api
+
+
+def come_back(api: RecordedStack, told: Told | None = None) -> Finished:
+    return attach(api.account, NAME, NAME, (told or Told()).waiting)
+
+
+def kinds(told: Told) -> list[str]:
+    return [message.kind for message in told.messages if message.kind not in ("event", "progress")]
+
+
+def set_calls(api: RecordedStack) -> list[str]:
+    return [name for name, _ in api.calls if name in SET]
+
+
+CREATED = ("CREATE_IN_PROGRESS", "CREATE_COMPLETE")
+BOTH = ["UpdateTerminationProtection", "SetStackPolicy"]
+OURS = f"cfngen: the cluster {NAME}, by arn:aws:iam::123456789012:user/me"
+
+
+@pytest.mark.parametrize(
+    ("events", "token", "note", "expected"),
+    [
+        (CREATED, "cfngen-plan-1", OURS, BOTH),
+        (CREATED, "cfngen-plan-1", f"{OURS}, not protected", ["SetStackPolicy"]),
+        (CREATED, "console", OURS, ["SetStackPolicy"]),
+        ((UPDATING, "UPDATE_COMPLETE"), "cfngen-plan-1", OURS, BOTH),
+        # An update that was taken back needs its policies no less.
+        ((UPDATING, "UPDATE_ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_COMPLETE"), "console", "", ["SetStackPolicy"]),
+        # What failed to be created, is rolled back or deleted needs none.
+        (("CREATE_IN_PROGRESS", "CREATE_FAILED"), "cfngen-plan-1", OURS, []),
+        (("UPDATE_ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_COMPLETE"), "cfngen-plan-1", OURS, []),
+        (("DELETE_IN_PROGRESS", "DELETE_FAILED"), "cfngen-plan-1", OURS, []),
+    ],
+)
+def test_who_comes_back_protects_what_the_deployment_was_asked_to(
+    events: tuple[str, ...], token: str, note: str, expected: list[str]
+) -> None:
+    api, told = stack(*events, token=token, note=note), Told()
+    finished = come_back(api, told)
+    assert (finished.status, finished.stack_id, finished.goes_on) == (events[-1], STACK_ID, False)
+    assert set_calls(api) == expected
+    succeeded = events[-1] in ("CREATE_COMPLETE", "UPDATE_COMPLETE") or events[0].startswith("UPDATE_ROLLBACK")
+    assert finished.succeeded == succeeded
+    # Why it failed is told where it did.
+    assert ("diagnosis" in kinds(told)) == (not succeeded)
+
+
+def test_the_stack_of_another_cluster_is_only_watched() -> None:
+    api = stack("CREATE_IN_PROGRESS", "CREATE_COMPLETE", cluster="other", token="cfngen-plan-1", note=OURS)
+    assert come_back(api).succeeded
+    assert set_calls(api) == []
+
+
+def test_an_operation_that_is_left_again_is_neither_explained_nor_protected() -> None:
+    api, told = stack(UPDATING, token="cfngen-plan-1", note=OURS), Told()
+    api.interrupt_waiting()
+    finished = come_back(api, told)
+    assert (finished.goes_on, finished.succeeded) == (True, False)
+    assert (set_calls(api), kinds(told)) == ([], [])
+
+
+def test_what_a_failed_creation_has_left_is_looked_for() -> None:
+    api, told = stack("CREATE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE"), Told()
+    assert api.stack is not None
+    api.stack["EnableTerminationProtection"] = True
+    assert not come_back(api, told).succeeded
+    assert api.named("UpdateTerminationProtection")[0]["EnableTerminationProtection"] == "false"
+    assert api.named("ListStackResources")
+
+
+def test_protection_that_is_not_allowed_is_told_and_no_failure() -> None:
+    api, told = stack("CREATE_IN_PROGRESS", "CREATE_COMPLETE"), Told()
+
+    def refused(_: dict[str, Any]) -> dict[str, Any]:
+        raise RefusedError("AccessDenied", "no", 403)
+
+    api.answers["SetStackPolicy"] = refused
+    assert come_back(api, told).succeeded
+    [notice] = told.notices
+    assert notice.startswith(f"{NAME} is as it is wanted, but not protected: not allowed to call SetStackPolicy")
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [("REVIEW_IN_PROGRESS", NothingUnderWayError), ("DELETE_COMPLETE", NoStackError)]
+)
+def test_where_nothing_is_under_way_there_is_nothing_to_watch(status: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        come_back(RecordedStack(status))
+
+
+def creating(*ends: End, cluster: str = NAME) -> RecordedStack:
+    """A creation during whose watch Ctrl-C comes once; it goes on unless it is deleted."""
+    api = stack("CREATE_IN_PROGRESS", cluster=cluster, ends=ends)
+    sleep = api.clock.sleep
+
+    def interrupt(seconds: float) -> None:
+        sleep(seconds)
+        if len(api.clock.slept) == 1:
+            raise KeyboardInterrupt
+        assert api.stack is not None
+        api.stack["StackStatus"] = "CREATE_COMPLETE"
+        api.events[NAME].append(event("CREATE_COMPLETE"))
+
+    api.clock.sleep = interrupt  # type: ignore[method-assign]
+    return api
+
+
+def test_a_creation_is_ended_by_deleting_the_stack() -> None:
+    api, told = creating(End("DELETE_COMPLETE")), Told(choice=Choice.CANCEL)
+    assert api.stack is not None
+    api.stack["EnableTerminationProtection"] = True
+    finished = come_back(api, told)
+    # What was asked for did not come about, however well the way back went.
+    assert (finished.status, finished.succeeded, finished.action) == ("DELETE_COMPLETE", False, "delete")
+    [question] = told.questions
+    assert question.text == f"Delete {NAME}, which is being created?"
+    assert question.consequences == ("everything it has made so far is deleted, and the cluster with it",)
+    assert api.named("DeleteStack")[0]["StackName"] == STACK_ID
+    assert api.named("UpdateTerminationProtection")[0]["EnableTerminationProtection"] == "false"
+    shown = [message.status for message in told.messages if isinstance(message, Event)]
+    assert shown == ["CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS", "DELETE_COMPLETE"]
+
+
+def test_who_thinks_better_of_it_watches_on() -> None:
+    api, told = creating(), Told(choice=Choice.CANCEL, answer=False)
+    finished = come_back(api, told)
+    assert (finished.status, finished.succeeded) == ("CREATE_COMPLETE", True)
+    assert not api.named("DeleteStack")
+
+
+def test_the_creation_of_another_cluster_is_not_ended() -> None:
+    api = creating(cluster="other")
+    with pytest.raises(ForeignStackError):
+        come_back(api, Told(choice=Choice.CANCEL))
+    assert not api.named("DeleteStack")
+
+
+def test_a_deletion_that_is_left_goes_on() -> None:
+    api, told = creating(End("DELETE_IN_PROGRESS")), Told(choice=Choice.CANCEL)
+    wish = watch(api.account, STACK_ID, report=told.messages.append, interrupted=lambda: told.choice)
+    assert wish.cancelled
+    told.choice = Choice.DETACH
+    api.interrupt_waiting()
+    outcome = abandoned(api.account, told.waiting, wish)
+    assert (outcome.detached, outcome.succeeded, outcome.status.name) == (True, False, "DELETE_IN_PROGRESS")

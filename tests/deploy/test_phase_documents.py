@@ -236,12 +236,12 @@ def test_what_nested_stacks_have_now() -> None:
     api = Recorded()
     api.answers["ListStackResources"] = lambda _: {
         "StackResourceSummaries": [
-            resource("MasterStack", NESTED),
             resource("NodeGroupKeptStack", NESTED, "DELETE_FAILED"),
             resource("NodeGroupGoneStack", NESTED, "CREATE_FAILED"),
             resource("VpcStack", NESTED, physical=""),
             resource("OtherStack", NESTED),
             resource("Vpc", "AWS::EC2::VPC"),
+            resource("MasterStack", NESTED),
         ]
     }
     body = {

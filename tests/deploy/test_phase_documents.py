@@ -17,9 +17,13 @@ IMAGE = "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>"
 NUMBER, TEXT = {"Type": "Number"}, {"Type": "String"}
 
 
+TAGS = [{"Key": "KubernetesCluster", "Value": "one"}]
+
+
 def stack(name: str, folder: str = "new", parameters: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     handed = {"Parameters": parameters} if parameters is not None else {}
-    return {"Type": NESTED, "Properties": {"TemplateURL": f"https://bucket/{folder}/{name}.json", **handed}, **more}
+    properties = {"TemplateURL": f"https://bucket/{folder}/{name}.json", "Tags": TAGS, **handed}
+    return {"Type": NESTED, "Properties": properties, **more}
 
 
 def ref(name: str) -> dict[str, str]:
@@ -125,6 +129,7 @@ def test_node_groups_can_stay_that_are_there_or_come_later() -> None:
         ({"A": ref("NoLongerThere")}, False),
         ({"Told": output("VpcStack", "NoLongerThere")}, False),
         ({"A": output("IamStack", "SubnetId")}, False),
+        ({"Told": {"Fn::Join": ["", [ref("Image"), output("VpcStack", "NoLongerThere")]]}}, False),
         ({"A": output("NodeGroupNewStack", "SubnetId")}, False),
     ],
 )
@@ -197,7 +202,7 @@ def test_what_ebs_modifies(name: str) -> None:
 
 
 def test_kept_groups_stay_as_they_are_deployed() -> None:
-    kept = ["NodeGroupKeptStack", "NodeGroupGoneStack", "NodeGroupNewStack"]
+    kept = ["NodeGroupNewStack", "NodeGroupKeptStack", "NodeGroupGoneStack"]
     made = {each.name: each for each in with_kept(DEPLOYED, WANTED, kept)}
     assert list(made) == ["vpc", "master", "nodes-kept", "nodes-gone", "cluster"]
     assert made["cluster"].children == ("vpc", "master", "nodes-kept", "nodes-gone")
@@ -208,13 +213,13 @@ def test_kept_groups_stay_as_they_are_deployed() -> None:
     assert list(resources) == ["VpcStack", "MasterStack", "NodeGroupKeptStack", "NodeGroupGoneStack"]
     assert resources["NodeGroupKeptStack"] == {
         "Type": NESTED,
-        "Properties": {"TemplateURL": "nodes-kept.json", "Parameters": {**HANDED, "Image": "ami-1"}},
+        "Properties": {"TemplateURL": "nodes-kept.json", "Tags": TAGS, "Parameters": {**HANDED, "Image": "ami-1"}},
         "DependsOn": ["VpcStack"],
     }
     assert resources["NodeGroupGoneStack"] == {
         "Type": NESTED,
         "Metadata": {"a": "b"},
-        "Properties": {"TemplateURL": "nodes-gone.json", "Parameters": {**HANDED, "Image": "ami-2"}},
+        "Properties": {"TemplateURL": "nodes-gone.json", "Tags": TAGS, "Parameters": {**HANDED, "Image": "ami-2"}},
         "DependsOn": ["MasterStack"],
     }
     assert "NodeGroupNewStack" in ROOT.body["Resources"]

@@ -38,7 +38,10 @@ VPC = {"Resources": {}, "Outputs": {"SubnetId": {"Value": "x"}}}
 MASTER = {
     "Parameters": {"Size": NUMBER, "Iops": {"Type": "Number", "Default": 9}, "Image": {"Type": IMAGE}},
     "Resources": {
-        "MasterAVolume": {"Type": VOLUME, "Properties": {"Size": ref("Size"), "Iops": ref("Iops"), "Encrypted": True}},
+        "MasterAVolume": {
+            "Type": VOLUME,
+            "Properties": {"Size": ref("Size"), "Iops": ref("Iops"), "VolumeType": "gp3"},
+        },
         "MasterBVolume": {"Type": VOLUME, "Properties": {"Size": ref("Size")}},
         "MasterAGroup": {"Type": "AWS::AutoScaling::AutoScalingGroup", "Properties": {"Iops": ref("Image")}},
     },
@@ -51,6 +54,7 @@ ROOT = Document(
         "Parameters": {"VolumeSize": NUMBER, "VolumeIops": NUMBER, "Image": TEXT, "Group": TEXT},
         "Resources": {
             "VpcStack": stack("vpc"),
+            "IamStack": stack("iam"),
             "MasterStack": stack(
                 "master",
                 parameters={"Size": ref("VolumeSize"), "Iops": ref("VolumeIops"), "Image": ref("Image")},
@@ -60,10 +64,11 @@ ROOT = Document(
         },
     },
     "cfngen.templates.root",
-    ("vpc", "master", "nodes-kept", "nodes-new"),
+    ("vpc", "iam", "master", "nodes-kept", "nodes-new"),
 )
 WANTED = (
     Document("vpc", VPC, "m"),
+    Document("iam", {"Resources": {}}, "m"),
     Document("master", MASTER, "m"),
     Document("nodes-kept", GROUP, "m"),
     Document("nodes-new", GROUP, "m"),
@@ -75,14 +80,15 @@ OLD_MASTER = {
     "Parameters": {
         "Size": TEXT,
         "Image": {"Type": IMAGE, "Description": "of masters", "Default": "/latest"},
-        "Other": {"Type": IMAGE, "Description": "not told"},
+        "Other": {"Type": IMAGE, "Description": "not told", "Default": "/other"},
+        "Port": {"Type": "Number", "Default": 443},
         "Subnets": {"Type": "List<AWS::EC2::Subnet::Id>", "Description": "several"},
         "Zone": {"Type": "AWS::EC2::AvailabilityZone::Name"},
     },
     "Resources": {
-        "MasterAVolume": {"Type": VOLUME, "Properties": {"Size": 20, "Throughput": 125, "Encrypted": True}},
-        "MasterOldVolume": {"Type": VOLUME, "Properties": {"Size": 20}},
         "MasterAGroup": {"Type": "AWS::AutoScaling::AutoScalingGroup", "Properties": {"Iops": 1}},
+        "MasterOldVolume": {"Type": VOLUME, "Properties": {"Size": 20}},
+        "MasterAVolume": {"Type": VOLUME, "Properties": {"Size": 20, "Throughput": 125, "Encrypted": True}},
     },
 }
 OLD_GROUP = {"Parameters": {"Image": {"Type": IMAGE}, "SubnetId": TEXT}, "Resources": {"Old": {"Type": "AWS::X::Y"}}}
@@ -99,7 +105,9 @@ DEPLOYED = Deployed(
     },
     {
         "VpcStack": Child("vpc", {"Resources": {}}, {}),
-        "MasterStack": Child("master", OLD_MASTER, {"Image": "ami-1", "Size": "20", "Zone": "us-west-2a"}),
+        "MasterStack": Child(
+            "master", OLD_MASTER, {"Image": "ami-1", "Size": "20", "Port": "443", "Zone": "us-west-2a"}
+        ),
         "NodeGroupKeptStack": Child("nodes-kept", OLD_GROUP, {"Image": "ami-1", "SubnetId": "subnet-1"}),
         "NodeGroupGoneStack": Child("nodes-gone", OLD_GROUP, {"Image": "ami-2", "SubnetId": "subnet-1"}),
     },
@@ -153,12 +161,16 @@ def test_volumes_change_alone() -> None:
             "Size": NUMBER,
             "Iops": {"Type": "Number", "Default": 9},
             "Image": {"Type": "String", "Description": "of masters"},
-            "Other": {"Type": "String", "Description": "not told"},
+            "Other": {"Type": "String", "Description": "not told", "Default": "/other"},
+            "Port": {"Type": "Number", "Default": 443},
             "Subnets": {"Type": "CommaDelimitedList", "Description": "several"},
             "Zone": {"Type": "String"},
         },
         "Resources": {
-            "MasterAVolume": MASTER["Resources"]["MasterAVolume"],
+            "MasterAVolume": {
+                "Type": VOLUME,
+                "Properties": {"Size": ref("Size"), "Iops": ref("Iops"), "VolumeType": "gp3", "Encrypted": True},
+            },
             "MasterOldVolume": OLD_MASTER["Resources"]["MasterOldVolume"],
             "MasterAGroup": OLD_MASTER["Resources"]["MasterAGroup"],
         },
@@ -204,13 +216,13 @@ def test_what_ebs_modifies(name: str) -> None:
 def test_kept_groups_stay_as_they_are_deployed() -> None:
     kept = ["NodeGroupNewStack", "NodeGroupKeptStack", "NodeGroupGoneStack"]
     made = {each.name: each for each in with_kept(DEPLOYED, WANTED, kept)}
-    assert list(made) == ["vpc", "master", "nodes-kept", "nodes-gone", "cluster"]
-    assert made["cluster"].children == ("vpc", "master", "nodes-kept", "nodes-gone")
+    assert list(made) == ["vpc", "iam", "master", "nodes-kept", "nodes-gone", "cluster"]
+    assert made["cluster"].children == ("vpc", "iam", "master", "nodes-kept", "nodes-gone")
     assert made["cluster"].module == "cfngen.templates.root"
     assert (made["vpc"].body, made["master"].body) == (VPC, MASTER)
     assert (made["nodes-kept"].body, made["nodes-gone"].body) == (STAYING, STAYING)
     resources = made["cluster"].body["Resources"]
-    assert list(resources) == ["VpcStack", "MasterStack", "NodeGroupKeptStack", "NodeGroupGoneStack"]
+    assert list(resources) == ["VpcStack", "IamStack", "MasterStack", "NodeGroupKeptStack", "NodeGroupGoneStack"]
     assert resources["NodeGroupKeptStack"] == {
         "Type": NESTED,
         "Properties": {"TemplateURL": "nodes-kept.json", "Tags": TAGS, "Parameters": {**HANDED, "Image": "ami-1"}},
@@ -227,7 +239,7 @@ def test_kept_groups_stay_as_they_are_deployed() -> None:
 
 def test_what_is_not_kept_is_as_wanted() -> None:
     made = {each.name: each for each in with_kept(DEPLOYED, WANTED, ["NodeGroupNewStack"])}
-    assert list(made) == ["vpc", "master", "nodes-kept", "cluster"]
+    assert list(made) == ["vpc", "iam", "master", "nodes-kept", "cluster"]
     assert made["nodes-kept"].body == GROUP
     assert made["cluster"].body["Resources"]["NodeGroupKeptStack"] == ROOT.body["Resources"]["NodeGroupKeptStack"]
 

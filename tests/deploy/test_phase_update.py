@@ -115,7 +115,7 @@ def test_the_first_phase_stands_ready_and_the_others_are_foreseen() -> None:
     assert shown == [("control plane", False), ("node group Kept", True), ("node group New", True)]
     assert found.plan.stacks == (CONTROL, FIRST, SECOND)
     # Groups of later phases stay as they are: the new one is not there yet.
-    assert operator.documents == [["vpc", "master", "nodes-kept", "cluster"]]
+    assert operator.documents == [["vpc", "iam", "master", "nodes-kept", "cluster"]]
 
 
 def test_a_first_phase_with_nothing_to_do_is_left_out() -> None:

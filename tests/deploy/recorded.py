@@ -77,7 +77,7 @@ class Recorded:
         )
         self.answers: dict[str, Answer] = {}
         self.summaries: list[dict[str, Any]] = []
-        session = boto3.Session("AKIDEXAMPLE", "secret", region_name="us-west-2")
+        session = _session()
         client = session.client("cloudformation")
         client.meta.events.register("before-call.cloudformation", self._answer)
         self.account = Account(
@@ -134,6 +134,12 @@ class Recorded:
 
     def _ListChangeSets(self, _: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
         return {"Summaries": self.summaries}
+
+
+@cache
+def _session() -> boto3.Session:
+    """One for all tests: making it takes four times as long as a client of it, which has events of its own."""
+    return boto3.Session("AKIDEXAMPLE", "secret", region_name="us-west-2")
 
 
 def description(arn: str = CHANGE_SET, *changes: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -282,6 +282,7 @@ def test_a_phase_that_hurts_no_more_than_agreed_is_not_asked_for() -> None:
     assert operator.said(Plan) == []
 
 
+SECRET = {"Parameters": {"Secret": {"NoEcho": True}}}
 ROOT = Document(
     "cluster", {"Parameters": {"VolumeSize": {}, "Image": {}, "Gone": {}, "Fresh": {}}, "Resources": {}}, "m", ("vpc",)
 )
@@ -307,7 +308,7 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
         {"ParameterKey": "Image", "ParameterValue": "old"},
     ]
     api.change_sets[CHANGE_SET] = description(
-        CHANGE_SET, change("MasterAVolume", "AWS::EC2::Volume", detail("Size", "20", "40"))
+        CHANGE_SET, change("MasterAVolume", "AWS::EC2::Volume", detail("Size", "20", "40", cause="Secret"))
     )
     given = {"VolumeSize": "40", "Image": "new", "Fresh": "f"}
     entries = tuple({"ParameterKey": name, "ParameterValue": value} for name, value in given.items())
@@ -322,7 +323,9 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
     with ExitStack() as leaving:
         asked = request(documents=WANTED, parameters=entries, foreseen=(hurts,))
         planning = PartPlanning(api.account, asked, upload, said.append, None, leaving)
-        iam = Document("iam", {"Resources": {"R": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "x"}}}}, "m")
+        iam = Document(
+            "iam", {"Resources": {"R": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "x"}}}, **SECRET}, "m"
+        )
         made = planning(Part(kind, ()), (iam, ROOT), 3)
         execute(api.account, replace(made, _executed=[]))
         assert CHANGE_SET in api.change_sets
@@ -338,6 +341,8 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
     ]
     assert sorted(told) == parameters
     assert made.foreseen == ()
+    # Which values are secret the part's own templates say.
+    assert made.changes[0].properties[0].sensitive
     assert api.named("ExecuteChangeSet")[0]["DisableRollback"] == disabled
     assert said == [Step(f"asking CloudFormation what would change: {Part(kind, ()).title}")]
     # What was planned and not executed goes at the end.

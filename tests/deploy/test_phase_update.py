@@ -307,9 +307,9 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
         {"ParameterKey": "VolumeSize", "ParameterValue": "20"},
         {"ParameterKey": "Image", "ParameterValue": "old"},
     ]
-    api.change_sets[CHANGE_SET] = description(
-        CHANGE_SET, change("MasterAVolume", "AWS::EC2::Volume", detail("Size", "20", "40", cause="Secret"))
-    )
+    volume = change("MasterAVolume", "AWS::EC2::Volume", detail("Size", "20", "40", cause="Secret"))
+    launch = change("T", "AWS::EC2::LaunchTemplate", detail("LaunchTemplateData/UserData", "old", "new"))
+    api.change_sets[CHANGE_SET] = description(CHANGE_SET, launch, volume)
     given = {"VolumeSize": "40", "Image": "new", "Fresh": "f"}
     entries = tuple({"ParameterKey": name, "ParameterValue": value} for name, value in given.items())
     uploaded: list[Any] = []
@@ -322,7 +322,7 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
     hurts = Meaning("foreseen of the whole", Danger.DANGEROUS)
     with ExitStack() as leaving:
         asked = request(documents=WANTED, parameters=entries, foreseen=(hurts,))
-        planning = PartPlanning(api.account, asked, upload, said.append, None, leaving)
+        planning = PartPlanning(api.account, asked, upload, said.append, "{} becomes {}".format, leaving)
         iam = Document(
             "iam", {"Resources": {"R": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "x"}}}, **SECRET}, "m"
         )
@@ -342,7 +342,9 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
     assert sorted(told) == parameters
     assert made.foreseen == ()
     # Which values are secret the part's own templates say.
-    assert made.changes[0].properties[0].sensitive
+    properties = {each.logical_id: each.properties[0] for each in made.changes}
+    assert properties["MasterAVolume"].sensitive
+    assert properties["T"].note == "old becomes new"
     assert api.named("ExecuteChangeSet")[0]["DisableRollback"] == disabled
     assert said == [Step(f"asking CloudFormation what would change: {Part(kind, ()).title}")]
     # What was planned and not executed goes at the end.

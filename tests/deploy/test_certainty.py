@@ -59,6 +59,9 @@ ALWAYS = {"recreation": "Always"}
             WILL,
             True,
         ),
+        (entry("T", prop(before="1", after="2"), prop("B", before="1", after=UNKNOWN, **ALWAYS)), MIGHT, True),
+        (entry("T", prop(before="1", after="1"), prop("B", before="1", after="2", **ALWAYS)), WILL, True),
+        (entry("T", prop(before="1", after="1"), action="Remove"), NO, True),
         # One that names its cause speaks for all at its place.
         (entry("T", prop(evaluation="Dynamic", **ALWAYS), because("Gone.Id", "ResourceAttribute")), NO, False),
         (entry("T", prop("B", evaluation="Dynamic", **ALWAYS), because("Gone.Id", "ResourceAttribute")), MIGHT, True),
@@ -111,6 +114,7 @@ def test_of_reasons_at_one_place_the_most_certain_counts_and_then_the_one_with_a
         ([entry("Other", prop(before="1", after=UNKNOWN))], "LatestVersionNumber", MIGHT),
         ([entry("Other", Detail("Tags", before="1", after="2"))], "LatestVersionNumber", NO),
         ([entry("Other", prop(before="1", after="2", **ALWAYS))], "LatestVersionNumber", WILL),
+        ([entry("Other", replacement="True")], "LatestVersionNumber", WILL),
         ([entry("Other", prop(before="1", after=UNKNOWN, **ALWAYS), prop("B", "1", "2"))], "LatestVersionNumber", WILL),
     ],
 )
@@ -221,3 +225,39 @@ def test_outputs_are_those_of_nested_stacks() -> None:
     found = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
     root = described("root", entry("SupplierStack", type_=NESTED), found, SupplierStack=described("supplier", CHANGED))
     assert Certainty(root, (CHILD, flat, top)).replacement(root, found) is WILL
+
+
+def test_each_attribute_of_each_resource_is_judged_for_itself() -> None:
+    names = (("A.Id", NO), ("A.LatestVersionNumber", WILL), ("B.Id", WILL), ("A.Id", NO))
+    found = [entry(f"T{place}", because(cause, "ResourceAttribute")) for place, (cause, _) in enumerate(names)]
+    others = (entry("A", prop(before="1", after="2")), entry("B", prop(before="1", after="2", **ALWAYS)))
+    child = described("child", entry("A", prop(before="1", after="2", **ALWAYS)), found[0])
+    root = described("root", *found, *others, ChildStack=child)
+    certainty = Certainty(root, ())
+    assert [certainty.replacement(root, each) for each in found] == [expected for _, expected in names]
+    assert certainty.replacement(child, found[0]) is WILL
+
+
+URL = "https://{}/k8s/{}/vpc.json"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (prop("TemplateURL", URL.format("one", "0a"), URL.format("two", "0a")), NO),
+        (prop("TemplateURL", URL.format("one", "0a"), URL.format("one", "0b")), MIGHT),
+        (prop("TemplateURL", URL.format("one", "0a"), URL.format(UNKNOWN, "0a")), MIGHT),
+        (prop("TemplateURL"), MIGHT),
+        (prop("Tags", URL.format("one", "0a"), URL.format("two", "0a")), MIGHT),
+        (because("Other.Id", "ResourceAttribute", "Parameters/A"), NO),
+        (because("Other.Id", "ResourceAttribute", "Tags"), MIGHT),
+        (because("Other.Id", "DirectModification", "Parameters/A"), MIGHT),
+        (because("", "ResourceAttribute", "Parameters/A"), MIGHT),
+    ],
+)
+def test_an_output_of_a_stack_without_a_change_set_follows_what_it_is_handed(
+    told: Detail, expected: Replacement
+) -> None:
+    found = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
+    root = described("root", entry("SupplierStack", told, type_=NESTED), found)
+    assert Certainty(root, (CHILD,)).replacement(root, found) is expected

@@ -12,7 +12,9 @@ from functools import cache
 from typing import Any
 
 import boto3
+import botocore.session
 from botocore.awsrequest import AWSResponse
+from botocore.loaders import Loader, create_loader
 from botocore.validate import validate_parameters
 
 from cfngen.cluster.model import Cluster
@@ -77,7 +79,7 @@ class Recorded:
         )
         self.answers: dict[str, Answer] = {}
         self.summaries: list[dict[str, Any]] = []
-        session = boto3.Session("AKIDEXAMPLE", "secret", region_name="us-west-2")
+        session = _session()
         # Of the session, since a watch makes clients of its own.
         session.events.register("before-call", self._answer)
         self.account = Account(
@@ -137,6 +139,18 @@ class Recorded:
 
     def _ListChangeSets(self, _: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
         return {"Summaries": self.summaries}
+
+
+def _session() -> boto3.Session:
+    """A session of its own, since its events are; what it reads of botocore's data is read once for all tests."""
+    core = botocore.session.Session()
+    core.register_component("data_loader", _loader())
+    return boto3.Session("AKIDEXAMPLE", "secret", region_name="us-west-2", botocore_session=core)
+
+
+@cache
+def _loader() -> Loader:
+    return create_loader()
 
 
 def description(arn: str = CHANGE_SET, *changes: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.publishing.publish import nested
-from cfngen.deploy.stacks import NESTED, resources, template
+from cfngen.deploy.stacks import resources, template
 
 STORED = "AWS::SSM::Parameter::Value"
 
@@ -53,7 +53,7 @@ def deployed(account: Account, root_id: str, root: Mapping[str, Any]) -> Deploye
     names = nested(root)
     children: dict[str, Child] = {}
     for view in resources(account, root_id):
-        if view.type != NESTED or not view.physical_id or view.logical_id not in names:
+        if not view.physical_id or view.logical_id not in names:
             continue
         if view.status.startswith("DELETE") or view.status == "CREATE_FAILED":
             continue

@@ -130,12 +130,13 @@ def carry_out(account: Account, found: Phased, waiting: Waiting, execute: CarryO
                 raise
         waiting.report(Step(f"phase {index + 1} of {total}: {left[0]}"))
         outcome = execute(plan, templates)
-        if outcome.detached and left[1:]:
+        if outcome.detached:
             hint = f"`cfngen watch --stack-name {plan.stack}` follows it; when it has ended, `cfngen deploy` goes on."
-            waiting.report(Notice(f"not begun: {', '.join(left[1:])}", hint))
-        elif not outcome.succeeded:
+            if left[1:]:
+                waiting.report(Notice(f"not begun: {', '.join(left[1:])}", hint))
+            return outcome
+        if not outcome.succeeded:
             waiting.report(_left(left, f"phase {index + 1} of {total} did not succeed"))
-        if outcome.detached or not outcome.succeeded:
             return outcome
     if outcome is None:
         raise ValueError("an update without phases")

@@ -88,7 +88,7 @@ def _target_group(subject: Subject) -> Meaning | None:
         return None
     if subject.touches("Targets"):
         return Meaning("the API's load balancer leads to other masters, to each once it is healthy")
-    return Meaning("how the API's load balancer looks after the masters changes") if subject.touches() else None
+    return Meaning("how the API's load balancer looks after the masters changes")
 
 
 def _listener(subject: Subject) -> Meaning | None:

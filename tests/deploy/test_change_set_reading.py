@@ -1,0 +1,289 @@
+"""What CloudFormation says of change sets, and why they fail: every field as it is told, and as it is left out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from recorded import CHANGE_SET, NESTED, NOW, STACK_ID, Recorded, RefusedError, change, description, nested, nested_arn
+
+from cfngen.deploy.failures import AwsError
+from cfngen.deploy.preview.change_set_reading import (
+    UNKNOWN,
+    Description,
+    Detail,
+    Entry,
+    glance,
+    pauses,
+    persistently,
+    read,
+)
+from cfngen.deploy.preview.early_validation import (
+    ChangeSetFailedError,
+    EarlyValidationError,
+    ValidationFailure,
+    failure,
+)
+
+MARK = "failed: [AWS::EarlyValidation::PropertyValidation]"
+
+FULL = {
+    "Type": "Resource",
+    "ResourceChange": {
+        "Action": "Modify",
+        "LogicalResourceId": "Vpc",
+        "PhysicalResourceId": "vpc-1",
+        "ResourceType": "AWS::EC2::VPC",
+        "Replacement": "Conditional",
+        "PolicyAction": "ReplaceAndRetain",
+        "Scope": ["Properties", "Tags"],
+        "BeforeContext": json.dumps({"Properties": {"A": 1}}),
+        "AfterContext": json.dumps({"Properties": {"A": 2}}),
+        "Details": [
+            {
+                "Target": {
+                    "Attribute": "Tags",
+                    "Name": "N",
+                    "Path": "/Tags/0",
+                    "RequiresRecreation": "Always",
+                    "BeforeValue": "1",
+                    "AfterValue": "2",
+                },
+                "Evaluation": "Dynamic",
+                "ChangeSource": "ParameterReference",
+                "CausingEntity": "P",
+            },
+            {},
+        ],
+    },
+}
+BARE = {"Type": "Resource", "ResourceChange": {"Action": "Add", "LogicalResourceId": "X", "ResourceType": "T"}}
+
+
+def test_everything_that_is_told_is_read() -> None:
+    api = Recorded()
+    parameters = [{"ParameterKey": "A", "ParameterValue": "1"}, {"ParameterKey": "B"}]
+    api.change_sets[CHANGE_SET] = description(
+        CHANGE_SET, FULL, {"Type": "Hook"}, BARE, Parameters=parameters, StatusReason="why"
+    )
+    told = Detail("Tags", "N", "/Tags/0", "Always", "1", "2", "Dynamic", "ParameterReference", "P")
+    untold = Detail("Properties", "", "", "Never", None, None, "Static", "DirectModification", "")
+    modified = Entry(
+        "Modify", "Vpc", "vpc-1", "AWS::EC2::VPC", "Conditional", "ReplaceAndRetain", ("Properties", "Tags"),
+        (told, untold), "", {"Properties": {"A": 1}}, {"Properties": {"A": 2}},
+    )  # fmt: skip
+    entries = {"Vpc": modified, "X": Entry("Add", "X", "", "T")}
+    expected = Description(
+        CHANGE_SET, STACK_ID, "kubernetes", "CREATE_COMPLETE", "AVAILABLE", "why", NOW, {"A": "1", "B": ""}, entries, {}
+    )
+    assert read(api.account, CHANGE_SET) == expected
+    assert api.named("DescribeChangeSet")[-1]["IncludePropertyValues"] == "true"
+
+
+def test_a_glance_asks_for_no_values_and_leaves_changes_out() -> None:
+    api = Recorded()
+    bare = {key: description(CHANGE_SET)[key] for key in ("ChangeSetId", "StackId", "StackName", "Status")}
+    api.change_sets[CHANGE_SET] = {**bare, "Changes": [BARE]}
+    assert glance(api.account, CHANGE_SET) == Description(CHANGE_SET, STACK_ID, "kubernetes", "CREATE_COMPLETE")
+    assert "IncludePropertyValues" not in api.named("DescribeChangeSet")[0]
+
+
+@pytest.mark.parametrize("context", ["[1]", "{not json", '"text"', ""])
+def test_a_definition_that_was_cut_off_counts_as_not_told(context: str) -> None:
+    api = Recorded()
+    cut = {**BARE, "ResourceChange": {**BARE["ResourceChange"], "BeforeContext": context, "AfterContext": context}}
+    api.change_sets[CHANGE_SET] = description(CHANGE_SET, cut)
+    [entry] = read(api.account, CHANGE_SET).entries.values()
+    assert (entry.before, entry.after) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("detail", "place", "unknown", "told"),
+    [
+        (Detail("Properties", "A", "/Properties/A/0"), "/Properties/A/0", False, False),
+        (Detail("Properties", "A"), "/Properties/A", False, False),
+        (Detail("Tags"), "/Tags", False, False),
+        (Detail("Tags", before="1"), "/Tags", False, True),
+        (Detail("Tags", after="1"), "/Tags", False, True),
+        (Detail("Tags", after=f"x{UNKNOWN}"), "/Tags", True, True),
+        (Detail("Tags", before=UNKNOWN), "/Tags", False, True),
+    ],
+)
+def test_what_a_detail_tells(detail: Detail, place: str, unknown: bool, told: bool) -> None:
+    assert (detail.place, detail.unknown, detail.told) == (place, unknown, told)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "pending", "failed", "nothing"),
+    [
+        ("CREATE_PENDING", "", True, False, False),
+        ("CREATE_IN_PROGRESS", "", True, False, False),
+        ("CREATE_COMPLETE", "No updates are to be performed.", False, False, False),
+        ("FAILED", "", False, True, False),
+        ("FAILED", "No updates are to be performed.", False, True, True),
+        ("FAILED", "The submitted information didn't contain changes. Submit other.", False, True, True),
+        ("DELETE_COMPLETE", "", False, False, False),
+    ],
+)
+def test_how_far_a_change_set_is(status: str, reason: str, pending: bool, failed: bool, nothing: bool) -> None:
+    made = Description("arn", "arn", "one", status, reason=reason)
+    assert (made.pending, made.failed, made.nothing_to_do) == (pending, failed, nothing)
+
+
+def test_looks_come_further_apart_up_to_five_seconds() -> None:
+    following = pauses()
+    assert [round(following(), 3) for _ in range(7)] == [1.0, 1.5, 2.25, 3.375, 5.0, 5.0, 5.0]
+
+
+def test_where_values_are_incomplete_the_plain_answer_completes_them_and_gives_the_reason() -> None:
+    def answer(sent: dict[str, Any]) -> dict[str, Any]:
+        if "IncludePropertyValues" in sent:
+            reason = "[WARN] --include-property-values option can return incomplete ChangeSet data because: X"
+            return description(CHANGE_SET, change("A", "T"), Status="FAILED", StatusReason=reason)
+        if "NextToken" in sent:
+            return description(CHANGE_SET, change("B", "T"), Status="FAILED")
+        return description(CHANGE_SET, change("A", "U"), Status="FAILED", StatusReason="the reason", NextToken="2")
+
+    api = Recorded()
+    api.answers["DescribeChangeSet"] = answer
+    found = read(api.account, CHANGE_SET)
+    assert (found.reason, list(found.entries), found.entries["A"].type) == ("the reason", ["A", "B"], "T")
+
+
+@pytest.mark.parametrize(("code", "status", "least"), [("ValidationError", 400, 0), ("Throttling", 400, 180)])
+def test_only_passing_troubles_are_waited_out_and_not_for_ever(code: str, status: int, least: int) -> None:
+    api = Recorded()
+
+    def refused(_: dict[str, Any]) -> dict[str, Any]:
+        raise RefusedError(code, status=status)
+
+    api.answers["DescribeStacks"] = refused
+    client = api.account.client("cloudformation")
+    with pytest.raises(AwsError):
+        persistently(api.account.clock, lambda: client.describe_stacks(StackName="kubernetes"))
+    assert (sum(api.clock.slept) > least) is bool(least)
+    assert sum(api.clock.slept) < 190
+
+
+def failed(reason: str, arn: str = CHANGE_SET, name: str = "kubernetes", **children: Description) -> Description:
+    return Description(arn, "arn", name, "FAILED", reason=reason, children=children)
+
+
+def event(**told: Any) -> dict[str, Any]:
+    return {"EventId": "1", **told}
+
+
+def test_every_finding_that_fails_is_told() -> None:
+    api = Recorded()
+    pages = {
+        None: {"OperationEvents": [
+            event(ValidationFailureMode="WARN", ValidationStatusReason="only a warning"),
+            event(HookFailureMode="WARN", HookStatusReason="only a warning"),
+            event(ValidationFailureMode="FAIL"),
+            event(ValidationStatusReason="bad", ValidationPath="/Resources/Vpc", LogicalResourceId="Vpc"),
+        ], "NextToken": "2"},
+        "2": {"OperationEvents": [event(HookFailureMode="FAIL", HookStatusReason="hooked", LogicalResourceId="X")],
+              "NextToken": "3"},
+        "3": {"OperationEvents": [event(ValidationStatusReason="whole")]},
+    }  # fmt: skip
+    api.answers["DescribeEvents"] = lambda sent: pages[sent.get("NextToken")]
+    error = failure(api.account, failed(MARK))
+    assert isinstance(error, EarlyValidationError)
+    assert error.problems == (
+        ValidationFailure("kubernetes", "/Resources/Vpc", "bad", "Vpc"),
+        ValidationFailure("kubernetes", "", "hooked", "X"),
+        ValidationFailure("kubernetes", "", "whole", ""),
+    )
+    assert [str(each) for each in error.problems] == [
+        "kubernetes: /Resources/Vpc: bad",
+        "kubernetes: X: hooked",
+        "kubernetes: whole",
+    ]
+    assert (error.stack, error.reason) == ("kubernetes", MARK)
+    assert str(error) == f"CloudFormation cannot plan kubernetes: {MARK}"
+    assert error.hint == "nothing has been changed; correct what each line names, and repeat."
+    [*_, sent] = api.named("DescribeEvents")
+    assert (sent["ChangeSetName"], sent["Filters.FailedEvents"]) == (CHANGE_SET, "true")
+
+
+@pytest.mark.parametrize(
+    ("reason", "told", "hint"),
+    [
+        ("X is wrong", "X is wrong", "correct what it names"),
+        ("", "it gives no reason", "correct what it names"),
+        (MARK, MARK, "allow cloudformation:DescribeEvents"),
+    ],
+)
+def test_without_findings_the_reason_is_told(reason: str, told: str, hint: str) -> None:
+    def denied(_: dict[str, Any]) -> dict[str, Any]:
+        raise RefusedError("AccessDenied")
+
+    api = Recorded()
+    api.answers["DescribeEvents"] = denied
+    error = failure(api.account, failed(reason))
+    assert type(error) is ChangeSetFailedError
+    assert str(error) == f"CloudFormation cannot plan kubernetes: {told}"
+    assert (error.stack, error.reason) == ("kubernetes", reason)
+    assert hint in error.hint
+    assert bool(api.named("DescribeEvents")) is (reason == MARK)
+
+
+def inner(name: str, reason: str, **children: Description) -> Description:
+    return failed(reason, nested_arn(name), name, **children)
+
+
+def repeated(*names: str) -> str:
+    return " ".join(f"Nested change set {nested_arn(name)} was not successfully created." for name in names)
+
+
+@pytest.mark.parametrize(
+    ("root", "stack"),
+    [
+        # The deepest reason, not what repeats it.
+        (failed(repeated("A"), A=inner("A", "wrong")), "A"),
+        (failed(repeated("A"), A=inner("A", repeated("B"), B=inner("B", "wrong"))), "B"),
+        # One in which nothing would change has not failed for that.
+        (failed("wrong", A=inner("A", "No updates are to be performed.")), "kubernetes"),
+        (failed("wrong", A=Description("a", "a", "A", "CREATE_COMPLETE")), "kubernetes"),
+        # Of several, the one of which early validation tells more.
+        (failed(repeated("A", "B"), A=inner("A", "wrong"), B=inner("B", MARK)), "B"),
+        # The root itself may be refused, too.
+        (failed(MARK, A=inner("A", "wrong")), "kubernetes"),
+        (failed(f"{MARK} {repeated('A')}", A=inner("A", "wrong")), "A"),
+    ],
+)
+def test_whose_fault_it_is(root: Description, stack: str) -> None:
+    api = Recorded()
+    api.answers["DescribeEvents"] = lambda _: {"OperationEvents": []}
+    assert failure(api.account, root).stack == stack
+
+
+@pytest.mark.parametrize("end", [".", ",", ":", ";", ""])
+def test_a_nested_change_set_that_is_only_named_is_read(end: str) -> None:
+    api = Recorded()
+    api.change_sets[nested_arn("A")] = description(
+        nested_arn("A"), Status="FAILED", StatusReason="wrong", StackName="A"
+    )
+    found = failure(api.account, failed(f"Nested change set {nested_arn('A')}{end} was not successfully created"))
+    assert (found.stack, found.reason) == ("A", "wrong")
+
+
+def test_change_sets_that_name_each_other_are_read_once() -> None:
+    api = Recorded()
+    for name, other in (("A", "B"), ("B", "A")):
+        api.change_sets[nested_arn(name)] = description(
+            nested_arn(name), Status="FAILED", StatusReason=repeated(other), StackName=name
+        )
+    assert failure(api.account, failed(repeated("A"))).stack == "B"
+    assert len(api.named("DescribeChangeSet")) == 2
+
+
+def test_nested_change_sets_are_read_through() -> None:
+    api = Recorded()
+    api.change_sets[CHANGE_SET] = description(CHANGE_SET, nested("VpcStack"), change("Other", NESTED))
+    api.change_sets[nested_arn("VpcStack")] = description(nested_arn("VpcStack"), BARE)
+    found = read(api.account, CHANGE_SET)
+    assert list(found.children) == ["VpcStack"]
+    assert list(found.children["VpcStack"].entries) == ["X"]
+    assert found.entries["VpcStack"].change_set_id == nested_arn("VpcStack")

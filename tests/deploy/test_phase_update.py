@@ -1,0 +1,351 @@
+"""Phases are planned and carried out one after another, and what is left is told wherever that ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from recorded import CHANGE_SET, STACK_ID, Recorded, change, description, detail, request
+from test_phase_documents import DEPLOYED, WANTED
+from test_phase_parts import GROWS, MASTERS, ROLE, group, hurting, stack
+
+from cfngen.deploy.messages import Notice, Question, Step
+from cfngen.deploy.phasing.part_planning import PartPlanning
+from cfngen.deploy.phasing.parts import Part
+from cfngen.deploy.phasing.update import Phased, UnfinishedError, carry_out, phased
+from cfngen.deploy.preview.change_sets import execute
+from cfngen.deploy.preview.plan import Danger, Meaning, Plan, StackPlan
+from cfngen.deploy.publishing.publish import Published
+from cfngen.deploy.recovery import Waiting
+from cfngen.deploy.status import StackStatus
+from cfngen.deploy.watching.watch import Outcome
+from cfngen.errors import CfngenError
+from cfngen.templates.document import Document
+
+KEPT, NEW = "NodeGroupKeptStack", "NodeGroupNewStack"
+
+
+def plan(*stacks: StackPlan, change_set: str = "first", **more: Any) -> Plan:
+    return Plan("one", STACK_ID, "update", change_set, stacks=stacks, **more)
+
+
+class Operator:
+    """Plans, carries out, asks and is told.
+
+    Attributes:
+        plans: what planning a part gives, by its number; an empty plan where there is none.
+        outcomes: what becomes of the phases, in order; success where there is none.
+        answer: what the user says.
+        done: what happened, in order.
+    """
+
+    def __init__(self) -> None:
+        self.plans: dict[int, Any] = {}
+        self.outcomes: list[Outcome] = []
+        self.answer = True
+        self.done: list[Any] = []
+        self.documents: list[list[str]] = []
+        self.api = Recorded()
+
+    def plan_part(self, part: Part, documents: Sequence[Document], number: int) -> Plan:
+        self.done.append((number, part.title))
+        self.documents.append([each.name for each in documents])
+        planned = self.plans.get(number, plan(change_set=""))
+        if isinstance(planned, BaseException):
+            raise planned
+        return planned
+
+    def execute(self, planned: Plan, documents: Sequence[Document]) -> Outcome:
+        self.done.append(planned.change_set_id)
+        self.documents.append([each.name for each in documents])
+        return self.outcomes.pop(0) if self.outcomes else outcome()
+
+    def consent(self, question: Question) -> bool:
+        self.done.append(question)
+        return self.answer
+
+    def carry_out(self, found: Phased) -> Outcome:
+        waiting = Waiting(self.done.append, self.consent, lambda: pytest.fail("nobody pressed Ctrl-C"))
+        return carry_out(self.api.account, found, waiting, self.execute, "one")
+
+    def said(self, kind: type[Any]) -> list[Any]:
+        return [each for each in self.done if isinstance(each, kind)]
+
+
+def outcome(*, succeeded: bool = True, detached: bool = False) -> Outcome:
+    return Outcome("one", STACK_ID, StackStatus("UPDATE_COMPLETE"), "update", succeeded, detached, False, 1.0)
+
+
+CONTROL, FIRST, SECOND = stack(MASTERS, ROLE), group(KEPT), group(NEW)
+
+
+def divide(operator: Operator, *stacks: StackPlan) -> tuple[Phased | None, list[Plan]]:
+    discarded: list[Plan] = []
+    whole = plan(*stacks, change_set="whole")
+    return phased(whole, DEPLOYED, WANTED, operator.plan_part, discarded.append), discarded
+
+
+@pytest.mark.parametrize("stacks", [[], [CONTROL], [FIRST]])
+def test_one_part_is_no_phase(stacks: list[StackPlan]) -> None:
+    operator = Operator()
+    assert divide(operator, *stacks) == (None, [])
+    assert operator.done == []
+
+
+def test_volumes_alone_keep_what_failed() -> None:
+    """Taking back the others would shrink them."""
+    found, discarded = divide(Operator(), stack(MASTERS, GROWS))
+    assert found is not None
+    assert (found.plan, found.plan.on_failure) == (found.first, "DO_NOTHING")
+    assert [each.kind for each in found.parts] == ["volumes"]
+    assert (found.plan.change_set_id, discarded) == ("whole", [])
+
+
+def test_the_first_phase_stands_ready_and_the_others_are_foreseen() -> None:
+    operator = Operator()
+    operator.plans[0] = plan(CONTROL)
+    found, discarded = divide(operator, CONTROL, FIRST, SECOND)
+    assert found is not None
+    assert [each.change_set_id for each in discarded] == ["whole"]
+    assert found.plan.change_set_id == found.first.change_set_id == "first"
+    shown = [(each.title, each.foreseen) for each in found.plan.phases]
+    assert shown == [("control plane", False), ("node group Kept", True), ("node group New", True)]
+    assert found.plan.stacks == (CONTROL, FIRST, SECOND)
+    # Groups of later phases stay as they are: the new one is not there yet.
+    assert operator.documents == [["vpc", "iam", "master", "nodes-kept", "cluster"]]
+
+
+def test_a_first_phase_with_nothing_to_do_is_left_out() -> None:
+    operator = Operator()
+    operator.plans[1] = plan(FIRST)
+    found, _ = divide(operator, CONTROL, FIRST, SECOND)
+    assert found is not None
+    assert [each.title for each in found.parts] == ["node group Kept", "node group New"]
+    assert [each.title for each in found.plan.phases] == ["node group Kept", "node group New"]
+
+
+def test_a_single_phase_that_is_left_is_not_shown_as_one() -> None:
+    operator = Operator()
+    operator.plans[2] = plan(SECOND)
+    found, _ = divide(operator, CONTROL, FIRST, SECOND)
+    assert found is not None
+    assert (len(found.parts), found.plan.phases) == (1, ())
+    assert operator.documents[-1] == [each.name for each in WANTED]
+
+
+def test_where_no_phase_has_anything_to_do_there_are_none() -> None:
+    operator = Operator()
+    found, discarded = divide(operator, CONTROL, FIRST)
+    assert (found, len(discarded)) == (None, 1)
+
+
+def three(operator: Operator) -> Phased:
+    operator.plans = {0: plan(CONTROL), 1: plan(FIRST, change_set="second"), 2: plan(SECOND, change_set="third")}
+    found, _ = divide(operator, CONTROL, FIRST, SECOND)
+    assert found is not None
+    operator.done.clear()
+    operator.documents.clear()
+    return found
+
+
+def test_all_phases_are_carried_out_in_order() -> None:
+    operator = Operator()
+    assert operator.carry_out(three(operator)).succeeded
+    assert operator.done == [
+        Step("phase 1 of 3: control plane"),
+        "first",
+        (1, "node group Kept"),
+        Step("phase 2 of 3: node group Kept"),
+        "second",
+        (2, "node group New"),
+        Step("phase 3 of 3: node group New"),
+        "third",
+    ]
+    assert "nodes-new" not in operator.documents[0]
+    assert operator.documents[-1] == [each.name for each in WANTED]
+
+
+def test_volumes_grow_with_all_else_as_it_is_deployed() -> None:
+    operator = Operator()
+    operator.plans = {0: plan(stack(MASTERS, GROWS))}
+    found, _ = divide(operator, stack(MASTERS, GROWS, ROLE))
+    assert found is not None
+    operator.carry_out(found)
+    assert operator.documents[0] == ["vpc", "master", "nodes-kept", "nodes-gone", "cluster"]
+
+
+def test_a_phase_that_has_nothing_to_do_any_more_is_left_out() -> None:
+    operator = Operator()
+    found = three(operator)
+    del operator.plans[1]
+    operator.outcomes = [outcome(), replace(outcome(), seconds=9.0)]
+    assert operator.carry_out(found).seconds == 9.0
+    assert [each for each in operator.done if isinstance(each, str)] == ["first", "third"]
+
+
+def test_a_phase_that_fails_is_the_last_and_what_is_left_is_told() -> None:
+    operator = Operator()
+    operator.outcomes = [outcome(), outcome(succeeded=False)]
+    assert not operator.carry_out(three(operator)).succeeded
+    [notice] = operator.said(Notice)
+    assert notice.text == (
+        "phase 2 of 3 did not succeed; what the phases before it did stays. Left: node group Kept, node group New"
+    )
+    assert "`cfngen deploy`" in notice.hint
+    assert "third" not in operator.done
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_phase_that_is_left_to_itself_is_the_last(number: int) -> None:
+    operator = Operator()
+    operator.outcomes = [*(outcome() for _ in range(number - 1)), outcome(succeeded=False, detached=True)]
+    assert operator.carry_out(three(operator)).detached
+    left = ["node group Kept", "node group New"][number - 1 :]
+    # Of the last one nothing is left: it goes on, and has not failed.
+    assert [each.text for each in operator.said(Notice)] == ([f"not begun: {', '.join(left)}"] if left else [])
+    assert ["`cfngen watch --stack-name one`" in each.hint for each in operator.said(Notice)] == [True] * bool(left)
+    assert len([each for each in operator.done if isinstance(each, str)]) == number
+
+
+def test_a_phase_that_cannot_be_planned_leaves_what_was_done() -> None:
+    operator = Operator()
+    found = three(operator)
+    operator.plans[1] = CfngenError("no")
+    with pytest.raises(CfngenError, match=r"^no$"):
+        operator.carry_out(found)
+    [notice] = operator.said(Notice)
+    assert notice.text.startswith("phase 2 of 3 could not begin; ")
+    assert notice.text.endswith("Left: node group Kept, node group New")
+
+
+def test_an_interrupt_between_phases_names_what_is_left() -> None:
+    operator = Operator()
+    found = three(operator)
+    operator.plans[1] = KeyboardInterrupt()
+    with pytest.raises(UnfinishedError) as raised:
+        operator.carry_out(found)
+    assert str(raised.value) == "interrupted after phase 1 of 3; not begun: node group Kept, node group New"
+    assert (raised.value.exit_code, raised.value.left) == (6, ("node group Kept", "node group New"))
+    assert operator.said(Notice) == []
+
+
+def turned(operator: Operator, danger: Danger, **more: Any) -> Phased:
+    """The second phase turns out to do something else than was agreed to."""
+    found = three(operator)
+    operator.api.change_sets[CHANGE_SET] = description(CHANGE_SET)
+    operator.plans[1] = plan(stack((KEPT,), hurting("Other", danger, "it goes")), change_set=CHANGE_SET, **more)
+    return found
+
+
+@pytest.mark.parametrize(("danger", "typed"), [(Danger.DISRUPTIVE, ""), (Danger.DANGEROUS, "one")])
+def test_a_phase_that_turns_out_worse_is_asked_for(danger: Danger, typed: str) -> None:
+    operator = Operator()
+    assert operator.carry_out(turned(operator, danger)).succeeded
+    [question] = operator.said(Question)
+    assert question == Question(
+        "Go on with node group Kept, which does more than was foreseen?",
+        (f"{KEPT}/Other: it goes",),
+        dangerous=bool(typed),
+        name=typed,
+    )
+    assert operator.done.index(operator.plans[1]) < operator.done.index(question)
+    assert CHANGE_SET in operator.api.change_sets
+
+
+def test_a_phase_that_is_declined_is_not_begun_and_its_change_set_goes() -> None:
+    operator = Operator()
+    operator.answer = False
+    with pytest.raises(UnfinishedError, match=r"^you did not agree to node group Kept; not begun: node group Kept, "):
+        operator.carry_out(turned(operator, Danger.DISRUPTIVE))
+    assert CHANGE_SET not in operator.api.change_sets
+    assert "third" not in operator.done
+    assert operator.said(Notice) == []
+
+
+def test_a_phase_that_would_fail_is_not_begun() -> None:
+    operator = Operator()
+    found = turned(operator, Danger.NONE, foreseen=(Meaning("EBS refuses it", Danger.DISRUPTIVE, fails=True),))
+    with pytest.raises(UnfinishedError, match=r"^node group Kept would fail: EBS refuses it; not begun: "):
+        operator.carry_out(found)
+    assert operator.said(Question) == []
+    assert operator.plans[1] in operator.done
+    assert CHANGE_SET not in operator.api.change_sets
+
+
+def test_a_phase_that_hurts_no_more_than_agreed_is_not_asked_for() -> None:
+    operator = Operator()
+    assert operator.carry_out(turned(operator, Danger.NONE)).succeeded
+    assert operator.said(Question) == []
+    assert operator.said(Plan) == []
+
+
+SECRET = {"Parameters": {"Secret": {"NoEcho": True}}}
+ROOT = Document(
+    "cluster", {"Parameters": {"VolumeSize": {}, "Image": {}, "Gone": {}, "Fresh": {}}, "Resources": {}}, "m", ("vpc",)
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "disabled"),
+    [
+        (
+            "volumes",
+            [("Fresh", "f", None), ("Image", None, "true"), ("VolumeSize", "40", None)],
+            "true",
+        ),
+        ("control-plane", [("Fresh", "f", None), ("Image", "new", None), ("VolumeSize", "40", None)], "false"),
+    ],
+)
+def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], disabled: str) -> None:
+    """Where only volumes change, all other values stay, and what fails is kept: nothing can shrink them."""
+    api = Recorded()
+    assert api.stack
+    api.stack["Parameters"] = [
+        {"ParameterKey": "VolumeSize", "ParameterValue": "20"},
+        {"ParameterKey": "Image", "ParameterValue": "old"},
+    ]
+    volume = change("MasterAVolume", "AWS::EC2::Volume", detail("Size", "20", "40", cause="Secret"))
+    launch = change("T", "AWS::EC2::LaunchTemplate", detail("LaunchTemplateData/UserData", "old", "new"))
+    api.change_sets[CHANGE_SET] = description(CHANGE_SET, launch, volume)
+    given = {"VolumeSize": "40", "Image": "new", "Fresh": "f"}
+    entries = tuple({"ParameterKey": name, "ParameterValue": value} for name, value in given.items())
+    uploaded: list[Any] = []
+
+    def upload(documents: Sequence[Document]) -> Published:
+        uploaded.append(list(documents))
+        return Published("bucket", "https://bucket/part.json", 1, 0, ROOT, {})
+
+    said: list[Any] = []
+    hurts = Meaning("foreseen of the whole", Danger.DANGEROUS)
+    with ExitStack() as leaving:
+        asked = request(documents=WANTED, parameters=entries, foreseen=(hurts,))
+        planning = PartPlanning(api.account, asked, upload, said.append, "{} becomes {}".format, leaving)
+        iam = Document(
+            "iam", {"Resources": {"R": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "x"}}}, **SECRET}, "m"
+        )
+        made = planning(Part(kind, ()), (iam, ROOT), 3)
+        execute(api.account, replace(made, _executed=[]))
+        assert CHANGE_SET in api.change_sets
+    assert uploaded == [[iam, ROOT]]
+    [sent] = api.named("CreateChangeSet")
+    assert (sent["ChangeSetName"], sent["TemplateURL"]) == ("cfngen-plan-one-3", "https://bucket/part.json")
+    assert sent["Capabilities.member.1"] == "CAPABILITY_NAMED_IAM"
+    entry = "Parameters.member."
+    told = [
+        (value, sent.get(name.replace("Key", "Value")), sent.get(name.replace("ParameterKey", "UsePreviousValue")))
+        for name, value in sent.items()
+        if name.startswith(entry) and name.endswith(".ParameterKey")
+    ]
+    assert sorted(told) == parameters
+    assert made.foreseen == ()
+    # Which values are secret the part's own templates say.
+    properties = {each.logical_id: each.properties[0] for each in made.changes}
+    assert properties["MasterAVolume"].sensitive
+    assert properties["T"].note == "old becomes new"
+    assert api.named("ExecuteChangeSet")[0]["DisableRollback"] == disabled
+    assert said == [Step(f"asking CloudFormation what would change: {Part(kind, ()).title}")]
+    # What was planned and not executed goes at the end.
+    assert CHANGE_SET not in api.change_sets

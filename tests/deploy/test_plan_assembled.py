@@ -1,0 +1,396 @@
+"""From the answers of CloudFormation to the plan: each field of it, in order, as a person is shown it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from botocore.awsrequest import AWSResponse
+from recorded import (
+    CHANGE_SET,
+    NESTED,
+    NOW,
+    STACK_ID,
+    Recorded,
+    RefusedError,
+    change,
+    description,
+    detail,
+    nested,
+    nested_arn,
+    request,
+)
+
+from cfngen.deploy.messages import Notice
+from cfngen.deploy.preview.change_set_reading import UNKNOWN
+from cfngen.deploy.preview.change_sets import make_plan
+from cfngen.deploy.preview.plan import Change, Cost, Counts, Danger, Meaning, Plan, PropertyChange, Replacement
+from cfngen.templates.document import Document
+
+ASG, ENI, TEMPLATE = "AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::NetworkInterface", "AWS::EC2::LaunchTemplate"
+WILL, MIGHT, NO = Replacement.WILL, Replacement.MIGHT, Replacement.NO
+GROUP = "NodeGroupNodesAutoScalingGroup"
+OLD = STACK_ID.replace("stack/kubernetes/", "stack/kubernetes-OldStack-1/")
+
+
+def planned(*root: dict[str, Any], api: Recorded | None = None, said: list[Any] | None = None, **more: Any) -> Plan:
+    """The plan of a change set of the root, with those of nested stacks by their logical ids."""
+    api = api or Recorded()
+    children = {name: more.pop(name) for name in list(more) if name.endswith("Stack")}
+    compare = more.pop("compare", None)
+    api.change_sets[CHANGE_SET] = description(CHANGE_SET, *root)
+    for name, changes in children.items():
+        api.change_sets[nested_arn(name)] = description(nested_arn(name), *changes)
+    report = said.append if said is not None else lambda _: None
+    return make_plan(api.account, request(**more), report=report, compare_user_data=compare)
+
+
+def shown(plan: Plan) -> list[Any]:
+    return [
+        ("/".join(stack.path), stack.name, stack.action, [f"{each.action} {each.logical_id}" for each in stack.changes])
+        for stack in plan.stacks
+    ]
+
+
+def one(*details: dict[str, Any], **more: Any) -> Change:
+    [found] = planned(change("Thing", "AWS::X::Y", *details, **more)).changes
+    return found
+
+
+def test_what_was_asked_for_is_in_the_plan() -> None:
+    hurts = Meaning("Kubernetes changes", Danger.DANGEROUS)
+    cost = Cost(1, "key", "KMS")
+    asked: dict[str, Any] = {"costs": (cost,), "foreseen": (hurts,), "on_failure": "DO_NOTHING", "quotas_ignored": True}
+    plan = planned(change("Thing", "AWS::X::Y", detail("A", "1", "2")), **asked)
+    assert plan == Plan(
+        "kubernetes",
+        STACK_ID,
+        "update",
+        CHANGE_SET,
+        NOW,
+        plan.stacks,
+        Counts(update=1),
+        Danger.DANGEROUS,
+        quotas_ignored=True,
+        costs=(cost,),
+        on_failure="DO_NOTHING",
+        foreseen=(hurts,),
+    )
+    assert planned(change("Thing", "AWS::X::Y", detail("A", "1", "2")), express=True).express
+
+
+@pytest.mark.parametrize(
+    ("foreseen", "worst"), [((), Danger.DISRUPTIVE), ((Meaning("x", Danger.DANGEROUS),), Danger.DANGEROUS)]
+)
+def test_the_worst_of_all_is_the_plans_danger(foreseen: Any, worst: Danger) -> None:
+    calm = change("MasterAVolume", "AWS::EC2::Volume", detail("Size", "20", "40"))
+    moved = change("ApiLoadBalancer", "AWS::ElasticLoadBalancingV2::LoadBalancer", detail("Subnets/0", "a", "b"))
+    assert planned(calm, moved, foreseen=foreseen).danger is worst
+    assert planned(calm).danger is Danger.NONE
+
+
+def test_a_new_cluster_is_told_by_what_it_consists_of_and_not_by_what_may_hurt() -> None:
+    api = Recorded(exists=False)
+    plan = planned(
+        nested("VpcStack", action="Add"), nested("IamStack", action="Add"), api=api,
+        VpcStack=(change("Vpc", "AWS::EC2::VPC", action="Add"),), IamStack=(),
+    )  # fmt: skip
+    assert (plan.operation, plan.shell, plan.templates_only) == ("create", True, False)
+    assert plan.creation is not None
+    assert {each.what for each in plan.creation.items} >= {"master", "node", "VPC"}
+    assert shown(plan) == [
+        ("VpcStack", "kubernetes-VpcStack-XYZ", "create", ["add Vpc"]),
+        ("", "kubernetes", "create", []),
+        ("IamStack", "kubernetes-IamStack-XYZ", "create", []),
+    ]
+    assert {(each.meaning, each.danger) for each in plan.changes} == {(None, Danger.NONE)}
+    assert [each.meaning for each in plan.stacks] == [None, None, None]
+    assert planned(change("Thing", "AWS::X::Y", detail("A", "1", "2"))).creation is None
+
+
+def test_nested_stacks_that_come_stay_and_go() -> None:
+    api = Recorded()
+    api.answers["ListStackResources"] = lambda _: {"StackResourceSummaries": []}
+    plan = planned(
+        change("Root", "AWS::X::Y", action="Import"),
+        nested("VpcStack"),
+        nested("NodeGroupNodesStack", action="Add"),
+        change("NodeGroupOldStack", NESTED, action="Remove", PhysicalResourceId=OLD),
+        change("NodeGroupLateStack", NESTED, action="Add"),
+        api=api,
+        VpcStack=(change("Vpc", "AWS::EC2::VPC", detail("EnableDnsSupport", "a", "b")),),
+        NodeGroupNodesStack=(change(GROUP, ASG, action="Add"),),
+    )
+    assert shown(plan) == [
+        ("NodeGroupOldStack", "kubernetes-OldStack-1", "delete", []),
+        ("VpcStack", "kubernetes-VpcStack-XYZ", "update", ["update Vpc"]),
+        ("", "kubernetes", "update", ["import Root"]),
+        ("NodeGroupNodesStack", "kubernetes-NodeGroupNodesStack-XYZ", "create", [f"add {GROUP}"]),
+        ("NodeGroupLateStack", "", "create", []),
+    ]
+    meanings = {stack.path[-1]: stack.meaning.text for stack in plan.stacks if stack.meaning}
+    assert sorted(meanings) == ["NodeGroupLateStack", "NodeGroupNodesStack", "NodeGroupOldStack"]
+    assert meanings["NodeGroupLateStack"] == "new node group `late`"
+    # What is in a stack that comes needs no words of its own.
+    assert [each.meaning for each in plan.changes if each.logical_id == GROUP] == [None]
+    assert plan.counts == Counts(add=2, update=1)
+
+
+def test_a_nested_stack_that_only_gets_tags_changes_itself_and_is_not_counted() -> None:
+    plan = planned(nested("VpcStack", detail("Tags/0/Value", "a", "b")), VpcStack=())
+    assert shown(plan) == [("", "kubernetes", "update", ["update VpcStack"])]
+    assert plan.counts == Counts()
+
+
+def resource(logical_id: str, type_: str, status: str = "CREATE_COMPLETE") -> dict[str, Any]:
+    return {
+        "LogicalResourceId": logical_id,
+        "PhysicalResourceId": f"physical-{logical_id}",
+        "ResourceType": type_,
+        "ResourceStatus": status,
+        "LastUpdatedTimestamp": NOW,
+    }
+
+
+def test_what_is_in_a_stack_that_goes_is_read_and_only_told_where_it_is_worse() -> None:
+    api = Recorded()
+    api.answers["ListStackResources"] = lambda sent: {
+        "StackResourceSummaries": [
+            resource(GROUP, ASG),
+            resource("NodeGroupNodesVolume", "AWS::EC2::Volume"),
+            resource("NodeGroupNodesGone", "AWS::EC2::Volume", "DELETE_COMPLETE"),
+        ]
+        if sent["StackName"] == "physical-NodeGroupNodesStack"
+        else []
+    }
+    [stack] = planned(nested("NodeGroupNodesStack", action="Remove"), api=api).stacks
+    assert (stack.action, stack.danger) == ("delete", Danger.DANGEROUS)
+    told = [(each.logical_id, each.physical_id, each.action, each.meaning is None) for each in stack.changes]
+    assert told == [
+        ("NodeGroupNodesVolume", "physical-NodeGroupNodesVolume", "remove", False),
+        (GROUP, f"physical-{GROUP}", "remove", True),
+    ]
+
+
+def test_a_stack_that_goes_is_told_by_its_change_set_where_that_says_it() -> None:
+    going = change("VpcStack", NESTED, action="Remove", ChangeSetId=nested_arn("VpcStack"))
+    [stack] = planned(going, VpcStack=(change("Vpc", "AWS::EC2::VPC", action="Remove", policy="Retain"),)).stacks
+    assert (stack.name, stack.action) == ("kubernetes-VpcStack-XYZ", "delete")
+    [vpc] = stack.changes
+    assert (vpc.action, vpc.policy, vpc.danger) == ("remove", "retain", Danger.DANGEROUS)
+
+
+def test_where_what_goes_cannot_be_listed_that_is_said() -> None:
+    def denied(_: dict[str, Any]) -> dict[str, Any]:
+        raise RefusedError("AccessDenied")
+
+    api, said = Recorded(), []
+    api.answers["ListStackResources"] = denied
+    [stack] = planned(nested("NodeGroupOldStack", action="Remove"), api=api, said=said).stacks
+    assert stack.changes == ()
+    [notice] = [each for each in said if isinstance(each, Notice)]
+    assert notice.text.startswith("what NodeGroupOldStack consists of cannot be listed: ")
+
+
+@pytest.mark.parametrize(
+    ("entry", "action", "replacement", "policy"),
+    [
+        (change("T", "X", action="Add"), "add", NO, ""),
+        (change("T", "X", action="Remove", policy="Delete"), "remove", NO, "delete"),
+        (change("T", "X", action="Remove", policy="Snapshot"), "remove", NO, "snapshot"),
+        (change("T", "X", action="Import"), "import", NO, ""),
+        (change("T", "X", action="Dynamic"), "update", NO, ""),
+        (change("T", "X", replacement="True", policy="ReplaceAndRetain"), "update", WILL, "retain"),
+        (change("T", "X", replacement="Conditional", policy="ReplaceAndSnapshot"), "update", MIGHT, "snapshot"),
+        (change("T", "X", detail("A", "1", "2"), policy="Delete"), "update", NO, ""),
+        (change("T", "X", replacement="True", policy="Other"), "update", WILL, ""),
+    ],
+)
+def test_what_happens_to_a_resource(entry: dict[str, Any], action: str, replacement: Replacement, policy: str) -> None:
+    [found] = planned(entry).changes
+    assert (found.action, found.replacement, found.policy) == (action, replacement, policy)
+    assert (found.logical_id, found.type) == ("T", "X")
+    assert found.physical_id == ("" if action == "add" else "physical-T")
+
+
+def test_counts_are_by_what_happens() -> None:
+    entries = [
+        *(change(f"A{n}", "X", action="Add") for n in range(1)),
+        *(change(f"U{n}", "X", detail("A", "1", "2")) for n in range(2)),
+        *(change(f"W{n}", "X", replacement="True") for n in range(3)),
+        *(change(f"M{n}", "X", replacement="Conditional") for n in range(4)),
+        *(change(f"R{n}", "X", action="Remove") for n in range(5)),
+    ]
+    plan = planned(*entries)
+    assert plan.counts == Counts(1, 2, 3, 4, 5)
+    assert plan.counts.total == 15
+    kinds = [each.logical_id[0] for each in plan.changes]
+    assert kinds == [*"WWW", *"MMMM", *"RRRRR", *"UU", "A"]
+    assert [each.logical_id for each in plan.changes if each.logical_id[0] == "R"] == [f"R{n}" for n in range(5)]
+
+
+def test_of_one_kind_what_may_hurt_comes_first() -> None:
+    calm = change("Alias", "AWS::X::Y", action="Remove")
+    hurts = change("Vpc", "AWS::EC2::VPC", action="Remove")
+    assert [each.logical_id for each in planned(calm, hurts).changes] == ["Vpc", "Alias"]
+
+
+SECRETS = {"Pass": {"NoEcho": True}, "Word": {"NoEcho": "true"}, "No": {"NoEcho": False}}
+VERSION = {"cause": "attribute T.LatestVersionNumber", "note": "the new version of its launch template"}
+UNTOLD = {"known": False, "certain": False}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (detail("A", "1", "2"), {"before": "1", "after": "2"}),
+        (detail("A", "1", None), {"before": "1"}),
+        (detail("A", None, "2"), {"after": "2"}),
+        (detail("A"), {"known": False}),
+        (detail("A", "1", UNKNOWN), {"before": "1", **UNTOLD}),
+        (detail("A", "1", f"x-{UNKNOWN}", cause="P"), {"before": "1", "known": False, "cause": "parameter P"}),
+        (detail("A", "1", "2", cause="No"), {"before": "1", "after": "2", "cause": "parameter No"}),
+        (detail("A", "1", "2", cause="Pass"), {"sensitive": True, "cause": "parameter Pass"}),
+        (detail("A", "1", "2", cause="Word"), {"sensitive": True, "cause": "parameter Word"}),
+        # A resource of that name is no parameter.
+        (
+            detail("A", "1", "2", cause="Pass", source="ResourceReference"),
+            {"before": "1", "after": "2", "cause": "resource Pass"},
+        ),
+        (detail("A", "1", "2", cause="R.Arn"), {"before": "1", "after": "2", "cause": "attribute R.Arn"}),
+        (detail("A", "1", "2", cause="R", source="DirectModification"), {"before": "1", "after": "2"}),
+        (detail("A", "1", "****"), {"sensitive": True}),
+        (detail("A", "****", "2"), {"sensitive": True}),
+        (detail("A", "1", "***"), {"before": "1", "after": "***"}),
+        (detail("A", "1", "a****"), {"before": "1", "after": "a****"}),
+        (detail("A", "1", "2", cause="T.LatestVersionNumber"), VERSION),
+        (detail("A", "1", "2", recreation="Always"), {"before": "1", "after": "2", "replaces": WILL}),
+    ],
+)
+def test_what_changes_in_a_resource(told: dict[str, Any], expected: dict[str, Any]) -> None:
+    documents = (Document("x", {"Parameters": SECRETS, "Resources": {}}, "m"),)
+    [found] = planned(change("Thing", "AWS::X::Y", told, replacement="Conditional"), documents=documents).changes
+    assert found.properties == (PropertyChange("/Properties/A", **expected),)
+
+
+def test_what_changes_in_a_resource_is_in_the_order_of_its_places() -> None:
+    [found] = planned(change("Thing", "AWS::X::Y", *(detail(name, "1", "2") for name in "BCA"))).changes
+    assert [each.path for each in found.properties] == ["/Properties/A", "/Properties/B", "/Properties/C"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "compare", "note"),
+    [
+        ("a", "b", lambda old, new: f"{old} to {new}", "a to b"),
+        ("a", "b", lambda old, new: "", "the boot program or its configuration changes"),
+        ("a", "b", None, "the boot program or its configuration changes"),
+        ("a", f"b{UNKNOWN}", lambda old, new: "compared", "the boot program or its configuration changes"),
+        (None, "b", lambda old, new: "compared", "the boot program or its configuration changes"),
+        ("a", None, lambda old, new: "compared", "the boot program or its configuration changes"),
+    ],
+)
+def test_user_data_is_compared_in_words_and_told_all_the_same(before: Any, after: Any, compare: Any, note: str) -> None:
+    launch = change("T", TEMPLATE, detail("LaunchTemplateData/UserData", before, after))
+    [found] = planned(launch, compare=compare).changes[0].properties
+    told = None if after is None or UNKNOWN in after else after
+    assert (found.note, found.before, found.after) == (note, before, told)
+
+
+def test_items_of_a_list_with_keys_are_told_one_by_one() -> None:
+    def tags(**values: str) -> dict[str, Any]:
+        return {"Tags": [{"Key": key, "Value": value} for key, value in values.items()]}
+
+    details = [detail(f"Tags/{place}/Value", "x", "y", recreation="Always") for place in range(4)]
+    tagged = change("Thing", "AWS::X::Y", *details, detail("A", "1", "2"), before=tags(stays="1", goes="2", other="3"),
+                    after=tags(comes="4", stays="1", other=f"a{UNKNOWN}"), replacement="True")  # fmt: skip
+    [found] = planned(tagged).changes
+    assert found.properties == (
+        PropertyChange("/Properties/A", "1", "2"),
+        PropertyChange("/Properties/Tags[comes]", None, "4", replaces=WILL),
+        PropertyChange("/Properties/Tags[goes]", "2", None, replaces=WILL),
+        PropertyChange("/Properties/Tags[other]", "3", None, known=False, replaces=WILL),
+    )
+
+
+def scaling(api: Recorded, *groups: int, code: str = "") -> list[str]:
+    """Let Auto Scaling answer with groups of so many instances; return the names it is asked for."""
+    asked: list[str] = []
+
+    def answer(params: dict[str, Any], **_: Any) -> Any:
+        asked.extend(value for name, value in params["body"].items() if name.startswith("AutoScalingGroupNames"))
+        if code:
+            error = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": 403}}
+            return AWSResponse("https://recorded", 403, {}, None), error
+        found = [{"Instances": [{}] * number} for number in groups]
+        return AWSResponse("https://recorded", 200, {}, None), {"AutoScalingGroups": found}
+
+    client = api.account.session.client("autoscaling", region_name="us-west-2")
+    client.meta.events.register("before-call.autoscaling.DescribeAutoScalingGroups", answer)
+    api.account._clients["autoscaling"] = client
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("groups", "code", "words"),
+    [
+        ([0, 9], "", "node group `nodes` has no instance now"),
+        ([1], "", "its instances are replaced one at a time"),
+        ([], "", "its instances are replaced one at a time"),
+        ([], "AccessDenied", "its instances are replaced one at a time"),
+    ],
+)
+def test_a_group_that_rolls_is_asked_how_many_instances_it_has(groups: list[int], code: str, words: str) -> None:
+    api = Recorded()
+    asked = scaling(api, *groups, code=code)
+    rolling = change(GROUP, ASG, detail("LaunchTemplate/Version", "1", "2"))
+    [found] = planned(rolling, change("T", TEMPLATE, detail("LaunchTemplateData/KeyName", "a", "b")), api=api).stacks
+    meaning = next(each.meaning for each in found.changes if each.logical_id == GROUP)
+    assert meaning is not None
+    assert words in meaning.text
+    assert asked == [f"physical-{GROUP}"]
+
+
+ROOT = Document("cluster", {"Description": "a", "Outputs": {"X": 1}, "Resources": {"A": {"Type": "X"}}}, "m", ("vpc",))
+
+
+@pytest.mark.parametrize(
+    ("deployed", "differs"),
+    [
+        ({"Description": "a", "Outputs": {"X": 1}, "Resources": {"B": {"Type": "Y"}}}, False),
+        ({"Description": "b", "Outputs": {"X": 1}}, True),
+        ({"Description": "a"}, True),
+        ({"Description": "a", "Outputs": {"X": 1}, "Metadata": {}}, True),
+        (RefusedError("AccessDenied"), False),
+    ],
+)
+def test_templates_that_differ_in_no_resource_are_something_to_do(deployed: Any, differs: bool) -> None:
+    def answer(_: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(deployed, Exception):
+            raise deployed
+        return {"TemplateBody": json.dumps(deployed)}
+
+    api = Recorded()
+    api.answers["GetTemplate"] = answer
+    plan = planned(nested("VpcStack"), api=api, documents=(ROOT,), VpcStack=())
+    assert (plan.templates_only, plan.stacks) == (differs, ())
+    if differs:
+        assert plan.change_set_id == CHANGE_SET
+
+
+def test_without_a_root_among_the_documents_nothing_is_compared() -> None:
+    assert not planned(nested("VpcStack"), documents=(), VpcStack=()).templates_only
+
+
+def test_where_a_resource_changes_templates_are_not_compared() -> None:
+    api = Recorded()
+    assert not planned(change("Thing", "AWS::X::Y", detail("A", "1", "2")), api=api).templates_only
+    assert api.named("GetTemplate") == []
+
+
+@pytest.mark.parametrize(("before", "after", "differs"), [("a", "b", True), ("a", "a", False)])
+def test_a_nested_template_of_another_content_is_something_to_do(before: str, after: str, differs: bool) -> None:
+    api = Recorded()
+    api.answers["GetTemplate"] = lambda _: {"TemplateBody": json.dumps(ROOT.body)}
+    url = detail("TemplateURL", before, after)
+    assert planned(nested("VpcStack", url), api=api, documents=(ROOT,), VpcStack=()).templates_only is differs

@@ -1,0 +1,239 @@
+"""What a plan says costs money, and what a new cluster consists of, counted from what CloudFormation tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from cfngen.cluster.load import parse
+from cfngen.deploy.limits.needs import Instances, Needs
+from cfngen.deploy.preview.change_set_reading import UNKNOWN, Description, Entry
+from cfngen.deploy.preview.costs import difference
+from cfngen.deploy.preview.creation import creation
+from cfngen.deploy.preview.plan import Cost, Item
+
+EC2, ASG = "AWS::EC2::", "AWS::AutoScaling::AutoScalingGroup"
+BALANCER, NAT = "AWS::ElasticLoadBalancingV2::LoadBalancer", f"{EC2}NatGateway"
+SECRET, KEY, BUCKET = "AWS::SecretsManager::Secret", "AWS::KMS::Key", "AWS::S3::Bucket"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "costs"),
+    [
+        (Needs(), Needs(), []),
+        (
+            Needs(instances=(Instances("t3.large", 2, False), Instances("m5.large", 1, False))),
+            Needs(instances=(Instances("t3.large", 1, False), Instances("t3.large", 4, False))),
+            [Cost(-1, "instance", "m5.large"), Cost(3, "instance", "t3.large")],
+        ),
+        (
+            Needs(instances=(Instances("t3.large", 2, False),)),
+            Needs(instances=(Instances("t3.large", 2, True),)),
+            [Cost(-2, "instance", "t3.large"), Cost(2, "instance", "t3.large (spot)")],
+        ),
+        (
+            Needs(storage={"gp2": 10, "gp3": 20}),
+            Needs(storage={"gp3": 50, "io2": 5}),
+            [Cost(-10, "GiB", "gp2 volumes"), Cost(30, "GiB", "gp3 volumes"), Cost(5, "GiB", "io2 volumes")],
+        ),
+        (Needs(storage={"gp3": 20}), Needs(storage={"gp3": 20}), []),
+        (
+            Needs(resources={f"{EC2}EIP": 1}, addresses=4),
+            Needs(resources={f"{EC2}EIP": 3}, addresses=5),
+            [Cost(3, "address", "public IPv4")],
+        ),
+        (Needs(addresses=1), Needs(resources={f"{EC2}EIP": 1}), []),
+        (
+            Needs(resources={SECRET: 3, f"{EC2}VPC": 1}),
+            Needs(resources={BALANCER: 1, NAT: 2, SECRET: 2, KEY: 1}),
+            [
+                Cost(1, "load balancer", "Elastic Load Balancing"),
+                Cost(2, "gateway", "NAT"),
+                Cost(-1, "secret", "Secrets Manager"),
+                Cost(1, "key", "KMS"),
+            ],
+        ),
+    ],
+)
+def test_what_an_update_adds_to_what_costs_money(before: Needs, after: Needs, costs: list[Cost]) -> None:
+    assert list(difference(before, after)) == costs
+
+
+def added(logical_id: str, type_: str, after: Any = None) -> Entry:
+    return Entry("Add", logical_id, "", type_, after={} if after is None else {"Properties": after})
+
+
+def described(*entries: Entry, children: Mapping[str, Description] | None = None) -> Description:
+    found = {each.logical_id: each for each in entries}
+    return Description("arn", "arn", "one", "CREATE_COMPLETE", entries=found, children=children or {})
+
+
+def launched(prefix: str, data: Any, sizes: Any) -> tuple[Entry, Entry]:
+    template = added(f"{prefix}LaunchTemplate", f"{EC2}LaunchTemplate", {"LaunchTemplateData": data})
+    return template, added(f"{prefix}AutoScalingGroup", ASG, sizes)
+
+
+ONE = parse(
+    {
+        "controlPlane": {"instanceType": "t3.large", "rootVolume": {"size": 21}, "volume": {"size": 33}},
+        "nodeGroups": [
+            {"name": "small", "instanceType": "m5.large", "minSize": 2, "maxSize": 5, "rootVolume": {"size": 40}},
+            {"name": "spare", "instanceType": "c5.large", "minSize": 0, "maxSize": 3},
+        ],
+    }
+)
+PRIVATE = parse(
+    {
+        "network": {
+            "vpc": {"id": "vpc-0123456789abcdef0", "cidr": "10.20.0.0/16"},
+            "subnets": [{"zone": "us-west-2a", "id": "subnet-0123456789abcdef0", "cidr": "10.20.0.0/20"}],
+            "routeTable": "rtb-0123456789abcdef0",
+            "serviceCidr": "10.250.0.0/16",
+        },
+        "nodeGroups": [{"name": "small", "minSize": 2, "maxSize": 2, "publicIp": False}],
+    }
+)
+
+
+def test_where_a_change_set_tells_no_values_the_cluster_file_does() -> None:
+    made = creation(ONE, described(added("MasterAVolume", f"{EC2}Volume")))
+    assert made.items == (
+        Item(1, "master", "t3.large"),
+        Item(2, "node", "m5.large, group small, up to 5"),
+        Item(0, "node", "c5.large, group spare, up to 3"),
+    )
+    # Of masters 21 GiB for the root and 33 for the data, of two nodes 40 each; each node has an address.
+    assert made.costs == (
+        Cost(1, "instance", "t3.large", "masters"),
+        Cost(2, "instance", "m5.large", "group small"),
+        Cost(21 + 33 + 80, "GiB", "gp3 volumes", "root volumes and the masters' data"),
+        Cost(2, "address", "public IPv4", "the nodes'"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "sizes", "item", "costs"),
+    [
+        (
+            {"InstanceType": "m6i.large", "BlockDeviceMappings": [{"Ebs": {"VolumeSize": "10", "VolumeType": "gp2"}}]},
+            {"MinSize": "3", "MaxSize": "3"},
+            Item(3, "node", "m6i.large, group small"),
+            {(3, "m6i.large"), (30, "gp2 volumes"), (21, "gp3 volumes")},
+        ),
+        (
+            {"InstanceMarketOptions": {"MarketType": "spot"}, "BlockDeviceMappings": [{}]},
+            {"MinSize": "1", "MaxSize": "2", "DesiredCapacity": "2"},
+            Item(2, "node", "m5.large, group small, spot"),
+            {(2, "m5.large (spot)"), (101, "gp3 volumes")},
+        ),
+        (
+            {"InstanceType": UNKNOWN, "BlockDeviceMappings": [{"Ebs": {"VolumeSize": UNKNOWN, "VolumeType": UNKNOWN}}]},
+            {"MinSize": UNKNOWN, "MaxSize": UNKNOWN, "DesiredCapacity": UNKNOWN},
+            Item(2, "node", "m5.large, group small, up to 5"),
+            {(2, "m5.large"), (101, "gp3 volumes")},
+        ),
+        (
+            {"BlockDeviceMappings": [{"DeviceName": "/dev/sda1"}]},
+            {"MinSize": "0", "MaxSize": "9"},
+            Item(0, "node", "m5.large, group small, up to 9"),
+            {(21, "gp3 volumes")},
+        ),
+    ],
+)
+def test_values_of_the_change_set_count(data: Any, sizes: Any, item: Item, costs: set[tuple[int, str]]) -> None:
+    child = described(*launched("NodeGroupSmall", data, sizes))
+    made = creation(ONE, described(children={"NodeGroupSmallStack": child}))
+    assert item in made.items
+    masters = (1, "t3.large")
+    assert {(each.quantity, each.what) for each in made.costs} - {masters} >= costs
+    assert {each.what for each in made.costs} - {"public IPv4"} == {what for _, what in costs} | {masters[1]}
+
+
+def test_groups_of_one_kind_are_counted_together_and_each_is_named() -> None:
+    same = parse(
+        {
+            "controlPlane": {"instanceType": "t3.large"},
+            "nodeGroups": [{"name": name, "instanceType": "t3.large", "minSize": 1, "maxSize": 1} for name in "ab"],
+        }
+    )
+    [instances] = [each for each in creation(same, described()).costs if each.unit == "instance"]
+    assert instances == Cost(3, "instance", "t3.large", "masters, group a, group b")
+
+
+def test_masters_that_are_alike_are_counted_together() -> None:
+    zones = [{"zone": f"us-west-2{letter}"} for letter in "abc"]
+    three = parse({"network": {"subnets": zones}, "controlPlane": {"count": 3, "instanceType": "t3.large"}})
+    made = creation(three, described(*(added(f"Master{slot}Volume", f"{EC2}Volume", {"Size": "7"}) for slot in "ABC")))
+    assert made.items[0] == Item(3, "master", "t3.large")
+    [masters] = [each for each in made.costs if each.what == "t3.large"]
+    assert masters == Cost(3, "instance", "t3.large", "masters")
+
+
+@pytest.mark.parametrize(
+    ("type_", "what", "detail"),
+    [
+        (f"{EC2}VPC", "VPC", ""),
+        (f"{EC2}Subnet", "subnet", ""),
+        (f"{EC2}RouteTable", "route table", ""),
+        (f"{EC2}EIP", "public address of the API (Elastic IP)", ""),
+        (BALANCER, "network load balancer of the API", ""),
+        (f"{EC2}SecurityGroup", "security group", ""),
+        ("AWS::IAM::Role", "IAM role", ""),
+        (SECRET, "secret", ""),
+        (KEY, "encryption key", ""),
+        (f"{EC2}KeyPair", "SSH key pair", ""),
+        (BUCKET, "bucket of etcd's snapshots", "stays when the cluster is deleted"),
+    ],
+)
+def test_what_else_it_consists_of_is_counted(type_: str, what: str, detail: str) -> None:
+    made = creation(PRIVATE, described(added("A", type_), children={"X": described(added("B", type_))}))
+    assert Item(2, what, detail) in made.items
+    assert len(made.items) == 3  # with masters and nodes
+
+
+@pytest.mark.parametrize(
+    ("entries", "cluster", "cost"),
+    [
+        ([], PRIVATE, None),
+        ([added("Eip", f"{EC2}EIP")], PRIVATE, Cost(1, "address", "public IPv4", "the API's")),
+        ([added("Eip", f"{EC2}EIP")], ONE, Cost(3, "address", "public IPv4", "the API's and the nodes'")),
+        (
+            [added("Lb", BALANCER, {"Scheme": "internet-facing", "Subnets": ["a", "b"]}), added("Eip", f"{EC2}EIP")],
+            PRIVATE,
+            Cost(3, "address", "public IPv4", "the masters', the API's and the nodes'"),
+        ),
+        ([added("Lb", BALANCER, {"Scheme": "internal", "Subnets": ["a", "b"]})], PRIVATE, None),
+        ([added("Lb", BALANCER, {"Scheme": "internet-facing"})], PRIVATE, None),
+        ([added("Lb", BALANCER, "not told")], PRIVATE, None),
+        ([added("Nat", NAT, {"Scheme": "internet-facing", "Subnets": ["a"]})], PRIVATE, None),
+    ],
+)
+def test_public_addresses_cost_money(entries: list[Entry], cluster: Any, cost: Cost | None) -> None:
+    costs = creation(cluster, described(*entries)).costs
+    assert next((each for each in costs if each.unit == "address"), None) == cost
+
+
+def test_of_several_masters_the_public_addresses_are_the_masters() -> None:
+    made = creation(PRIVATE, described(added("Lb", BALANCER), added("Eip", f"{EC2}EIP")))
+    assert Item(1, "public address of a master (Elastic IP)") in made.items
+    assert "public address of the API (Elastic IP)" not in {each.what for each in made.items}
+
+
+def test_services_that_cost_money() -> None:
+    entries = [added("Lb", BALANCER), added("S1", SECRET), added("S2", SECRET), added("K", KEY)]
+    costs = [each for each in creation(PRIVATE, described(*entries)).costs if each.unit not in ("instance", "GiB")]
+    assert costs == [
+        Cost(1, "load balancer", "Elastic Load Balancing"),
+        Cost(2, "secret", "Secrets Manager"),
+        Cost(1, "key", "KMS"),
+    ]
+
+
+def test_data_volumes_count_with_their_own_size_and_type() -> None:
+    properties = {"Size": "100", "VolumeType": "io2"}
+    made = creation(
+        PRIVATE, described(added("MasterAVolume", f"{EC2}Volume", properties), added("X", f"{EC2}VPC", properties))
+    )
+    assert (100, "io2 volumes") in {(each.quantity, each.what) for each in made.costs}

@@ -130,10 +130,16 @@ def test_the_partition_of_a_region(region: str, partition: str) -> None:
     other = "aws-cn" if partition != "aws-cn" else "aws"
     assert of(other) == [
         (
-            f"iam.permissionsBoundary: the ARN is of the partition {other}, but {region} is in {partition}; name one of "
-            f"{partition}"
+            f"iam.permissionsBoundary: the ARN is of the partition {other}, but {region} is in {partition}; "
+            f"name one of {partition}"
         )
     ]
+
+
+@pytest.mark.parametrize("region", ["us-iso-east-1", "us-isob-east-1", "eu-isoe-west-1", "eusc-de-east-1"])
+def test_partitions_of_which_nobody_here_knows_the_names(region: str) -> None:
+    arn = "arn:aws-iso:iam::aws:policy/a"
+    assert "partition" not in str(refusals({"region": region, "iam": {"permissionsBoundary": arn}}))
 
 
 NOBODY = "ssh.sessionManager: neither Session Manager nor SSH is open: nobody can enter an instance to look at it"

@@ -77,8 +77,8 @@ def test_how_many_labels_taints_and_tags_a_group_has() -> None:
     assert of(41) == []
     assert of(42) == [
         (
-            "nodeGroups[1].labels: labels, taints and tags make 45 tags of the Auto Scaling group, and 44 are possible; "
-            "remove some"
+            "nodeGroups[1].labels: labels, taints and tags make 45 tags of the Auto Scaling group, and 44 are "
+            "possible; remove some"
         )
     ]
 
@@ -161,8 +161,8 @@ def test_what_is_said_of_files_and_units_that_collide() -> None:
     ]
     assert refusals(second(units=[{**unit, "name": "kubelet.service"}])) == [
         (
-            "nodeGroups[1].units[0].name: /etc/systemd/system/kubelet.service is cfngen's, or of what it installs; choose "
-            "another place"
+            "nodeGroups[1].units[0].name: /etc/systemd/system/kubelet.service is cfngen's, or of what it installs; "
+            "choose another place"
         )
     ]
     assert placed(["/srv/../etc/a"]) == [
@@ -219,8 +219,8 @@ def test_what_cfngen_sets_of_containerd(configuration: dict[str, Any], key: str,
 def test_a_value_that_containerd_cannot_have(configuration: dict[str, Any], key: str) -> None:
     assert refusals(second(containerd={"configuration": configuration})) == [
         (
-            f"nodeGroups[1].containerd.configuration.{key}: containerd's configuration knows no empty value; give one, or "
-            "remove the key"
+            f"nodeGroups[1].containerd.configuration.{key}: containerd's configuration knows no empty value; give one, "
+            "or remove the key"
         )
     ]
 
@@ -240,7 +240,7 @@ def test_how_long_an_update_waits_for_a_node() -> None:
     assert said(45, 6) == [
         (
             "nodeGroups[1].drainTimeout: CloudFormation waits an hour at most while it replaces an instance, and "
-            "creationTimeout (45) and drainTimeout (6) make more than 50 minutes: an update may be given up although all "
-            "goes well"
+            "creationTimeout (45) and drainTimeout (6) make more than 50 minutes: an update may be given up although "
+            "all goes well"
         )
     ]

@@ -6,7 +6,6 @@ A row is a path into the flat template (`Resource.Property.0.Property`) and its 
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import pytest
@@ -19,9 +18,14 @@ from cfngen.templates import generate
 ROWS = {"default": DEFAULT, **OTHERS}
 
 
-@cache
-def resources(cluster: str) -> dict[str, Any]:
-    """The resources of the flat template, each with its attributes beside its properties."""
+@pytest.fixture(scope="module")
+def resources() -> dict[str, dict[str, Any]]:
+    """The resources of each cluster's flat template."""
+    return {cluster: described(cluster) for cluster in CLUSTERS}
+
+
+def described(cluster: str) -> dict[str, Any]:
+    """The resources of a flat template, each with its attributes beside its properties."""
     bodies = {document.name: document.body for document in generate(parse(CLUSTERS[cluster]))}
     return {
         logical_id: shortened(
@@ -68,11 +72,11 @@ def at(value: Any, path: str) -> Any:
 @pytest.mark.parametrize(
     ("cluster", "place"), [(cluster, place) for cluster, blocks in ROWS.items() for place in range(len(blocks))]
 )
-def test_what_the_services_are_told(cluster: str, place: int) -> None:
+def test_what_the_services_are_told(resources: dict[str, Any], cluster: str, place: int) -> None:
     block = ROWS[cluster][place]
-    assert {path: at(resources(cluster), path) for path in block} == block
+    assert {path: at(resources[cluster], path) for path in block} == block
 
 
-def test_every_resource_of_the_default_cluster_is_looked_at() -> None:
+def test_every_resource_of_the_default_cluster_is_looked_at(resources: dict[str, Any]) -> None:
     seen = {path.partition(".")[0] for block in ROWS["default"] for path in block}
-    assert {name for name in resources("default") if "Program" not in name} == seen
+    assert {name for name in resources["default"] if "Program" not in name} == seen

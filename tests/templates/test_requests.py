@@ -10,7 +10,6 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any
 
 import pytest
@@ -45,18 +44,26 @@ def resolved(value: Any) -> Any:
     return {key: resolved(inner) for key, inner in value.items()}
 
 
-@cache
-def statements(cluster: str, role: str) -> tuple[dict[str, Any], ...]:
-    bodies = {document.name: document.body for document in generate(parse(CLUSTERS[cluster]))}
-    resources = bodies["standalone"]["Resources"]
-    policies = [policy["PolicyDocument"] for policy in resources[role]["Properties"]["Policies"]]
-    policies += [
-        resource["Properties"]["PolicyDocument"]
-        for resource in resources.values()
-        if resource["Type"] == "AWS::IAM::ManagedPolicy" and {"Ref": role} in resource["Properties"]["Roles"]
-    ]
-    assert {policy["Version"] for policy in policies} == {"2012-10-17"}
-    return tuple(resolved(statement) for policy in policies for statement in policy["Statement"])
+Statements = dict[tuple[str, str], list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def statements() -> Statements:
+    """What each role of each cluster may do, by the policies that are on it."""
+    found: Statements = {}
+    for cluster, configuration in CLUSTERS.items():
+        bodies = {document.name: document.body for document in generate(parse(configuration))}
+        resources = bodies["standalone"]["Resources"]
+        for role in (M, N):
+            policies = [policy["PolicyDocument"] for policy in resources[role]["Properties"]["Policies"]]
+            policies += [
+                resource["Properties"]["PolicyDocument"]
+                for resource in resources.values()
+                if resource["Type"] == "AWS::IAM::ManagedPolicy" and {"Ref": role} in resource["Properties"]["Roles"]
+            ]
+            assert {policy["Version"] for policy in policies} == {"2012-10-17"}
+            found[cluster, role] = [resolved(statement) for policy in policies for statement in policy["Statement"]]
+    return found
 
 
 def listed(value: Any) -> list[str]:
@@ -69,11 +76,11 @@ def arn(resource: str) -> str:
     return f"arn:aws:ec2:{REGION}:{ACCOUNT}:{resource}" if re.match(rf"({kinds})/", resource) else resource
 
 
-def letting(cluster: str, role: str, action: str, resource: str, context: Mapping[str, Any]) -> list[str]:
+def letting(statements: list[dict[str, Any]], action: str, resource: str, context: Mapping[str, Any]) -> list[str]:
     """The statements that let a request through: "IAM JSON policy elements: Condition operators", IAM User Guide."""
     return [
         statement["Sid"]
-        for statement in statements(cluster, role)
+        for statement in statements
         if statement["Effect"] == "Allow"
         and action in listed(statement["Action"])
         and any(fnmatch.fnmatchcase(arn(resource), form) for form in listed(statement["Resource"]))
@@ -116,19 +123,18 @@ def spoilt(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize(
     ("cluster", "request_"), ROWS, ids=[f"{request.role} {request.sid} {request.action}" for _, request in ROWS]
 )
-def test_a_request_is_let_through_by_its_statement_and_on_its_conditions_only(cluster: str, request_: Request) -> None:
-    role, sid, action = request_.role, request_.sid, request_.action
-    assert sid in letting(cluster, role, action, request_.resource, request_.context)
-    assert [case for case in spoilt(request_) if letting(cluster, role, action, *case)] == []
+def test_a_request_is_let_through_by_its_statement_and_on_its_conditions_only(
+    statements: Statements, cluster: str, request_: Request
+) -> None:
+    own, action = statements[cluster, request_.role], request_.action
+    assert request_.sid in letting(own, action, request_.resource, request_.context)
+    assert [case for case in spoilt(request_) if letting(own, action, *case)] == []
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
-def test_every_statement_lets_a_request_of_these_rows_through(cluster: str) -> None:
+def test_every_statement_lets_a_request_of_these_rows_through(statements: Statements) -> None:
     used = {(request.role, request.sid) for _, request in ROWS}
-    for role in (M, N):
-        assert {statement["Sid"] for statement in statements(cluster, role)} <= {
-            sid for who, sid in used if who == role
-        }
+    for (_, role), own in statements.items():
+        assert {(role, statement["Sid"]) for statement in own} <= used
 
 
 # What nodes must not do with what is the masters', in the cluster's own account and under its own tag.
@@ -140,13 +146,13 @@ def test_every_statement_lets_a_request_of_these_rows_through(cluster: str) -> N
         ("ec2:DetachNetworkInterface", "network-interface/eni-0"),
     ],
 )
-def test_nodes_leave_what_is_the_masters_alone(action: str, resource: str) -> None:
-    assert letting("full", N, action, resource, OURS)
-    assert letting("full", N, action, resource, {**OURS, **MASTERS}) == []
+def test_nodes_leave_what_is_the_masters_alone(statements: Statements, action: str, resource: str) -> None:
+    assert letting(statements["full", N], action, resource, OURS)
+    assert letting(statements["full", N], action, resource, {**OURS, **MASTERS}) == []
 
 
-def test_the_controller_leaves_the_tag_of_the_cluster_where_it_is() -> None:
+def test_the_controller_leaves_the_tag_of_the_cluster_where_it_is(statements: Statements) -> None:
     """Every other permission rests on it."""
-    about = ("ec2:CreateTags", "security-group/sg-0")
-    assert letting("full", M, *about, OURS) == ["LoadBalancersTagOwnGroups"]
-    assert letting("full", M, *about, {**OURS, **NEW}) == []
+    own, about = statements["full", M], ("ec2:CreateTags", "security-group/sg-0")
+    assert letting(own, *about, OURS) == ["LoadBalancersTagOwnGroups"]
+    assert letting(own, *about, {**OURS, **NEW}) == []

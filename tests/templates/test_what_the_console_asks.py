@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Any
 
 import pytest
@@ -13,16 +12,17 @@ from cfngen.cluster.load import parse
 from cfngen.templates import generate
 
 UBUNTU = "/aws/service/canonical/ubuntu/server"
+Bodies = dict[str, dict[str, Any]]
 SSM_IMAGE = "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>"
 
 
-@cache
-def bodies(cluster: str) -> dict[str, Any]:
-    return {document.name: document.body for document in generate(parse(CLUSTERS[cluster]))}
-
-
-def parameters(cluster: str, template: str = "standalone") -> dict[str, Any]:
-    return dict(bodies(cluster)[template]["Parameters"])
+@pytest.fixture(scope="module")
+def bodies() -> Bodies:
+    """The templates of each cluster, by name."""
+    return {
+        cluster: {document.name: document.body for document in generate(parse(configuration))}
+        for cluster, configuration in CLUSTERS.items()
+    }
 
 
 # A cluster; a parameter's type, which decides what the console shows and CloudFormation looks up; its default.
@@ -59,13 +59,15 @@ ASKED: list[tuple[str, str, str, Any]] = [
 
 
 @pytest.mark.parametrize(("cluster", "name", "kind", "default"), ASKED)
-def test_what_is_asked_with_which_default(cluster: str, name: str, kind: str, default: Any) -> None:
-    definition = parameters(cluster)[name]
+def test_what_is_asked_with_which_default(bodies: Bodies, cluster: str, name: str, kind: str, default: Any) -> None:
+    definition = bodies[cluster]["standalone"]["Parameters"][name]
     assert (definition["Type"], definition.get("Default")) == (kind, default)
 
 
-def test_no_other_parameter_is_asked_of_the_default_cluster() -> None:
-    assert set(parameters("default")) == {name for cluster, name, *_ in ASKED if cluster == "default"}
+def test_no_other_parameter_is_asked_of_the_default_cluster(bodies: Bodies) -> None:
+    assert set(bodies["default"]["standalone"]["Parameters"]) == {
+        name for cluster, name, *_ in ASKED if cluster == "default"
+    }
 
 
 # A cluster; a parameter that a pattern or two numbers bound; what is taken, what is refused.
@@ -108,18 +110,18 @@ def takes(definition: dict[str, Any], value: Any) -> bool:
 
 
 @pytest.mark.parametrize(("cluster", "name", "good", "bad"), TAKEN, ids=[f"{row[0]} {row[1]}" for row in TAKEN])
-def test_what_a_parameter_takes(cluster: str, name: str, good: list[Any], bad: list[Any]) -> None:
-    definition = parameters(cluster)[name]
+def test_what_a_parameter_takes(bodies: Bodies, cluster: str, name: str, good: list[Any], bad: list[Any]) -> None:
+    definition = bodies[cluster]["standalone"]["Parameters"][name]
     assert [value for value in good if not takes(definition, value)] == []
     assert [value for value in bad if takes(definition, value)] == []
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
-def test_who_types_something_else_is_told_what_it_must_be(cluster: str) -> None:
+def test_who_types_something_else_is_told_what_it_must_be(bodies: Bodies, cluster: str) -> None:
     for template in ("standalone", "cluster"):
         assert [
             name
-            for name, definition in parameters(cluster, template).items()
+            for name, definition in bodies[cluster][template]["Parameters"].items()
             if not definition.get("Description")
             or (
                 "AllowedPattern" in definition
@@ -164,22 +166,22 @@ HEADINGS = {
 
 
 @pytest.mark.parametrize("cluster", HEADINGS)
-def test_under_which_heading_a_parameter_stands(cluster: str) -> None:
-    interface = bodies(cluster)["standalone"]["Metadata"]["AWS::CloudFormation::Interface"]
+def test_under_which_heading_a_parameter_stands(bodies: Bodies, cluster: str) -> None:
+    interface = bodies[cluster]["standalone"]["Metadata"]["AWS::CloudFormation::Interface"]
     groups = {group["Label"]["default"]: group["Parameters"] for group in interface["ParameterGroups"]}
     known = ["Network", "Access", "Masters", "All nodes"]
     assert [heading for heading in groups if heading in known] == [heading for heading in known if heading in groups]
     for heading, names in HEADINGS[cluster].items():
         assert [name for name in names if name not in groups[heading]] == []
-    of_root = bodies(cluster)["cluster"]["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+    of_root = bodies[cluster]["cluster"]["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
     assert of_root[-1] == {
         "Label": {"default": "Where the templates are"},
         "Parameters": ["TemplateBucket", "TemplatePrefix"],
     }
 
 
-def test_what_the_root_takes_for_the_place_of_its_templates() -> None:
-    root = parameters("default", "cluster")
+def test_what_the_root_takes_for_the_place_of_its_templates(bodies: Bodies) -> None:
+    root = bodies["default"]["cluster"]["Parameters"]
     assert root["TemplatePrefix"]["Default"] == ""
     assert "Default" not in root["TemplateBucket"]
     assert all(takes(root["TemplateBucket"], name) for name in ("abc", "a.b-c", "b" * 63))
@@ -189,11 +191,11 @@ def test_what_the_root_takes_for_the_place_of_its_templates() -> None:
     # Looked up in the root, the nested stack would be handed the AMI for the name of a parameter.
     image = root["MasterImageUbuntu2404Amd64"]
     assert (image["Type"], image["Default"]) == ("String", f"{UBUNTU}/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id")
-    assert parameters("default", "master")["MasterImageUbuntu2404Amd64"]["Type"] == SSM_IMAGE
+    assert bodies["default"]["master"]["Parameters"]["MasterImageUbuntu2404Amd64"]["Type"] == SSM_IMAGE
 
 
-def test_where_the_root_finds_its_stacks_and_what_it_hands_them() -> None:
-    resources = bodies("default")["cluster"]["Resources"]
+def test_where_the_root_finds_its_stacks_and_what_it_hands_them(bodies: Bodies) -> None:
+    resources = bodies["default"]["cluster"]["Resources"]
     nested = {name: each for name, each in resources.items() if each["Type"] == "AWS::CloudFormation::Stack"}
     names = {
         "VpcStack": "vpc",
@@ -216,7 +218,7 @@ def test_where_the_root_finds_its_stacks_and_what_it_hands_them() -> None:
             "Name": f"blue-{name}",
             "team": "a",
         }
-        assert bodies("default")[name]["Metadata"]["cfngen"] == {"cluster": "blue", "stack": name}
+        assert bodies["default"][name]["Metadata"]["cfngen"] == {"cluster": "blue", "stack": name}
     # Nodes come after the masters although they take nothing from their stack.
     assert nested["NodeGroupNodesStack"]["DependsOn"] == ["MasterStack"]
     assert [name for name, stack in nested.items() if "DependsOn" in stack] == ["NodeGroupNodesStack"]
@@ -230,9 +232,9 @@ def test_where_the_root_finds_its_stacks_and_what_it_hands_them() -> None:
 
 
 @pytest.mark.parametrize(("cluster", "marked"), [("default", True), ("several", False), ("listed", False)])
-def test_a_stack_bears_no_tag_that_a_group_in_it_must_not(cluster: str, marked: bool) -> None:
+def test_a_stack_bears_no_tag_that_a_group_in_it_must_not(bodies: Bodies, cluster: str, marked: bool) -> None:
     """What is in a stack takes over its tags."""
-    stack = bodies(cluster)["cluster"]["Resources"]["SecurityGroupsStack"]["Properties"]
+    stack = bodies[cluster]["cluster"]["Resources"]["SecurityGroupsStack"]["Properties"]
     keys = {tag["Key"] for tag in stack["Tags"]}
     assert {"KubernetesCluster", "Name"} <= keys
     assert ("kubernetes.io/cluster/blue" in keys) is marked
@@ -280,17 +282,17 @@ SHOWN: list[tuple[str, str, Any]] = [
 
 
 @pytest.mark.parametrize(("cluster", "name", "value"), SHOWN, ids=[f"{row[0]} {row[1]}" for row in SHOWN])
-def test_what_a_person_is_told_at_the_end(cluster: str, name: str, value: Any) -> None:
-    assert bodies(cluster)["standalone"]["Outputs"].get(name, {}).get("Value") == value
-    told = bodies(cluster)["cluster"]["Outputs"]
+def test_what_a_person_is_told_at_the_end(bodies: Bodies, cluster: str, name: str, value: Any) -> None:
+    assert bodies[cluster]["standalone"]["Outputs"].get(name, {}).get("Value") == value
+    told = bodies[cluster]["cluster"]["Outputs"]
     assert (name in told) is (value is not None)
     if name in told:
-        assert told[name]["Description"] == bodies(cluster)["standalone"]["Outputs"][name]["Description"]
+        assert told[name]["Description"] == bodies[cluster]["standalone"]["Outputs"][name]["Description"]
 
 
-def test_what_is_decided_for_good_is_noted_where_a_later_deployment_looks() -> None:
+def test_what_is_decided_for_good_is_noted_where_a_later_deployment_looks(bodies: Bodies) -> None:
     def noted(cluster: str, template: str = "standalone") -> dict[str, str]:
-        return dict(bodies(cluster)[template]["Metadata"]["cfngen"]["decided"])
+        return dict(bodies[cluster][template]["Metadata"]["cfngen"]["decided"])
 
     assert noted("default") == {
         "kubernetesVersion": "1.36.3",
@@ -312,5 +314,5 @@ def test_what_is_decided_for_good_is_noted_where_a_later_deployment_looks() -> N
     assert "network.podCidr" not in private
     assert all(noted(cluster) == noted(cluster, "cluster") for cluster in CLUSTERS)
     assert all(
-        body["Metadata"]["cfn-lint"] == {"config": {"regions": ["us-west-2"]}} for body in bodies("default").values()
+        body["Metadata"]["cfn-lint"] == {"config": {"regions": ["us-west-2"]}} for body in bodies["default"].values()
     )

@@ -69,12 +69,10 @@ def at(value: Any, path: str) -> Any:
     return at(value[name], rest) if name in value else None
 
 
-@pytest.mark.parametrize(
-    ("cluster", "place"), [(cluster, place) for cluster, blocks in ROWS.items() for place in range(len(blocks))]
-)
-def test_what_the_services_are_told(resources: dict[str, Any], cluster: str, place: int) -> None:
-    block = ROWS[cluster][place]
-    assert {path: at(resources[cluster], path) for path in block} == block
+@pytest.mark.parametrize("cluster", ROWS)
+def test_what_the_services_are_told(resources: dict[str, Any], cluster: str) -> None:
+    expected = {path: value for block in ROWS[cluster] for path, value in block.items()}
+    assert {path: at(resources[cluster], path) for path in expected} == expected
 
 
 def test_every_resource_of_the_default_cluster_is_looked_at(resources: dict[str, Any]) -> None:

@@ -120,15 +120,14 @@ def spoilt(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
         yield request.resource, {**without, key: [*value, "other"] if isinstance(value, list) else f"other-{value}"}
 
 
-@pytest.mark.parametrize(
-    ("cluster", "request_"), ROWS, ids=[f"{request.role} {request.sid} {request.action}" for _, request in ROWS]
-)
+@pytest.mark.parametrize(("cluster", "role"), sorted({(cluster, request.role) for cluster, request in ROWS}))
 def test_a_request_is_let_through_by_its_statement_and_on_its_conditions_only(
-    statements: Statements, cluster: str, request_: Request
+    statements: Statements, cluster: str, role: str
 ) -> None:
-    own, action = statements[cluster, request_.role], request_.action
-    assert request_.sid in letting(own, action, request_.resource, request_.context)
-    assert [case for case in spoilt(request_) if letting(own, action, *case)] == []
+    own = statements[cluster, role]
+    rows = [request for name, request in ROWS if (name, request.role) == (cluster, role)]
+    assert [row for row in rows if row.sid not in letting(own, row.action, row.resource, row.context)] == []
+    assert [(row.sid, case) for row in rows for case in spoilt(row) if letting(own, row.action, *case)] == []
 
 
 def test_every_statement_lets_a_request_of_these_rows_through(statements: Statements) -> None:

@@ -58,10 +58,9 @@ ASKED: list[tuple[str, str, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("cluster", "name", "kind", "default"), ASKED)
-def test_what_is_asked_with_which_default(bodies: Bodies, cluster: str, name: str, kind: str, default: Any) -> None:
-    definition = bodies[cluster]["standalone"]["Parameters"][name]
-    assert (definition["Type"], definition.get("Default")) == (kind, default)
+def test_what_is_asked_with_which_default(bodies: Bodies) -> None:
+    found = [(cluster, name, bodies[cluster]["standalone"]["Parameters"][name]) for cluster, name, *_ in ASKED]
+    assert [(cluster, name, each["Type"], each.get("Default")) for cluster, name, each in found] == ASKED
 
 
 def test_no_other_parameter_is_asked_of_the_default_cluster(bodies: Bodies) -> None:
@@ -281,13 +280,15 @@ SHOWN: list[tuple[str, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("cluster", "name", "value"), SHOWN, ids=[f"{row[0]} {row[1]}" for row in SHOWN])
-def test_what_a_person_is_told_at_the_end(bodies: Bodies, cluster: str, name: str, value: Any) -> None:
-    assert bodies[cluster]["standalone"]["Outputs"].get(name, {}).get("Value") == value
-    told = bodies[cluster]["cluster"]["Outputs"]
-    assert (name in told) is (value is not None)
-    if name in told:
-        assert told[name]["Description"] == bodies[cluster]["standalone"]["Outputs"][name]["Description"]
+def test_what_a_person_is_told_at_the_end(bodies: Bodies) -> None:
+    outputs = {cluster: (body["standalone"]["Outputs"], body["cluster"]["Outputs"]) for cluster, body in bodies.items()}
+    found = [(cluster, name, outputs[cluster][0].get(name, {}).get("Value")) for cluster, name, _ in SHOWN]
+    assert found == SHOWN
+    for cluster, name, value in SHOWN:
+        flat, root = outputs[cluster]
+        assert (name in root) is (value is not None), f"{name} of {cluster}"
+        if name in root:
+            assert root[name]["Description"] == flat[name]["Description"]
 
 
 def test_what_is_decided_for_good_is_noted_where_a_later_deployment_looks(bodies: Bodies) -> None:

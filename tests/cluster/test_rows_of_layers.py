@@ -99,3 +99,12 @@ def test_what_is_wrong_at_the_top_is_said_once(data: dict[str, Any]) -> None:
     with pytest.raises(ClusterFileError) as raised:
         parse(data)
     assert len(raised.value.problems) == 1
+
+
+def test_only_an_error_of_the_environment_says_how_to_do_without_it() -> None:
+    with pytest.raises(ClusterFileError) as of_file:
+        loaded("name: Blue\n")
+    with pytest.raises(ClusterFileError) as of_both:
+        loaded("name: Blue\n", NODE_SIZE="t2.micro")
+    assert of_file.value.hint == ""
+    assert "--no-env" in of_both.value.hint

@@ -198,8 +198,8 @@ def selected(mutation: Mutation, known: dict[str, dict[str, Any]], seconds: floa
     """Return the tests that a mutant meets, in order.
 
     Files whose path has words of the module's come first; of files that have as many, tests that call little else, a
-    few of each at a time. Where something that several tests share calls the function, all tests of the file count. Further
-    tests of these files follow: what one test makes and keeps may be what another one looks at.
+    few of each at a time. Where something that several tests share calls the function, all tests of the file count.
+    Further tests of these files follow: what one test makes and keeps may be what another one looks at.
     """
     function = f"{mutation.path}::{mutation.function}"
     about = words(mutation.path.removeprefix("cfngen/"))

@@ -111,8 +111,6 @@ def _regular(subnets: list[tuple[Path, dict[str, Any]]]) -> list[tuple[Path, dic
 
 def network_of(value: object) -> IPv4Network | None:
     """Return `value` as a network, or None if it is none."""
-    if isinstance(value, IPv4Network):
-        return value
     try:
         return IPv4Network(value) if isinstance(value, str) and "/" in value else None
     except ValueError:

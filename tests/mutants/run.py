@@ -197,13 +197,13 @@ def judge(
 def selected(mutation: Mutation, known: dict[str, dict[str, Any]], seconds: float) -> list[str]:
     """Return the tests that a mutant meets, in order.
 
-    Files whose path has words of the module's come first, and of each file tests that call little else, a few at a
-    time. Where something that several tests share calls the function, all tests of the file count. Further tests of
-    these files follow: what one test makes and keeps may be what another one looks at.
+    Files whose path has words of the module's come first; of files that have as many, tests that call little else, a
+    few of each at a time. Where something that several tests share calls the function, all tests of the file count.
+    Further tests of these files follow: what one test makes and keeps may be what another one looks at.
     """
     function = f"{mutation.path}::{mutation.function}"
     about = words(mutation.path.removeprefix("cfngen/"))
-    rounds: list[tuple[int, int, int, str, int, str, float]] = []
+    rounds: list[tuple[bool, int, int, int, str, int, str, float]] = []
     for file, note in known.items():
         shared = function in note["shared"]
         tests = {name: test for name, test in note["tests"].items() if test["passed"]}
@@ -213,9 +213,9 @@ def selected(mutation: Mutation, known: dict[str, dict[str, Any]], seconds: floa
         order = sorted(tests, key=lambda name: (name not in direct, len(tests[name]["functions"])))
         least = len(tests[order[0]]["functions"])
         for rank, name in enumerate(order):
-            late = 0 if name in direct else 1000
+            late = name not in direct
             strange = -len(about & words(file.removeprefix("tests/")))
-            rounds.append((late + rank // 15, strange, least, file, rank, name, tests[name]["seconds"]))
+            rounds.append((late, strange, rank // 15, least, file, rank, name, tests[name]["seconds"]))
     spent, found = 0.0, []
     for *_, name, cost in sorted(rounds):
         if spent + cost <= seconds:

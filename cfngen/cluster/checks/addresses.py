@@ -169,7 +169,7 @@ def _addresses_of_pods_abroad(cluster: Cluster) -> Iterator[Problem]:
         f"pods keep their address towards all of {kept}, and beyond the VPC's {vpc} (peered networks, VPN, on "
         f"premises) nothing knows the way back to {pods}; leave the key out unless those networks have routes to it"
     )
-    yield Problem(("network", "nonMasqueradeCidr"), message, (VPC,))
+    yield Problem(("network", "nonMasqueradeCidr"), message)
 
 
 PROBLEMS = (

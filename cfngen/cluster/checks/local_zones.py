@@ -47,7 +47,7 @@ def _groups(cluster: Cluster) -> Iterator[Problem]:
                 f"not every Local Zone has gp3 volumes ({', '.join(local)}), and where there are none, no node starts; "
                 "gp2 is in all of them. Claims of pods there need a StorageClass of that type too"
             )
-            yield Problem(("nodeGroups", index, "rootVolume", "type"), message, (("nodeGroups", index, "zones"),))
+            yield Problem(("nodeGroups", index, "rootVolume", "type"), message)
 
 
 PROBLEMS = (_masters,)

@@ -183,7 +183,7 @@ def _time_to_drain(cluster: Cluster) -> Iterator[Problem]:
                 f"({group.creation_timeout}) and drainTimeout ({group.drain_timeout}) make more than {_HOUR} minutes: "
                 "an update may be given up although all goes well"
             )
-            yield Problem((*_GROUPS, index, "drainTimeout"), message, ((*_GROUPS, index, "creationTimeout"),))
+            yield Problem((*_GROUPS, index, "drainTimeout"), message)
 
 
 PROBLEMS = (_labels, _taints, _tags, _kubelet, _containerd, _files)

@@ -73,7 +73,7 @@ def _masters_in_few_zones(cluster: Cluster) -> Iterator[Problem]:
         f"{there if there < count else 'all'} of {count} masters are in {fullest}: they survive the loss of an "
         f"instance, not of that zone; add subnets in {wanted} (network.subnets)"
     )
-    yield Problem(("controlPlane", "count"), message, (("network", "subnets"),))
+    yield Problem(("controlPlane", "count"), message)
 
 
 PROBLEMS = (_region_exists, _zones_in_region, _zones_distinct, _group_zones)

@@ -1,0 +1,246 @@
+"""Every row of what may not be put onto instances, and the ends of what an Auto Scaling group and a tag hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cfngen.cluster.checks import warnings
+from cfngen.cluster.load import parse
+from cfngen.cluster.problems import ClusterFileError
+
+
+def refusals(configuration: dict[str, Any]) -> list[str]:
+    try:
+        parse(configuration)
+    except ClusterFileError as error:
+        return str(error).splitlines()
+    return []
+
+
+def second(**more: Any) -> dict[str, Any]:
+    """A cluster of which the second node group has something."""
+    return {"nodeGroups": [{"name": "first"}, {"name": "second", **more}]}
+
+
+# pkg/kubelet/apis/well_known_labels.go of Kubernetes, and the AWS cloud provider's labels.
+@pytest.mark.parametrize(
+    "key",
+    [
+        "kubernetes.io/arch",
+        "kubernetes.io/hostname",
+        "kubernetes.io/os",
+        "node.kubernetes.io/instance-type",
+        "topology.kubernetes.io/region",
+        "topology.kubernetes.io/zone",
+    ],
+)
+def test_a_label_that_kubernetes_sets(key: str) -> None:
+    where = f"nodeGroups[1].labels.{key}"
+    assert refusals(second(labels={key: "a"})) == [f"{where}: Kubernetes sets this label itself; remove it"]
+
+
+@pytest.mark.parametrize("key", ["xkubernetes.io/a", "xk8s.io/a", "kubernetes.io.example.com/a", "k8s.iox/a"])
+def test_a_label_of_a_name_that_only_resembles_kubernetes(key: str) -> None:
+    assert refusals(second(labels={key: "a"})) == []
+
+
+# A tag's key has 128 characters (CreateOrUpdateTags, Auto Scaling API Reference), of which
+# `k8s.io/cluster-autoscaler/node-template/label/` takes 46.
+def test_how_long_a_label_or_a_taint_may_be() -> None:
+    longest = "p" * 41 + "/" + "n" * 40
+    reason = "the key is too long for the tag that tells cluster-autoscaler of it; 82"
+    assert refusals(second(labels={longest: ""})) == []
+    assert refusals(second(labels={"p" + longest: ""})) == [f"nodeGroups[1].labels.p{longest}: {reason} fit"]
+    taint = {"key": longest, "effect": "NoSchedule"}
+    assert refusals(second(taints=[taint])) == []
+    assert refusals(second(taints=[{**taint, "key": "a"}, {**taint, "key": "p" + longest}])) == [
+        f"nodeGroups[1].taints[1].key: {reason} characters fit"
+    ]
+
+
+def test_a_taint_stands_once_for_each_effect() -> None:
+    taint = {"key": "gpu", "effect": "NoSchedule"}
+    assert refusals(second(taints=[taint, {**taint, "key": "other"}, {**taint, "value": "x"}])) == [
+        "nodeGroups[1].taints[2]: gpu with the effect NoSchedule stands twice; remove one"
+    ]
+
+
+# "Tag Auto Scaling groups", Auto Scaling User Guide: 50 tags, six of which are cfngen's.
+def test_how_many_labels_taints_and_tags_a_group_has() -> None:
+    def of(labels: int) -> list[str]:
+        taints = [{"key": "gpu", "effect": "NoSchedule"}, {"key": "gpu", "effect": "NoExecute"}]
+        more = second(labels={f"l{number}": "" for number in range(labels)}, taints=taints)
+        return refusals({**more, "tags": {"team": "a", "stage": "b"}})
+
+    assert of(41) == []
+    assert of(42) == [
+        (
+            "nodeGroups[1].labels: labels, taints and tags make 45 tags of the Auto Scaling group, and 44 are "
+            "possible; remove some"
+        )
+    ]
+
+
+# What cfngen, containerd's and Kubernetes' packages and the kubelet write on an instance.
+OWN = [
+    "/etc/cni/net.d/10-kubenet.conf",
+    "/etc/containerd/config.toml",
+    "/etc/containerd/cni.template",
+    "/etc/fstab",
+    "/etc/hosts",
+    "/etc/kubernetes/manifests/etcd.yaml",
+    "/etc/systemd/system/cfngen-boot.service",
+    "/etc/systemd/system/cfngen-boot.service.d/10-own.conf",
+    "/etc/systemd/system/containerd.service",
+    "/etc/systemd/system/kubelet.service",
+    "/etc/sysctl.d/90-cfngen.conf",
+    "/etc/modules-load.d/cfngen",
+    "/mnt/instance-storage/kubelet",
+    "/mnt/master/etcd",
+    "/opt/cfngen/boot.py",
+    "/opt/cni/bin/bridge",
+    "/usr/local/bin/containerd",
+    "/usr/local/bin/containerd-shim-runc-v2",
+    "/usr/local/bin/ctr",
+    "/usr/local/bin/ecr-credential-provider",
+    "/usr/local/bin/etcdctl",
+    "/usr/local/bin/etcdutl",
+    "/usr/local/bin/helm",
+    "/usr/local/bin/kubeadm",
+    "/usr/local/bin/kubectl",
+    "/usr/local/bin/kubelet",
+    "/usr/local/sbin/runc",
+    "/var/lib/kubelet/config.yaml",
+    "/var/lib/kubelet/kubeadm-flags.env",
+    "/var/lib/kubelet/pki/kubelet.crt",
+]
+OTHERS = [
+    "/etc/cni/net-d/own.conf",
+    "/etc/containerd/own.toml",
+    "/etc/containerd/configxtoml",
+    "/etc/fstab.own",
+    "/etc/hosts.allow",
+    "/etc/kubernetes",
+    "/etc/kubernetes-own/a",
+    "/etc/systemd/system/own.service",
+    "/etc/systemd/system/own.service.d/10-own.conf",
+    "/srv/cfngen-own.conf",
+    "/mnt/data/own",
+    "/opt/own/cfngen",
+    "/opt/cni/own/bridge",
+    "/usr/local/bin/own",
+    "/usr/local/bin/kubelets",
+    "/usr/local/sbin/own",
+    "/usr/bin/kubelet",
+    "/var/lib/kubelet/own.yaml",
+    "/var/lib/kubelet/pki",
+]
+
+
+def placed(paths: list[str]) -> list[str]:
+    """What is said of files at these paths."""
+    return refusals(second(files=[{"path": path, "content": ""} for path in paths]))
+
+
+def test_a_file_that_is_written_already() -> None:
+    reason = "is cfngen's, or of what it installs; choose another place"
+    assert placed(OWN) == [f"nodeGroups[1].files[{index}].path: {path} {reason}" for index, path in enumerate(OWN)]
+
+
+def test_the_paths_beside_them_are_free() -> None:
+    assert placed(OTHERS) == []
+
+
+def test_what_is_said_of_files_and_units_that_collide() -> None:
+    file, unit = {"path": "/etc/a", "content": ""}, {"name": "a.service", "content": ""}
+    assert placed(["/etc/a", "/etc/b", "/etc/a"]) == ["nodeGroups[1].files[2].path: /etc/a stands twice; remove one"]
+    assert refusals(second(files=[file], units=[unit, unit])) == [
+        "nodeGroups[1].units[1].name: /etc/systemd/system/a.service stands twice; remove one"
+    ]
+    assert refusals(second(units=[{**unit, "name": "kubelet.service"}])) == [
+        (
+            "nodeGroups[1].units[0].name: /etc/systemd/system/kubelet.service is cfngen's, or of what it installs; "
+            "choose another place"
+        )
+    ]
+    assert placed(["/srv/../etc/a"]) == [
+        "nodeGroups[1].files[0].path: /srv/../etc/a leads elsewhere by `..`; write the path out"
+    ]
+    assert placed(["/srv/..a/b..", "/srv/./a"]) == []
+
+
+def test_a_registrys_hosts_are_written_by_one_of_two() -> None:
+    file = {"path": "/etc/containerd/certs.d/docker.io/hosts.toml", "content": ""}
+    mirrors = {"registryMirrors": {"docker.io": ["https://mirror.example.com"]}}
+    assert refusals(second(files=[file], containerd=mirrors)) == [
+        f"nodeGroups[1].files[0].path: containerd.registryMirrors makes {file['path']}; remove one of them"
+    ]
+    for path in (
+        "/etc/containerd/certs.d/quay.io/hosts.toml",
+        "/etc/containerd/certs.d/docker.io/ca.crt",
+        "/etc/containerd/certs.d/docker.io/x/hosts.toml",
+    ):
+        assert refusals(second(files=[{**file, "path": path}], containerd=mirrors)) == [], path
+
+
+IMAGES = "io.containerd.cri.v1.images"
+
+
+@pytest.mark.parametrize(
+    ("configuration", "key", "instead"),
+    [
+        ({"version": 4}, "version", "remove it, the version is 4"),
+        ({"plugins": {IMAGES: {"registry": {}}}}, f"plugins.{IMAGES}.registry", "use containerd.registryMirrors"),
+        ({"plugins": {IMAGES: {"snapshotter": "zfs"}}}, f"plugins.{IMAGES}.snapshotter", "use containerd.snapshotter"),
+        (
+            {"plugins": {IMAGES: {"pinned_images": {"sandbox": "x"}}}},
+            f"plugins.{IMAGES}.pinned_images.sandbox",
+            "remove it",
+        ),
+    ],
+)
+def test_what_cfngen_sets_of_containerd(configuration: dict[str, Any], key: str, instead: str) -> None:
+    said = f"containerd.configuration.{key}: cfngen sets this key itself; {instead}"
+    assert refusals(second(containerd={"configuration": configuration})) == [f"nodeGroups[1].{said}"]
+    assert refusals({"controlPlane": {"containerd": {"configuration": configuration}}}) == [f"controlPlane.{said}"]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "key"),
+    [
+        ({"oom_score": None}, "oom_score"),
+        ({"a": 0, "b": {"c": "", "d": None}, "e": None}, "b.d"),
+        ({"a": [1, None]}, "a[1]"),
+        ({"a": [{"b": 1}, {"b": None}]}, "a[1].b"),
+    ],
+)
+def test_a_value_that_containerd_cannot_have(configuration: dict[str, Any], key: str) -> None:
+    assert refusals(second(containerd={"configuration": configuration})) == [
+        (
+            f"nodeGroups[1].containerd.configuration.{key}: containerd's configuration knows no empty value; give one, "
+            "or remove the key"
+        )
+    ]
+
+
+def test_values_that_only_look_empty_are_containerds() -> None:
+    configuration = {"a": 0, "b": "", "c": False, "d": [], "e": {}, "plugins": {IMAGES: "x"}}
+    assert refusals(second(containerd={"configuration": configuration})) == []
+
+
+def test_how_long_an_update_waits_for_a_node() -> None:
+    """An hour at most (PauseTime of UpdatePolicy), of which ten minutes are for the termination."""
+
+    def said(creation: int, drain: int) -> list[str]:
+        return list(map(str, warnings(parse(second(creationTimeout=creation, drainTimeout=drain)))))
+
+    assert said(45, 5) == []
+    assert said(45, 6) == [
+        (
+            "nodeGroups[1].drainTimeout: CloudFormation waits an hour at most while it replaces an instance, and "
+            "creationTimeout (45) and drainTimeout (6) make more than 50 minutes: an update may be given up although "
+            "all goes well"
+        )
+    ]

@@ -123,7 +123,7 @@ class Master(ScriptedMachine):
         if command[0] not in ("kubectl", "helm"):
             return super().run(*command, stdin=stdin, expect=expect, timeout=timeout)
         self.commands.append(" ".join(command))
-        self.judge(command)
+        self.judge(command, expect, timeout)
         if command[0] == "kubectl":
             code, text = self._kubectl(list(command[4:]), stdin)
         else:

@@ -16,11 +16,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import IO, Any
 
+import instance_files
 import programs
 import pytest
 from aws_client import Answer, Client
 
 from cfngen.boot.machine import TOKEN, BootError, Machine
+from cfngen.boot.system import FILES
 
 START = datetime(2026, 9, 1, 12, 0, 0, tzinfo=timezone.utc)
 # The version that a secret has when a test begins.
@@ -55,8 +57,8 @@ class ScriptedMachine(Machine):
         commands: every command that was run, as one text.
         stdin: standard input of each command, by its text.
         answers: (pattern, answer) of commands, the newest first; an answer is (exit code, output), a function of the
-            command that returns that, or an exception. A command that is in none of them must be one of
-            `programs.QUIET`.
+            command that returns that, or an exception. A command that is in none of them must be one of those
+            that say nothing (`programs.is_quiet`).
         cloud: functions of AWS operations, by `service.operation`; return the answer, or raise. Calls and answers must
             be such as botocore's models of the services describe; an operation that is missing here fails the test.
         calls: every AWS call: (service.operation, arguments).
@@ -129,14 +131,14 @@ class ScriptedMachine(Machine):
         text = " ".join(command)
         self.commands.append(text)
         self.stdin[text] = stdin
-        self.judge(command)
+        self.judge(command, expect, timeout)
         for pattern, answer in self.answers:
             if begins(text, pattern):
                 result = answer(text) if callable(answer) else answer
                 break
         else:
-            if not programs.QUIET.fullmatch(text):
-                pytest.fail(f"nobody knows what this command does: {text}")
+            if not programs.is_quiet(text):
+                pytest.fail(f"nobody has scripted an answer to this command: {text}")
             result = (0, "")
         if isinstance(result, Exception):
             raise result
@@ -144,10 +146,12 @@ class ScriptedMachine(Machine):
             raise BootError(f"`{text}` exited with {result[0]}: {result[1]}")
         return result
 
-    def judge(self, command: Sequence[str]) -> None:
-        """Fail the test whose command has an option that its program does not have."""
+    def judge(self, command: Sequence[str], expect: tuple[int, ...], timeout: int) -> None:
+        """Fail the test whose command an instance's programs do not take, or none of the boot program's is."""
         if unknown := programs.unknown_options(tuple(command)):
             pytest.fail(f"{command[0]} has no option {', '.join(sorted(unknown))}: {' '.join(command)}")
+        if problem := programs.problem(" ".join(command), tuple(expect), timeout):
+            pytest.fail(problem)
 
     def which(self, program: str) -> bool:
         return program in self.programs
@@ -169,6 +173,9 @@ class ScriptedMachine(Machine):
 
     def write(self, path: str, text: str, mode: int = 0o644) -> bool:
         self.burn()
+        # What stands in the program's folder of files is put where it says, for everybody to read.
+        if (problem := instance_files.problem(path, mode)) and (f"{FILES}{path}" not in self.files or mode != 0o644):
+            pytest.fail(problem)
         changed = self.files.get(path) != text
         self.files[path] = text
         self.modes[path] = mode
@@ -179,6 +186,8 @@ class ScriptedMachine(Machine):
 
     def remove(self, *patterns: str) -> None:
         self.burn()
+        if strange := set(patterns) - instance_files.REMOVED:
+            pytest.fail(f"the boot program has no business to remove {', '.join(sorted(strange))}")
         for path in [path for path in self.files if any(self._within(path, pattern) for pattern in patterns)]:
             del self.files[path]
 

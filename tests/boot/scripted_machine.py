@@ -17,10 +17,12 @@ from datetime import datetime, timedelta, timezone
 from typing import IO, Any
 
 import instance_files
+import kubernetes_objects
 import programs
 import pytest
 from aws_client import Answer, Client
 
+from cfngen.boot.first_pod import MANIFEST as FIRST_POD
 from cfngen.boot.machine import TOKEN, BootError, Machine
 from cfngen.boot.system import FILES
 
@@ -28,6 +30,7 @@ START = datetime(2026, 9, 1, 12, 0, 0, tzinfo=timezone.utc)
 # The version that a secret has when a test begins.
 FIRST_VERSION = "00000000-0000-4000-8000-000000000001"
 IDENTITY = {"instanceId": "i-0123456789abcdef0", "availabilityZone": "us-west-2a", "privateIp": "172.20.0.9"}
+OWN_MANAGERS = {f"--field-manager=cfngen-{name}" for name in ("addons", *"abcde")}
 # What `ctr plugins ls` of containerd 2 says of the parts that the kubelet needs.
 PLUGINS = """\
 TYPE                            ID          PLATFORMS      STATUS
@@ -131,7 +134,7 @@ class ScriptedMachine(Machine):
         text = " ".join(command)
         self.commands.append(text)
         self.stdin[text] = stdin
-        self.judge(command, expect, timeout)
+        self.judge(command, expect, timeout, stdin)
         for pattern, answer in self.answers:
             if begins(text, pattern):
                 result = answer(text) if callable(answer) else answer
@@ -146,11 +149,14 @@ class ScriptedMachine(Machine):
             raise BootError(f"`{text}` exited with {result[0]}: {result[1]}")
         return result
 
-    def judge(self, command: Sequence[str], expect: tuple[int, ...], timeout: int) -> None:
+    def judge(self, command: Sequence[str], expect: tuple[int, ...], timeout: int, stdin: str) -> None:
         """Fail the test whose command an instance's programs do not take, or none of the boot program's is."""
         if unknown := programs.unknown_options(tuple(command)):
             pytest.fail(f"{command[0]} has no option {', '.join(sorted(unknown))}: {' '.join(command)}")
         if problem := programs.problem(" ".join(command), tuple(expect), timeout):
+            pytest.fail(problem)
+        # What else kubectl is given stands in the configuration, or comes from a chart.
+        if {"create", "replace", *OWN_MANAGERS} & set(command) and (problem := kubernetes_objects.problem(stdin)):
             pytest.fail(problem)
 
     def which(self, program: str) -> bool:
@@ -175,6 +181,8 @@ class ScriptedMachine(Machine):
         self.burn()
         # What stands in the program's folder of files is put where it says, for everybody to read.
         if (problem := instance_files.problem(path, mode)) and (f"{FILES}{path}" not in self.files or mode != 0o644):
+            pytest.fail(problem)
+        if path == FIRST_POD and (problem := kubernetes_objects.problem(text)):
             pytest.fail(problem)
         changed = self.files.get(path) != text
         self.files[path] = text

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from helm_cluster import Cluster, Master, release
 from scripted_machine import ScriptedMachine
 
 from cfngen.boot import addons
-from cfngen.boot.machine import BootError
+from cfngen.boot.machine import BootError, Pending
 
 MASTER, OTHER = "i-0000000000000000a", "i-0000000000000000b"
 LATER = "2026-09-01T11:30:00Z"
@@ -19,6 +20,13 @@ NETWORK = release("network", essential=True)
 
 class PowerCutError(Exception):
     """The instance is gone; nothing of it runs any more."""
+
+
+class Impatient(Master):
+    """A master that tries everything once."""
+
+    def wait(self, what: str, probe: Any, hint: str, seconds: float = 120, passing: Any = Pending) -> Any:
+        return probe()
 
 
 @pytest.fixture
@@ -175,6 +183,22 @@ def test_somebody_elses_operation_is_respected_for_a_quarter_of_an_hour(cluster:
     cluster.passed = 1000
     addons.apply(master, master.configuration(ALPHA))
     assert cluster.installed() == ["alpha"]
+
+
+@pytest.mark.parametrize(("age", "taken"), [(899, False), (900, True)])
+def test_somebody_elses_operation_counts_from_when_its_secret_was_changed_last(
+    cluster: Cluster, master: Master, age: int, taken: bool
+) -> None:
+    cluster.passed = 5000
+    begun = 5000.0 - age
+    cluster.helm["alpha"] = {"status": "uninstalling", "revision": 3, "changed": 0.0, "modified": begun}
+    if taken:
+        addons.essentials(master, master.configuration(release("alpha", essential=True)))
+        assert cluster.installed() == ["alpha"]
+        return
+    machine = Impatient(cluster, MASTER)
+    with pytest.raises(BootError, match=r"another Helm operation \(uninstalling\) on alpha began 899 s ago"):
+        addons.essentials(machine, machine.configuration(release("alpha", essential=True)))
 
 
 def test_interrupted_removal_is_finished_before_installing_again(cluster: Cluster, master: Master) -> None:

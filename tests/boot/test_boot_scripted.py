@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,10 @@ from scripted_machine import ScriptedMachine, refusal
 from cfngen.boot.machine import BootError
 
 Failed = pytest.fail.Exception
+EVICTION = (
+    "kubectl --kubeconfig /etc/kubernetes/kubelet.conf --request-timeout=30s create"
+    " --raw /api/v1/namespaces/default/pods/web/eviction"
+)
 NODES = (
     "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=30s get nodes"
     " -l node-role.kubernetes.io/control-plane -o json"
@@ -101,6 +106,26 @@ def test_exit_codes_and_limits_of_a_command_are_those_of_its_manual(
 ) -> None:
     with pytest.raises(Failed, match=reason):
         ScriptedMachine().run(*command.split(), **options)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"apiVersion": "v1"}, "there is no kind Eviction of v1"),
+        ({"kind": "Evict"}, "there is no kind Evict of policy/v1"),
+        ({"metadata": {"name": "web"}}, r"\[\] unknown, \['metadata.namespace'\] missing"),
+        ({"grace": 1}, r"\['grace'\] unknown, \[\] missing"),
+    ],
+)
+def test_object_that_the_api_server_would_not_take_ends_the_test(change: dict[str, Any], reason: str) -> None:
+    machine = ScriptedMachine()
+    machine.on("kubectl", (0, ""))
+    metadata = {"name": "web", "namespace": "default"}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+    command = (*EVICTION.split(), "-f", "-")
+    machine.run(*command, stdin=json.dumps(eviction), timeout=45)
+    with pytest.raises(Failed, match=reason):
+        machine.run(*command, stdin=json.dumps({**eviction, **change}), timeout=45)
 
 
 @pytest.mark.parametrize(

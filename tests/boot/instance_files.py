@@ -44,6 +44,18 @@ MODES = {
     r"/etc/agent/run\.sh": PROGRAM,
     r"/etc/systemd/system/(agent|spare)\.service": PUBLIC,
 }
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-metadata.html
+METADATA = re.compile(
+    r"meta-data/(autoscaling/target-lifecycle-state|spot/instance-action|mac|instance-type"
+    r"|block-device-mapping/(ephemeral\d+)?)"
+)
+# What other versions of the program read, or systemd's and kubeadm's rules for it.
+CONTENTS = {
+    f"{VOLUME}joining": "adding|promoting",
+    f"{VOLUME}etcd-member": "[0-9a-f]+",
+    f"{VOLUME}kubernetes-version": r"v\d+\.\d+\.\d+",
+    f"{HOME}signalled": "i-[0-9a-f]+ (SUCCESS|FAILURE)",
+}
 # Shell patterns, as the boot program removes them.
 REMOVED = {
     *(f"{KUBERNETES}pki/{name}" for name in ("", "ca.crt", "ca.key")),
@@ -58,9 +70,11 @@ REMOVED = {
 
 
 @functools.lru_cache(maxsize=1 << 12)
-def problem(path: str, mode: int) -> str:
+def problem(path: str, mode: int, text: str) -> str:
     """Return what is wrong with writing a file, or nothing."""
     right = next((known for pattern, known in MODES.items() if re.fullmatch(pattern, path)), None)
     if right is None:
         return f"nobody knows what this file is: {path}"
+    if path in CONTENTS and not re.fullmatch(CONTENTS[path], text):
+        return f"nobody knows what {text!r} in {path} means"
     return "" if mode == right else f"{path} is written with mode {mode:o}, not {right:o}"

@@ -180,7 +180,9 @@ class ScriptedMachine(Machine):
     def write(self, path: str, text: str, mode: int = 0o644) -> bool:
         self.burn()
         # What stands in the program's folder of files is put where it says, for everybody to read.
-        if (problem := instance_files.problem(path, mode)) and (f"{FILES}{path}" not in self.files or mode != 0o644):
+        if (problem := instance_files.problem(path, mode, text)) and (
+            f"{FILES}{path}" not in self.files or mode != 0o644
+        ):
             pytest.fail(problem)
         if path == FIRST_POD and (problem := kubernetes_objects.problem(text)):
             pytest.fail(problem)
@@ -246,6 +248,7 @@ class ScriptedMachine(Machine):
     def metadata(self, path: str, missing: str | None = None) -> str:
         if path == "dynamic/instance-identity/document":
             return json.dumps(IDENTITY)
+        assert instance_files.METADATA.fullmatch(path), f"the metadata service has no {path}"
         assert path in self.told or missing is not None, path
         return self.told.get(path, missing or "")
 

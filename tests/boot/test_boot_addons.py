@@ -28,6 +28,14 @@ class Impatient(Master):
     def wait(self, what: str, probe: Any, hint: str, seconds: float = 120, passing: Any = Pending) -> Any:
         return probe()
 
+    def sleep(self, seconds: float) -> None:
+        return
+
+    @classmethod
+    def apply_once(cls, cluster: Cluster, config: dict[str, Any]) -> None:
+        """Apply releases without a pause between the tries."""
+        addons.apply(cls(cluster, MASTER), config)
+
 
 @pytest.fixture
 def cluster() -> Cluster:
@@ -120,6 +128,22 @@ def test_resource_definitions_are_brought_to_the_charts_version(cluster: Cluster
     addons.apply(master, master.configuration(ALPHA, BETA))
     assert cluster.applied == ["kind: CustomResourceDefinition"]
     assert all("--skip-crds" in command for command in master.ran("helm upgrade"))
+
+
+def test_note_of_a_release_says_how_it_stands(cluster: Cluster, master: Master) -> None:
+    seen = []
+    cluster.during = lambda machine, name: seen.append(cluster.notes()[name])
+    addons.apply(master, master.configuration(ALPHA))
+    applied = addons.digest(ALPHA)
+    note = {"version": "1.0.0", "namespace": "kube-system", "hash": applied, "time": "2026-09-01T12:00:00Z"}
+    assert seen == [{**note, "status": "applying", "message": ""}]
+    assert cluster.notes()["alpha"] == {**note, "status": "deployed", "message": ""}
+    cluster.broken["beta"] = "x" * 2000
+    with pytest.raises(BootError):
+        Impatient.apply_once(cluster, master.configuration(ALPHA, BETA))
+    assert cluster.notes()["beta"]["status"] == "failed"
+    assert len(cluster.notes()["beta"]["message"]) == 1000
+    assert "exited with 1: xxx" in cluster.notes()["beta"]["message"]
 
 
 def test_failure_of_one_does_not_stop_the_others(cluster: Cluster, master: Master) -> None:
@@ -224,6 +248,21 @@ def test_two_masters_never_run_helm_at_once(cluster: Cluster, master: Master) ->
     assert helm_runs(other) == []
     assert not other.ran("kubectl .* --field-manager=cfngen-addons"), "notes are the lock holder's"
     assert cluster.installed() == ["alpha", "beta"]
+
+
+def test_lock_is_renewed_with_each_release_however_long_all_of_them_take(cluster: Cluster, master: Master) -> None:
+    other = cluster.master(OTHER)
+    seen = []
+
+    def slowly(machine: ScriptedMachine, name: str) -> None:
+        machine.sleep(400)
+        if machine is master:
+            seen.append(addons._attempt(other, other.configuration(ALPHA, BETA))[0])
+
+    cluster.during = slowly
+    addons.apply(master, master.configuration(ALPHA, BETA))
+    assert seen == [f"{MASTER} is at it since 2026-09-01T12:00:00Z"] * 2
+    assert cluster.passed == 800
 
 
 def test_what_another_master_did_before_the_lock_was_had_is_not_done_again(cluster: Cluster, master: Master) -> None:

@@ -95,6 +95,38 @@ def test_every_name_and_address_of_the_instance_may_be_asked_for(asked: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("described", "names", "addresses"),
+    [
+        ({}, [INSTANCE], []),
+        ({"PrivateDnsName": "a.internal"}, ["a.internal"], []),
+        ({"PublicDnsName": "a.example"}, ["a.example"], []),
+        ({"PrivateIpAddress": "10.0.0.1"}, [], ["10.0.0.1"]),
+        ({"PublicIpAddress": "192.0.2.1"}, [], ["192.0.2.1"]),
+        ({"NetworkInterfaces": [{"PrivateDnsName": "b.internal"}]}, ["b.internal"], []),
+        ({"NetworkInterfaces": [{"PrivateIpAddress": "10.0.0.2"}]}, [], ["10.0.0.2"]),
+        ({"NetworkInterfaces": [{"Association": {"PublicDnsName": "B.example"}}]}, ["b.example"], []),
+        ({"NetworkInterfaces": [{"Association": {"PublicIp": "192.0.2.2"}}]}, [], ["192.0.2.2"]),
+        ({"NetworkInterfaces": [{"Ipv6Addresses": [{"Ipv6Address": "2001:db8::1"}]}]}, [], ["2001:db8::1"]),
+        *(
+            ({"NetworkInterfaces": [{"PrivateIpAddresses": [{key: value}]}]}, names, addresses)
+            for key, value, names, addresses in (
+                ("PrivateDnsName", "c.internal", ["c.internal"], []),
+                ("PrivateIpAddress", "10.0.0.3", [], ["10.0.0.3"]),
+                ("Association", {"PublicDnsName": "c.example"}, ["c.example"], []),
+                ("Association", {"PublicIp": "192.0.2.3"}, [], ["192.0.2.3"]),
+            )
+        ),
+    ],
+)
+def test_name_or_address_may_stand_anywhere_in_what_ec2_says_of_an_instance(
+    described: dict[str, Any], names: list[str], addresses: list[str]
+) -> None:
+    asked = spec(request=request(names, addresses))
+    assert approval.doubt(asked, {INSTANCE: {"InstanceId": INSTANCE, **described}}) == ""
+    assert approval.doubt(asked, {INSTANCE: {"InstanceId": "i-0"}}) == f"EC2 does not confirm {(names + addresses)[0]}"
+
+
+@pytest.mark.parametrize(
     ("names", "addresses", "refused"),
     [
         (["kubernetes.default.svc"], [], "kubernetes.default.svc"),
@@ -227,6 +259,8 @@ def test_many_nodes_are_asked_about_in_a_few_calls() -> None:
     approve(machine)
     sizes = [len(each["Filters"][0]["Values"]) for name, each in machine.calls if name == "ec2.describe_instances"]
     assert sizes == [100, 100, 50]
+    ids = [one for name, each in machine.calls for one in each["Filters"][0]["Values"]]
+    assert ids == sorted(ids), "the same requests make the same calls"
 
 
 def test_name_that_is_no_instances_is_not_even_asked_about() -> None:

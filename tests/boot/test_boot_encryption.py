@@ -35,6 +35,14 @@ def test_each_cluster_has_a_key_of_its_own() -> None:
     assert keys[0] != keys[1]
 
 
+def test_key_is_stored_together_with_the_authorities() -> None:
+    """Between two versions of the secret another master might take the authorities without a key."""
+    world = World()
+    boot(master_of(world, several=False))
+    versions = [json.loads(text) for _, text in world.secrets.versions[CA_SECRET]]
+    assert [(encryption.KEY in each, INITIALISED in each) for each in versions] == [(True, False), (True, True)]
+
+
 def test_replaced_master_reads_what_the_old_one_wrote() -> None:
     master = master_of(World(), several=False)
     boot(master)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import string
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,19 @@ def test_published_token_is_known_to_the_cluster_for_a_day(publisher: Master) ->
         "expires": "2026-09-02T12:00:00Z",
     }
     assert publisher.commands[-1] == "systemctl enable --now cfngen-join.timer"
+
+
+def test_token_is_of_letters_and_digits_that_kubeadm_takes(publisher: Master, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`[a-z0-9]{6}\\.[a-z0-9]{16}` (Kubernetes documentation, "Authenticating with Bootstrap Tokens")."""
+    letters: set[str] = set()
+
+    def choice(some: str) -> str:
+        letters.update(some)
+        return some[-1]
+
+    monkeypatch.setattr("cfngen.boot.join_information.secrets.choice", choice)
+    assert published(publisher)["token"] == "9" * 6 + "." + "9" * 16
+    assert letters == {*string.ascii_lowercase, *string.digits}
 
 
 def test_each_renewal_publishes_a_new_token(publisher: Master) -> None:

@@ -285,6 +285,25 @@ def test_etcd_that_does_not_come_up_is_announced_anew() -> None:
     assert_whole(world, *masters.values())
 
 
+def test_half_a_copy_of_a_failed_attempt_is_gone_when_the_member_is_announced_anew() -> None:
+    world, masters = cluster_of_three()
+    blank = masters["c"] = successor(masters["c"], volume=False)
+    tries = 0
+
+    def broken(command: str) -> tuple[int, str]:
+        nonlocal tries
+        tries += 1
+        if tries > 1:
+            return blank._etcd(command)
+        # Of a member that the next attempt removes.
+        blank.files[DATA] = json.dumps([next(iter(world.etcd.clusters)), world.etcd.ids])
+        return 1, "no space left on device"
+
+    blank.on("kubeadm init phase etcd local", broken)
+    boot(blank)
+    assert_whole(world, *masters.values())
+
+
 def test_joining_etcd_is_told_who_the_members_are() -> None:
     world = World()
     first, second = master_of(world, "a"), master_of(world, "b")

@@ -78,7 +78,11 @@ class ScriptedMachine(Machine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.files: dict[str, str] = {"/etc/fstab": "LABEL=root / ext4 defaults 0 1\n", "/proc/swaps": "Filename\n"}
+        self.files: dict[str, str] = {
+            "/etc/fstab": "LABEL=root / ext4 defaults 0 1\n",
+            "/proc/swaps": "Filename\n",
+            "/proc/meminfo": "MemTotal:              0 kB\n",
+        }
         self.modes: dict[str, int] = {}
         self.programs = {"apt-get", "iptables", "mkfs.ext4"}
         self.boto3 = True

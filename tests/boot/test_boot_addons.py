@@ -155,6 +155,16 @@ def test_failure_of_one_does_not_stop_the_others(cluster: Cluster, master: Maste
     assert "no matches for kind Foo" in cluster.notes()["alpha"]["message"]
 
 
+def test_failure_is_tried_again_for_a_quarter_of_an_hour(cluster: Cluster, master: Master) -> None:
+    cluster.broken["alpha"] = "no"
+    begun: list[float] = []
+    cluster.during = lambda machine, name: begun.append(cluster.passed)
+    with pytest.raises(BootError) as caught:
+        addons.apply(master, master.configuration(ALPHA))
+    assert begun == [0, 60, 180, 420, 900]
+    assert caught.value.hint.endswith("configmap cfngen-addons -o yaml`; the next try is within the hour")
+
+
 def test_failure_that_passes_is_got_over(cluster: Cluster, master: Master) -> None:
     # A hook's pod that waits for the first node.
     cluster.broken["alpha"] = "timed out waiting for the condition"

@@ -180,6 +180,12 @@ def test_subject_is_that_of_who_asks(subject: dict[x509.ObjectIdentifier, str]) 
     assert doubt(request=request(subject=subject)) == "its subject is not that of the node"
 
 
+@pytest.mark.parametrize("strange", ["%", "=", "\N{LATIN SMALL LETTER E WITH ACUTE}"])
+def test_strange_characters_in_a_request_are_not_read_over(strange: str) -> None:
+    text = base64.b64decode(request()).decode().replace("REQUEST-----\n", f"REQUEST-----\n{strange}", 1)
+    assert doubt(request=base64.b64encode(text.encode()).decode()).startswith("it cannot be understood: ")
+
+
 def test_no_part_of_a_request_is_taken_for_the_whole() -> None:
     pem = base64.b64decode(request()).decode()
     der = base64.b64decode("".join(pem.split("-----")[2].split()))
@@ -236,6 +242,13 @@ def test_requests_are_approved_once() -> None:
     assert machine.decided == ["good"]
     assert approve(machine) == ""
     assert machine.decided == ["good"]
+
+
+def test_all_requests_of_a_minute_are_looked_at() -> None:
+    machine = Master(first=spec(), bad=spec(groups=[]), second=spec())
+    assert approve(machine) == f"approved those of {INSTANCE}, {INSTANCE}"
+    assert machine.decided == ["first", "second"]
+    assert len(machine.said) == 1
 
 
 def test_request_that_is_left_alone_is_told_once_and_never_denied() -> None:

@@ -136,7 +136,11 @@ def test_manifests_stay_in_place_while_certificates_are_renewed(master: Master) 
 def test_instance_that_was_off_for_long_makes_its_certificates_anew(master: Master, days: int) -> None:
     master.reboot()
     master.passed = days * DAY
+    master.commands.clear()
     assert boot(master)[0].startswith("resume: ")
+    # Pods with the old certificates would go on running where no manifest changes.
+    ended = master.commands.index("systemctl stop kubepods.slice")
+    assert ended < master.commands.index("kubeadm init phase certs all --config /opt/cfngen/kubeadm.yaml")
     assert master.expires == master.time(365 * DAY)
     master.commands.clear()
     certificates.schedule(master, master.config)

@@ -23,7 +23,7 @@ GIVEN = "127.0.0.1 localhost\n::1 ip6-localhost\n"
 
 def of_slot(slot: str) -> dict[str, Any]:
     config = configuration()
-    config["masters"] = dict(ADDRESSES)
+    config["masters"] = dict(reversed(ADDRESSES.items()))
     config["facts"]["privateAddress"] = ADDRESSES[slot]
     return config
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from masters import CERTIFICATE, INSTANCE, JOIN_SECRET, Master, configuration
+from masters import ADDRESSES, CERTIFICATE, INSTANCE, JOIN_SECRET, Master, configuration
 from scripted_machine import ScriptedMachine, SecretsManager
 from slots import boot
 
@@ -89,6 +89,13 @@ def test_token_is_of_letters_and_digits_that_kubeadm_takes(publisher: Master, mo
     monkeypatch.setattr("cfngen.boot.join_information.secrets.choice", choice)
     assert published(publisher)["token"] == "9" * 6 + "." + "9" * 16
     assert letters == {*string.ascii_lowercase, *string.digits}
+
+
+def test_masters_addresses_are_published_in_the_order_of_their_slots(publisher: Master) -> None:
+    config = configuration()
+    config["masters"] = dict(reversed(ADDRESSES.items()))
+    join_information.publish(publisher, config)
+    assert json.loads(publisher.secrets.text(JOIN_SECRET))["addresses"] == list(ADDRESSES.values())
 
 
 def test_each_renewal_publishes_a_new_token(publisher: Master) -> None:

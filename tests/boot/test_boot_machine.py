@@ -87,7 +87,7 @@ def test_tokens_reach_neither_console_nor_log(
 
 
 def test_file_is_written_whole_with_its_mode_and_only_if_it_changes(machine: Quick, tmp_path: Path) -> None:
-    path = tmp_path / "a" / "b"
+    path = tmp_path / "a" / "c" / "b"
     assert machine.write(str(path), "secret", 0o600)
     assert mode(path) == 0o600
     before = path.stat().st_ino
@@ -109,6 +109,12 @@ def test_reading_finding_and_removing(machine: Quick, tmp_path: Path) -> None:
     assert not machine.mounted(f"{tmp_path}/x")
     machine.remove(f"{tmp_path}/x/y/", f"{tmp_path}/x/absent", f"{tmp_path}/x/1*")
     assert machine.glob(f"{tmp_path}/x/**/*") == []
+
+
+def test_time_is_utc_to_the_second(machine: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seam.time, "time", lambda: 86399.9)
+    assert machine.time() == "1970-01-01T23:59:59Z"
+    assert machine.time(60.2) == "1970-01-02T00:01:00Z"
 
 
 def test_installed_programs_and_boto3_are_found(machine: Quick) -> None:

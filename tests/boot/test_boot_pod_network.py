@@ -30,7 +30,9 @@ def machine() -> ScriptedMachine:
     found = ScriptedMachine()
     found.told.update({"meta-data/mac": MAC, "meta-data/instance-type": "t3.medium"})
     interface(found, "ens5", MAC.upper())
-    found.cloud["ec2.describe_instance_types"] = lambda **_: {"InstanceTypes": [{"NetworkInfo": T3_MEDIUM}]}
+    found.cloud["ec2.describe_instance_types"] = lambda InstanceTypes: {  # noqa: N803
+        "InstanceTypes": [{"NetworkInfo": T3_MEDIUM}] if InstanceTypes == ["t3.medium"] else []
+    }
     return found
 
 

@@ -78,6 +78,16 @@ def test_failure_is_one_line_and_a_failed_signal_at_once() -> None:
     assert signals(machine) == ["FAILURE"]
 
 
+def test_time_before_the_program_is_not_counted() -> None:
+    machine, known = ScriptedMachine(), config()
+    machine.passed = 1000
+    assert sequence.run(machine, known, {"first": good}) == 0
+    assert [line.rpartition(" (")[2] for line in machine.said] == ["0.0 s)", "2.1 s)", "0.0 s)", "done in 2.1 s"]
+    assert known["deadline"] == 1000 + 20 * 60 - 120
+    assert sequence.run(machine, config(), {"volume": bad}, final=False) == 1
+    assert machine.said[-1].startswith("[2/2] volume FAILED after 1.0 s: ")
+
+
 def test_unexpected_exception_is_a_failure_like_any_other() -> None:
     machine = ScriptedMachine()
     assert sequence.run(machine, config(), {"odd": broken}) == 1

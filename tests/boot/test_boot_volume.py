@@ -159,6 +159,19 @@ def test_time_of_a_master_that_begins_late_is_counted_from_then(machine: Scripte
     assert 560 <= ec2.detached_at < 565
 
 
+def test_minute_of_an_ended_holder_is_over_after_sixty_seconds(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, ("in-use", OTHER, "attached"))
+    looks = iter((0.0, 59.9, 60.0, 99.0))
+
+    def look(InstanceIds: list[str]) -> dict[str, Any]:  # noqa: N803
+        machine.passed = next(looks)
+        return state("terminated")
+
+    machine.cloud["ec2.describe_instances"] = look
+    run(machine)
+    assert ec2.detached_at == 60
+
+
 def test_holder_that_runs_again_has_its_minute_anew(machine: ScriptedMachine) -> None:
     ec2 = Ec2(machine, ("in-use", OTHER, "attached"))
 

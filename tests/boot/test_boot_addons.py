@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -82,6 +83,26 @@ def test_only_what_changed_is_applied_again(cluster: Cluster, master: Master) ->
     addons.apply(master, master.configuration(ALPHA, release("beta", values='{"a": 1}')))
     assert helm_runs(master) == ["beta"]
     assert cluster.helm["beta"]["revision"] == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"chart": {**ALPHA["chart"], "sha256": hashlib.sha256(b"another archive").hexdigest()}},
+        {"namespace": "elsewhere"},
+        {"values": '{"a": 1}'},
+        {"patches": [{"kind": "Deployment"}]},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_whatever_changes_of_a_release_it_is_applied_again(
+    cluster: Cluster, master: Master, change: dict[str, Any]
+) -> None:
+    addons.apply(master, master.configuration(ALPHA))
+    master.web[ALPHA["chart"]["url"]] = "another archive" if "chart" in change else "archive of alpha"
+    assert addons.apply(master, master.configuration({**ALPHA, **change})) == "applied 1, removed 0 of 1 releases"
+    assert addons.apply(master, master.configuration({**ALPHA, **change})) == ""
+    assert cluster.status() == {"alpha": "deployed"}
 
 
 def test_release_that_vanished_is_removed(cluster: Cluster, master: Master) -> None:

@@ -110,6 +110,17 @@ def test_masters_whose_addresses_nobody_knows_yet_are_told_apart_by_name() -> No
     assert peers.masters(master, master.config) == {"i-1": "v1.36.1", "i-2": "v1.36.2", "i-4": "v1.36.4"}
 
 
+@pytest.mark.parametrize(("others", "way"), [("v1.38.0", "1.37"), ("v1.34.0", "1.35")])
+def test_way_to_a_version_that_is_too_far_away_leads_through_the_one_next_to_it(others: str, way: str) -> None:
+    world, masters = cluster_of_three()
+    for name, (address, _) in world.nodes.items():
+        world.nodes[name] = (address, others)
+    masters["c"] = successor(masters["c"], volume=False)
+    with pytest.raises(BootError, match="more than one minor version away") as caught:
+        boot(masters["c"])
+    assert caught.value.hint == (f"update through {way} first (https://kubernetes.io/releases/version-skew-policy/)")
+
+
 def test_slot_without_a_volume_is_compared_with_the_other_masters() -> None:
     world, masters = cluster_of_three()
     masters["c"] = upgraded(masters["c"], "v1.38.0", volume=False)

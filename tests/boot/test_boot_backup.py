@@ -185,6 +185,17 @@ def test_a_request_is_answered_with_the_next_minute(leader: Leader) -> None:
     assert leader.comes_by(1) != ""
 
 
+def test_a_request_that_was_answered_stays_answered_when_etcd_has_a_bad_moment(leader: Leader) -> None:
+    leader.ask("wanted")
+    assert leader.comes_by() != ""
+    healthy = list(leader.answers)
+    leader.on("etcdctl .*endpoint status", (0, "[]"))
+    with pytest.raises(BootError, match="etcd has no leader"):
+        leader.comes_by(1)
+    leader.answers = healthy
+    assert leader.comes_by(1) == ""
+
+
 def test_a_request_that_cannot_be_answered_is_no_reason_to_try_each_minute(leader: Leader) -> None:
     leader.ask("wanted")
     leader.on("etcdctl .*snapshot save", BootError("no space left on device"))

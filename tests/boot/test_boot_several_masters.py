@@ -309,6 +309,27 @@ def test_half_a_copy_of_a_failed_attempt_is_gone_when_the_member_is_announced_an
     assert_whole(world, *masters.values())
 
 
+@pytest.mark.parametrize(
+    ("pattern", "answer", "seconds"),
+    [("pgrep -x etcd", (0, "811"), 90), ("kubeadm init phase etcd local", (0, ""), 180)],
+    ids=["does not stop", "does not start"],
+)
+def test_etcd_that_neither_stops_nor_starts_is_tried_again_soon(pattern: str, answer: Any, seconds: int) -> None:
+    _, masters = cluster_of_three()
+    blank = masters["c"] = successor(masters["c"], volume=False)
+    begun: list[float] = []
+
+    def health(command: str) -> tuple[int, str]:
+        begun.append(blank.passed)
+        return blank._health(command)
+
+    blank.on(pattern, answer)
+    blank.on("etcdctl .* endpoint health", health)
+    with pytest.raises(BootError, match="for etcd to take this member: waited"):
+        boot(blank)
+    assert seconds < begun[1] - begun[0] < seconds + 3
+
+
 def test_joining_etcd_is_told_who_the_members_are() -> None:
     world = World()
     first, second = master_of(world, "a"), master_of(world, "b")

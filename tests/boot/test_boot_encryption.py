@@ -13,9 +13,13 @@ from cfngen.boot.authorities import INITIALISED
 
 
 def key_of(text: str) -> str:
-    [entry] = json.loads(text)["resources"]
+    document = json.loads(text)
+    # With another kind the API server does not start.
+    assert (document["apiVersion"], document["kind"]) == ("apiserver.config.k8s.io/v1", "EncryptionConfiguration")
+    [entry] = document["resources"]
     assert entry["resources"] == ["secrets"]
     first, second = entry["providers"]
+    assert [key["name"] for key in first["secretbox"]["keys"]] == ["cfngen"], "stored Secrets name the key they need"
     assert second == {"identity": {}}, "Secrets that were stored before stay readable"
     return str(first["secretbox"]["keys"][0]["secret"])
 

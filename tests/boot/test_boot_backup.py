@@ -292,6 +292,17 @@ def test_what_does_not_lie_there_as_it_was_sent_is_no_snapshot(leader: Leader, f
     assert not any("/daily/" in key for key in leader.storage.content)
 
 
+def test_copy_of_the_day_is_looked_at_too(leader: Leader) -> None:
+    head = leader.storage.head
+    leader.cloud["s3.head_object"] = lambda Bucket, Key: {  # noqa: N803
+        **head(Bucket, Key),
+        **({"ContentLength": 0} if "/daily/" in Key else {}),
+    }
+    with pytest.raises(BootError, match=f"s3://{BUCKET}/{DAY} is not what was uploaded: 0 bytes of"):
+        leader.comes_by()
+    assert len(leader.alarms) == 1
+
+
 def test_a_power_cut_anywhere_leaves_the_next_attempt_a_clean_start() -> None:
     for fuse in range(40):
         leader = Leader()

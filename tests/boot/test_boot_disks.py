@@ -365,3 +365,4 @@ def test_cloud_inits_mount_of_the_first_disk_makes_way() -> None:
     run(machine)
     assert machine.ran("umount") == ["umount /dev/xvdb"]
     assert not re.search("(?m)^/dev/xvdb", machine.files["/etc/fstab"])
+    assert machine.files["/etc/fstab"].startswith("LABEL=root / ext4 defaults 0 1\nLABEL=cfngen-storage ")

@@ -189,6 +189,22 @@ def test_token_that_ended_is_not_used() -> None:
     assert node.join(machine, configured()) == "joined 172.20.0.9:443"
 
 
+@pytest.mark.parametrize(("expires", "used"), [("2026-09-01T12:01:00Z", False), ("2026-09-01T12:01:01Z", True)])
+def test_token_must_last_for_another_minute(expires: str, used: bool) -> None:
+    machine, secrets = waiting_node(json.dumps({**INFORMATION, "expires": expires}))
+    looks = []
+
+    def look(SecretId: str) -> dict[str, Any]:  # noqa: N803
+        looks.append(SecretId)
+        if len(looks) == 2:
+            secrets.put(SecretId, json.dumps(INFORMATION))
+        return secrets.get(SecretId)
+
+    machine.cloud["secretsmanager.get_secret_value"] = look
+    node.join(machine, configured())
+    assert (len(looks) == 1) is used
+
+
 def test_node_gives_up_when_the_stack_would() -> None:
     machine, _ = waiting_node()
     with pytest.raises(BootError, match=r"waited 10[89]\d s for joining: no master has published") as caught:

@@ -126,6 +126,9 @@ def test_slot_without_a_volume_is_compared_with_the_other_masters() -> None:
     masters["c"] = upgraded(masters["c"], "v1.38.0", volume=False)
     with pytest.raises(BootError, match=r"master i-a runs Kubernetes v1.36.3, and v1.38.0 is more than one minor"):
         boot(masters["c"])
+    assert masters["c"].ran("kubeadm init phase kubeconfig") == [
+        "kubeadm init phase kubeconfig admin --config /opt/cfngen/kubeadm.yaml"
+    ]
     assert DATA not in masters["c"].files
     [cluster] = world.etcd.clusters
     assert len(world.etcd.clusters[cluster]) == 3

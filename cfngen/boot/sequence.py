@@ -96,7 +96,6 @@ def identity(machine: Machine, config: dict[str, Any]) -> str:
     facts = {
         **config["references"],
         "instanceId": instance,
-        "zone": zone,
         "address": document["privateIp"],
         "providerId": f"aws:///{zone}/{instance}",
     }

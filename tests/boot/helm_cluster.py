@@ -123,7 +123,7 @@ class Master(ScriptedMachine):
         if command[0] not in ("kubectl", "helm"):
             return super().run(*command, stdin=stdin, expect=expect, timeout=timeout)
         self.commands.append(" ".join(command))
-        self.judge(command)
+        self.judge(command, expect, timeout, stdin)
         if command[0] == "kubectl":
             code, text = self._kubectl(list(command[4:]), stdin)
         else:
@@ -178,6 +178,9 @@ class Master(ScriptedMachine):
             return []
         began = str(int(START.timestamp() + found["changed"]))
         labels = {"name": name, "status": found["status"], "createdAt": began}
+        # Helm writes the first when it makes a revision's secret, the second when it changes one.
+        if "modified" in found:
+            labels["modifiedAt"] = str(int(START.timestamp() + found["modified"]))
         return [{"metadata": {"name": f"sh.helm.release.v1.{name}", "labels": labels}}]
 
     def _helm(self, arguments: list[str]) -> tuple[int, str]:

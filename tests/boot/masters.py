@@ -38,6 +38,7 @@ CONFIG: dict[str, Any] = {
     "kubeadm": [{"kind": "InitConfiguration"}, {"kind": "ClusterConfiguration", "etcd": {"local": {}}}],
     "kubelet": {"cgroupDriver": "systemd"},
     "kubeletPatch": {"cgroupDriver": "systemd"},
+    "podNetwork": {"interfaces": False, "prefixes": False, "awaited": True},
     "manifests": [{"kind": "DaemonSet", "metadata": {"name": "cloud-controller-manager"}}],
     "facts": {
         "instanceId": INSTANCE,

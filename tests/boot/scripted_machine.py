@@ -16,16 +16,21 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import IO, Any
 
+import instance_files
+import kubernetes_objects
 import programs
 import pytest
 from aws_client import Answer, Client
 
+from cfngen.boot.first_pod import MANIFEST as FIRST_POD
 from cfngen.boot.machine import TOKEN, BootError, Machine
+from cfngen.boot.system import FILES
 
 START = datetime(2026, 9, 1, 12, 0, 0, tzinfo=timezone.utc)
 # The version that a secret has when a test begins.
 FIRST_VERSION = "00000000-0000-4000-8000-000000000001"
 IDENTITY = {"instanceId": "i-0123456789abcdef0", "availabilityZone": "us-west-2a", "privateIp": "172.20.0.9"}
+OWN_MANAGERS = {f"--field-manager=cfngen-{name}" for name in ("addons", *"abcde")}
 # What `ctr plugins ls` of containerd 2 says of the parts that the kubelet needs.
 PLUGINS = """\
 TYPE                            ID          PLATFORMS      STATUS
@@ -55,8 +60,8 @@ class ScriptedMachine(Machine):
         commands: every command that was run, as one text.
         stdin: standard input of each command, by its text.
         answers: (pattern, answer) of commands, the newest first; an answer is (exit code, output), a function of the
-            command that returns that, or an exception. A command that is in none of them must be one of
-            `programs.QUIET`.
+            command that returns that, or an exception. A command that is in none of them must be one of those
+            that say nothing (`programs.is_quiet`).
         cloud: functions of AWS operations, by `service.operation`; return the answer, or raise. Calls and answers must
             be such as botocore's models of the services describe; an operation that is missing here fails the test.
         calls: every AWS call: (service.operation, arguments).
@@ -73,7 +78,11 @@ class ScriptedMachine(Machine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.files: dict[str, str] = {"/etc/fstab": "LABEL=root / ext4 defaults 0 1\n", "/proc/swaps": "Filename\n"}
+        self.files: dict[str, str] = {
+            "/etc/fstab": "LABEL=root / ext4 defaults 0 1\n",
+            "/proc/swaps": "Filename\n",
+            "/proc/meminfo": "MemTotal:              0 kB\n",
+        }
         self.modes: dict[str, int] = {}
         self.programs = {"apt-get", "iptables", "mkfs.ext4"}
         self.boto3 = True
@@ -129,14 +138,14 @@ class ScriptedMachine(Machine):
         text = " ".join(command)
         self.commands.append(text)
         self.stdin[text] = stdin
-        self.judge(command)
+        self.judge(command, expect, timeout, stdin)
         for pattern, answer in self.answers:
             if begins(text, pattern):
                 result = answer(text) if callable(answer) else answer
                 break
         else:
-            if not programs.QUIET.fullmatch(text):
-                pytest.fail(f"nobody knows what this command does: {text}")
+            if not programs.is_quiet(text):
+                pytest.fail(f"nobody has scripted an answer to this command: {text}")
             result = (0, "")
         if isinstance(result, Exception):
             raise result
@@ -144,10 +153,15 @@ class ScriptedMachine(Machine):
             raise BootError(f"`{text}` exited with {result[0]}: {result[1]}")
         return result
 
-    def judge(self, command: Sequence[str]) -> None:
-        """Fail the test whose command has an option that its program does not have."""
+    def judge(self, command: Sequence[str], expect: tuple[int, ...], timeout: int, stdin: str) -> None:
+        """Fail the test whose command an instance's programs do not take, or none of the boot program's is."""
         if unknown := programs.unknown_options(tuple(command)):
             pytest.fail(f"{command[0]} has no option {', '.join(sorted(unknown))}: {' '.join(command)}")
+        if problem := programs.problem(" ".join(command), tuple(expect), timeout):
+            pytest.fail(problem)
+        # What else kubectl is given stands in the configuration, or comes from a chart.
+        if {"create", "replace", *OWN_MANAGERS} & set(command) and (problem := kubernetes_objects.problem(stdin)):
+            pytest.fail(problem)
 
     def which(self, program: str) -> bool:
         return program in self.programs
@@ -169,6 +183,13 @@ class ScriptedMachine(Machine):
 
     def write(self, path: str, text: str, mode: int = 0o644) -> bool:
         self.burn()
+        # What stands in the program's folder of files is put where it says, for everybody to read.
+        if (problem := instance_files.problem(path, mode, text)) and (
+            f"{FILES}{path}" not in self.files or mode != 0o644
+        ):
+            pytest.fail(problem)
+        if path == FIRST_POD and (problem := kubernetes_objects.problem(text)):
+            pytest.fail(problem)
         changed = self.files.get(path) != text
         self.files[path] = text
         self.modes[path] = mode
@@ -179,6 +200,8 @@ class ScriptedMachine(Machine):
 
     def remove(self, *patterns: str) -> None:
         self.burn()
+        if strange := set(patterns) - instance_files.REMOVED:
+            pytest.fail(f"the boot program has no business to remove {', '.join(sorted(strange))}")
         for path in [path for path in self.files if any(self._within(path, pattern) for pattern in patterns)]:
             del self.files[path]
 
@@ -229,6 +252,7 @@ class ScriptedMachine(Machine):
     def metadata(self, path: str, missing: str | None = None) -> str:
         if path == "dynamic/instance-identity/document":
             return json.dumps(IDENTITY)
+        assert instance_files.METADATA.fullmatch(path), f"the metadata service has no {path}"
         assert path in self.told or missing is not None, path
         return self.told.get(path, missing or "")
 

@@ -27,7 +27,8 @@ def master_of(world: World, slot: str = "a", instance: str = "", several: bool =
     """
     config = configuration()
     if several:
-        config["masters"] = dict(ADDRESSES)
+        # The order of a configuration's keys means nothing.
+        config["masters"] = dict(reversed(ADDRESSES.items()))
     config.update(more)
     address = (config["masters"] | ADDRESSES)[slot]
     config["facts"].update(instanceId=instance or f"i-{slot}", slot=slot, privateAddress=address, bucket="backups")

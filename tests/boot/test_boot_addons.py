@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from typing import Any
 
 import pytest
 from helm_cluster import Cluster, Master, release
 from scripted_machine import ScriptedMachine
 
 from cfngen.boot import addons
-from cfngen.boot.machine import BootError
+from cfngen.boot.machine import BootError, Pending
 
 MASTER, OTHER = "i-0000000000000000a", "i-0000000000000000b"
 LATER = "2026-09-01T11:30:00Z"
@@ -19,6 +21,21 @@ NETWORK = release("network", essential=True)
 
 class PowerCutError(Exception):
     """The instance is gone; nothing of it runs any more."""
+
+
+class Impatient(Master):
+    """A master that tries everything once."""
+
+    def wait(self, what: str, probe: Any, hint: str, seconds: float = 120, passing: Any = Pending) -> Any:
+        return probe()
+
+    def sleep(self, seconds: float) -> None:
+        return
+
+    @classmethod
+    def apply_once(cls, cluster: Cluster, config: dict[str, Any]) -> None:
+        """Apply releases without a pause between the tries."""
+        addons.apply(cls(cluster, MASTER), config)
 
 
 @pytest.fixture
@@ -68,6 +85,26 @@ def test_only_what_changed_is_applied_again(cluster: Cluster, master: Master) ->
     assert cluster.helm["beta"]["revision"] == 2
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"chart": {**ALPHA["chart"], "sha256": hashlib.sha256(b"another archive").hexdigest()}},
+        {"namespace": "elsewhere"},
+        {"values": '{"a": 1}'},
+        {"patches": [{"kind": "Deployment"}]},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_whatever_changes_of_a_release_it_is_applied_again(
+    cluster: Cluster, master: Master, change: dict[str, Any]
+) -> None:
+    addons.apply(master, master.configuration(ALPHA))
+    master.web[ALPHA["chart"]["url"]] = "another archive" if "chart" in change else "archive of alpha"
+    assert addons.apply(master, master.configuration({**ALPHA, **change})) == "applied 1, removed 0 of 1 releases"
+    assert addons.apply(master, master.configuration({**ALPHA, **change})) == ""
+    assert cluster.status() == {"alpha": "deployed"}
+
+
 def test_release_that_vanished_is_removed(cluster: Cluster, master: Master) -> None:
     addons.apply(master, master.configuration(ALPHA, BETA))
     assert addons.apply(master, master.configuration(ALPHA)) == "applied 0, removed 1 of 1 releases"
@@ -114,6 +151,22 @@ def test_resource_definitions_are_brought_to_the_charts_version(cluster: Cluster
     assert all("--skip-crds" in command for command in master.ran("helm upgrade"))
 
 
+def test_note_of_a_release_says_how_it_stands(cluster: Cluster, master: Master) -> None:
+    seen = []
+    cluster.during = lambda machine, name: seen.append(cluster.notes()[name])
+    addons.apply(master, master.configuration(ALPHA))
+    applied = addons.digest(ALPHA)
+    note = {"version": "1.0.0", "namespace": "kube-system", "hash": applied, "time": "2026-09-01T12:00:00Z"}
+    assert seen == [{**note, "status": "applying", "message": ""}]
+    assert cluster.notes()["alpha"] == {**note, "status": "deployed", "message": ""}
+    cluster.broken["beta"] = "x" * 2000
+    with pytest.raises(BootError):
+        Impatient.apply_once(cluster, master.configuration(ALPHA, BETA))
+    assert cluster.notes()["beta"]["status"] == "failed"
+    assert len(cluster.notes()["beta"]["message"]) == 1000
+    assert "exited with 1: xxx" in cluster.notes()["beta"]["message"]
+
+
 def test_failure_of_one_does_not_stop_the_others(cluster: Cluster, master: Master) -> None:
     cluster.broken["alpha"] = "no matches for kind Foo"
     with pytest.raises(BootError, match=r"alpha: .*no matches for kind Foo") as caught:
@@ -121,6 +174,16 @@ def test_failure_of_one_does_not_stop_the_others(cluster: Cluster, master: Maste
     assert "the next try is within the hour" in caught.value.hint
     assert cluster.status() == {"alpha": "failed", "beta": "deployed"}
     assert "no matches for kind Foo" in cluster.notes()["alpha"]["message"]
+
+
+def test_failure_is_tried_again_for_a_quarter_of_an_hour(cluster: Cluster, master: Master) -> None:
+    cluster.broken["alpha"] = "no"
+    begun: list[float] = []
+    cluster.during = lambda machine, name: begun.append(cluster.passed)
+    with pytest.raises(BootError) as caught:
+        addons.apply(master, master.configuration(ALPHA))
+    assert begun == [0, 60, 180, 420, 900]
+    assert caught.value.hint.endswith("configmap cfngen-addons -o yaml`; the next try is within the hour")
 
 
 def test_failure_that_passes_is_got_over(cluster: Cluster, master: Master) -> None:
@@ -177,6 +240,22 @@ def test_somebody_elses_operation_is_respected_for_a_quarter_of_an_hour(cluster:
     assert cluster.installed() == ["alpha"]
 
 
+@pytest.mark.parametrize(("age", "taken"), [(899, False), (900, True)])
+def test_somebody_elses_operation_counts_from_when_its_secret_was_changed_last(
+    cluster: Cluster, master: Master, age: int, taken: bool
+) -> None:
+    cluster.passed = 5000
+    begun = 5000.0 - age
+    cluster.helm["alpha"] = {"status": "uninstalling", "revision": 3, "changed": 0.0, "modified": begun}
+    if taken:
+        addons.essentials(master, master.configuration(release("alpha", essential=True)))
+        assert cluster.installed() == ["alpha"]
+        return
+    machine = Impatient(cluster, MASTER)
+    with pytest.raises(BootError, match=r"another Helm operation \(uninstalling\) on alpha began 899 s ago"):
+        addons.essentials(machine, machine.configuration(release("alpha", essential=True)))
+
+
 def test_interrupted_removal_is_finished_before_installing_again(cluster: Cluster, master: Master) -> None:
     cluster.helm["alpha"] = {"status": "uninstalling", "revision": 3, "changed": -1000.0}
     addons.apply(master, master.configuration(ALPHA))
@@ -200,6 +279,21 @@ def test_two_masters_never_run_helm_at_once(cluster: Cluster, master: Master) ->
     assert helm_runs(other) == []
     assert not other.ran("kubectl .* --field-manager=cfngen-addons"), "notes are the lock holder's"
     assert cluster.installed() == ["alpha", "beta"]
+
+
+def test_lock_is_renewed_with_each_release_however_long_all_of_them_take(cluster: Cluster, master: Master) -> None:
+    other = cluster.master(OTHER)
+    seen = []
+
+    def slowly(machine: ScriptedMachine, name: str) -> None:
+        machine.sleep(400)
+        if machine is master:
+            seen.append(addons._attempt(other, other.configuration(ALPHA, BETA))[0])
+
+    cluster.during = slowly
+    addons.apply(master, master.configuration(ALPHA, BETA))
+    assert seen == [f"{MASTER} is at it since 2026-09-01T12:00:00Z"] * 2
+    assert cluster.passed == 800
 
 
 def test_what_another_master_did_before_the_lock_was_had_is_not_done_again(cluster: Cluster, master: Master) -> None:

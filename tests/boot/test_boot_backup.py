@@ -185,6 +185,50 @@ def test_a_request_is_answered_with_the_next_minute(leader: Leader) -> None:
     assert leader.comes_by(1) != ""
 
 
+def test_a_request_that_was_answered_stays_answered_when_etcd_has_a_bad_moment(leader: Leader) -> None:
+    leader.ask("wanted")
+    assert leader.comes_by() != ""
+    healthy = list(leader.answers)
+    leader.on("etcdctl .*endpoint status", (0, "[]"))
+    with pytest.raises(BootError, match="etcd has no leader"):
+        leader.comes_by(1)
+    leader.answers = healthy
+    assert leader.comes_by(1) == ""
+
+
+def test_a_request_that_cannot_be_answered_is_no_reason_to_try_each_minute(leader: Leader) -> None:
+    leader.ask("wanted")
+    leader.on("etcdctl .*snapshot save", BootError("no space left on device"))
+    with pytest.raises(BootError):
+        leader.comes_by()
+    assert [leader.comes_by(1) for _ in range(4)] == [""] * 4
+    with pytest.raises(BootError):
+        leader.comes_by(1)
+
+
+@pytest.mark.parametrize("interval", [3, 60])
+def test_a_failure_is_tried_again_after_five_minutes_or_when_the_next_is_due(leader: Leader, interval: int) -> None:
+    leader.on("etcdctl .*snapshot save", BootError("no space left on device"))
+    config = {**CONFIG, "backups": {"interval": interval}}
+    tried = []
+    for minute in range(min(interval, 5) + 1):
+        leader.passed = minute * 60
+        try:
+            backup.backup(leader, config)
+        except BootError:
+            tried.append(minute)
+    assert tried == [0, min(interval, 5)]
+
+
+def test_a_snapshot_tells_what_it_is_of(leader: Leader) -> None:
+    leader.comes_by()
+    digest = hashlib.sha256(b"snapshot at 0.0").hexdigest()
+    known = {"revision": "4711", "keys": "812", "instance": "i-1", "request": "", "sha256": digest}
+    assert leader.storage.metadata[FIRST] == known
+    leader.on("etcdctl .*snapshot save", lambda _: (leader.files.update({backup.FILE: "x" * 1_572_864}), (0, ""))[1])
+    assert ": 1.5 MiB, 812 keys" in leader.comes_by(15)
+
+
 def test_a_new_leader_answers_a_request_of_before(leader: Leader) -> None:
     leader.ask("wanted")
     leader.comes_by()
@@ -214,7 +258,8 @@ def test_a_failure_is_loud_and_tried_again_soon(leader: Leader, pattern: str, an
     assert leader.storage.content == {}
     assert [path for path in leader.files if path.startswith(backup.FOLDER)] == []
     leader.answers = healthy
-    assert leader.comes_by(5) != ""
+    assert leader.comes_by(4) == ""
+    assert leader.comes_by(1) != ""
 
 
 @pytest.mark.parametrize(
@@ -245,6 +290,17 @@ def test_what_does_not_lie_there_as_it_was_sent_is_no_snapshot(leader: Leader, f
     with pytest.raises(BootError, match="is not what was uploaded"):
         leader.comes_by()
     assert not any("/daily/" in key for key in leader.storage.content)
+
+
+def test_copy_of_the_day_is_looked_at_too(leader: Leader) -> None:
+    head = leader.storage.head
+    leader.cloud["s3.head_object"] = lambda Bucket, Key: {  # noqa: N803
+        **head(Bucket, Key),
+        **({"ContentLength": 0} if "/daily/" in Key else {}),
+    }
+    with pytest.raises(BootError, match=f"s3://{BUCKET}/{DAY} is not what was uploaded: 0 bytes of"):
+        leader.comes_by()
+    assert len(leader.alarms) == 1
 
 
 def test_a_power_cut_anywhere_leaves_the_next_attempt_a_clean_start() -> None:
@@ -333,6 +389,19 @@ def test_s3_checks_what_arrives(real: Quick, tmp_path: Path) -> None:
     client.meta.events.register("before-call.s3.PutObject", lambda params, **_: sent.append(dict(params["headers"])))
     objects.put(real, BUCKET, "key", str(file), {})
     assert sent[0]["x-amz-checksum-sha256"] == "7XACtDnprIRfIjV9giusFERzD722AW0+yUMil7nsn3M="
+
+
+@pytest.mark.parametrize(
+    ("version", "checked"),
+    [("1.23.34", False), ("1.26.9", False), ("1.27.0", True), ("1.100.1", True), ("2.0.0", True)],
+)
+def test_old_boto3_sends_a_digest_of_its_own(
+    leader: Leader, monkeypatch: pytest.MonkeyPatch, version: str, checked: bool
+) -> None:
+    monkeypatch.setattr("botocore.__version__", version)
+    leader.comes_by()
+    [uploaded] = [arguments for name, arguments in leader.calls if name == "s3.put_object"]
+    assert ("ChecksumSHA256" in uploaded) is checked
 
 
 def test_an_upload_that_is_tried_again_begins_at_the_beginning(real: Quick, tmp_path: Path) -> None:

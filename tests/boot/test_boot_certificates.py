@@ -121,6 +121,28 @@ def test_expiry_of_each_slot_is_written_where_operators_see_it(master: Master) -
     }
 
 
+def test_api_server_that_has_a_bad_moment_hears_of_the_expiry_all_the_same(master: Master) -> None:
+    answers = [(1, "etcdserver: leader changed")] * 2
+    master.on("kubectl .* --field-manager=cfngen-a", lambda text: answers.pop(0) if answers else master._note(text))
+    assert certificates.renew(master, master.config) == f"good until {master.expires}"
+    assert answers == []
+    master.on("kubectl .* --field-manager=cfngen-a", (1, "etcdserver: leader changed"))
+    with pytest.raises(BootError, match=r"for ConfigMap cfngen-certificates: .* leader changed") as caught:
+        certificates.renew(master, master.config)
+    assert caught.value.hint == "is the API server healthy?"
+
+
+@pytest.mark.parametrize(
+    ("slot", "left", "due"),
+    [("a", 9_460_800, False), ("a", 9_460_799, True), ("b", 8_830_081, False), ("b", 8_830_078, True)],
+)
+def test_certificates_are_due_with_thirty_percent_of_a_year_left_and_two_less_for_each_slot(
+    master: Master, slot: str, left: int, due: bool
+) -> None:
+    master.config["facts"]["slot"] = slot
+    assert expiry.due(master, master.config, master.time(left)) is due
+
+
 def test_manifests_stay_in_place_while_certificates_are_renewed(master: Master) -> None:
     master.passed = 260 * DAY
     there = {path for path in master.files if path.startswith(MANIFESTS)}
@@ -136,7 +158,11 @@ def test_manifests_stay_in_place_while_certificates_are_renewed(master: Master) 
 def test_instance_that_was_off_for_long_makes_its_certificates_anew(master: Master, days: int) -> None:
     master.reboot()
     master.passed = days * DAY
+    master.commands.clear()
     assert boot(master)[0].startswith("resume: ")
+    # Pods with the old certificates would go on running where no manifest changes.
+    ended = master.commands.index("systemctl stop kubepods.slice")
+    assert ended < master.commands.index("kubeadm init phase certs all --config /opt/cfngen/kubeadm.yaml")
     assert master.expires == master.time(365 * DAY)
     master.commands.clear()
     certificates.schedule(master, master.config)

@@ -93,12 +93,140 @@ def test_several_disks_become_one() -> None:
     assert machine.ran("mkfs")[0].endswith(disks.ARRAY)
 
 
-@pytest.mark.parametrize(("own", "wanted"), [(["nvme1n1"], False), (["nvme1n1", "nvme2n1"], True)])
-def test_mdadm_is_installed_only_where_it_is_needed(own: list[str], wanted: bool) -> None:
-    machine = Disks(*own)
+FOLDERS = {"containerd": "/var/lib/containerd", "kubelet": "/var/lib/kubelet", "pods": "/var/log/pods"}
+STORAGE = "/mnt/instance-storage"
+ANSWERED = "blkid -c /dev/null -L cfngen-storage"
+MOUNTED = [f"mkdir -p {STORAGE}", "systemctl daemon-reload", f"mount -o noatime LABEL=cfngen-storage {STORAGE}"]
+FILLED = [
+    command.format(source=f"{STORAGE}/{name}", folder=folder)
+    for name, folder in FOLDERS.items()
+    for command in (
+        "mkdir -p {folder}",
+        "cp -a {folder} {source}.partial",
+        "mv {source}.partial {source}",
+        "mount --bind {source} {folder}",
+    )
+]
+MADE = "mkfs.ext4 -q -F -m 0 -E nodiscard -L cfngen-storage"
+
+
+def test_one_disk_takes_these_commands_in_this_order() -> None:
+    machine = Disks("nvme1n1")
     run(machine)
-    installed = [command for command in machine.ran("apt-get") if " install " in command]
-    assert any("mdadm" in command for command in installed) is wanted
+    assert machine.commands == [
+        "systemctl stop kubelet containerd",
+        ANSWERED,
+        "blkid -p -o export /dev/nvme1n1",
+        f"{MADE} /dev/nvme1n1",
+        "udevadm settle",
+        *MOUNTED,
+        *FILLED,
+    ]
+
+
+def test_several_disks_take_these_commands_in_this_order() -> None:
+    machine = Disks("nvme1n1", "nvme2n1")
+    machine.programs.add("mdadm")
+    run(machine)
+    assert machine.commands == [
+        "systemctl stop kubelet containerd",
+        "mdadm --assemble --scan",
+        "udevadm settle",
+        ANSWERED,
+        "blkid -p -o export /dev/nvme1n1",
+        "blkid -p -o export /dev/nvme2n1",
+        "mdadm --stop /dev/md/cfngen",
+        "wipefs -a -q /dev/nvme1n1 /dev/nvme2n1",
+        (
+            "mdadm --create /dev/md/cfngen --run --level=0 --name=cfngen --homehost=any --raid-devices=2"
+            " /dev/nvme1n1 /dev/nvme2n1"
+        ),
+        "udevadm settle",
+        f"{MADE} /dev/md/cfngen",
+        "udevadm settle",
+        *MOUNTED,
+        *FILLED,
+    ]
+
+
+def test_disks_of_an_earlier_boot_take_these_commands_in_this_order() -> None:
+    machine = Disks("nvme1n1", "nvme2n1")
+    machine.programs.add("mdadm")
+    machine.labelled = True
+    machine.files.update({f"{STORAGE}/{name}": "" for name in FOLDERS})
+    assert run(machine) == "/dev/nvme1n1, /dev/nvme2n1 mounted at /mnt/instance-storage"
+    assert machine.commands == [
+        "systemctl stop kubelet containerd",
+        "mdadm --assemble --scan",
+        "udevadm settle",
+        *[ANSWERED] * 2,
+        "e2fsck -p /dev/md127",
+        *MOUNTED,
+        *(command for command in FILLED if not command.startswith(("cp", "mv"))),
+    ]
+
+
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_array_that_there_is_not_is_made_whatever_mdadm_says_of_it(code: int) -> None:
+    machine = Disks("nvme1n1", "nvme2n1")
+    machine.on("mdadm --(assemble|stop)", (code, ""))
+    assert run(machine).startswith("/dev/nvme1n1, /dev/nvme2n1 formatted")
+
+
+def test_array_is_waited_for_until_udev_shows_it() -> None:
+    machine = Disks("nvme1n1", "nvme2n1")
+    machine.on("mdadm --create", (0, ""))
+
+    def appear() -> None:
+        if machine.passed > 5:
+            machine.files[disks.ARRAY] = ""
+
+    machine.between = appear
+    assert run(machine).startswith("/dev/nvme1n1, /dev/nvme2n1 formatted")
+    never = Disks("nvme1n1", "nvme2n1")
+    never.on("mdadm --create", (0, ""))
+    with pytest.raises(BootError, match=r"waited 12\d s for the array: there is no /dev/md/cfngen") as caught:
+        run(never)
+    assert caught.value.hint == "`cat /proc/mdstat`"
+    assert never.ran("mkfs") == []
+
+
+def test_instance_whose_image_has_no_containerd_has_nothing_to_stop() -> None:
+    machine = Disks("nvme1n1")
+    machine.on("systemctl stop kubelet containerd", (5, "Unit kubelet.service not loaded."))
+    assert run(machine).startswith("/dev/nvme1n1 formatted")
+
+
+def test_line_of_each_mount_is_what_the_next_boot_needs() -> None:
+    machine = Disks("nvme1n1")
+    machine.files["/etc/fstab"] += "LABEL=cfngen-storage /mnt/instance-storage ext4 defaults 0 0\n"
+    run(machine)
+    bind = "none bind,nofail,x-systemd.requires-mounts-for=/mnt/instance-storage 0 0"
+    assert machine.files["/etc/fstab"].splitlines() == [
+        "LABEL=root / ext4 defaults 0 1",
+        "LABEL=cfngen-storage /mnt/instance-storage ext4 noatime,nofail,x-systemd.device-timeout=30s 0 2",
+        *(f"{STORAGE}/{name} {folder} {bind}" for name, folder in FOLDERS.items()),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "programs", "packages"),
+    [
+        (["nvme1n1"], {"apt-get", "mkfs.ext4"}, []),
+        (["nvme1n1"], {"apt-get"}, ["e2fsprogs"]),
+        (["nvme1n1", "nvme2n1"], {"apt-get", "mkfs.ext4"}, ["mdadm"]),
+        (["nvme1n1", "nvme2n1"], {"apt-get", "mkfs.ext4", "mdadm"}, []),
+        (["nvme1n1", "nvme2n1"], {"dnf"}, ["e2fsprogs", "mdadm"]),
+    ],
+)
+def test_only_the_programs_that_are_needed_and_missing_are_installed(
+    own: list[str], programs: set[str], packages: list[str]
+) -> None:
+    machine = Disks(*own)
+    machine.programs = programs
+    run(machine)
+    installed = [command.partition(" install ")[2].split() for command in machine.ran("(apt-get|dnf) .*install ")]
+    assert installed == ([packages] if packages else [])
 
 
 def test_what_an_image_holds_is_taken_along_whole_or_not_at_all() -> None:
@@ -177,10 +305,11 @@ def test_instance_whose_disks_were_lost_joins_anew() -> None:
     assert not kubelet.established(machine, {"facts": {"instanceId": INSTANCE}})
 
 
-def test_disk_that_somebody_else_formatted_is_left_alone() -> None:
+@pytest.mark.parametrize(("content", "kind"), [("TYPE=xfs\nUUID=1\n", "xfs"), ("PTTYPE=gpt\n", "gpt")])
+def test_disk_that_somebody_else_formatted_is_left_alone(content: str, kind: str) -> None:
     machine = Disks("nvme1n1", "nvme2n1")
-    machine.content["/dev/nvme2n1"] = "TYPE=xfs\nUUID=1\n"
-    with pytest.raises(BootError, match="/dev/nvme2n1 holds xfs and is left as it is") as caught:
+    machine.content["/dev/nvme2n1"] = content
+    with pytest.raises(BootError, match=f"/dev/nvme2n1 holds {kind} and is left as it is") as caught:
         run(machine)
     assert "instanceStorage: none" in caught.value.hint
     assert machine.ran("mkfs|wipefs|mdadm --create") == []
@@ -197,8 +326,14 @@ def test_attempt_that_was_cut_off_before_the_file_system_is_repeated() -> None:
 def test_mount_that_does_not_take_is_noticed() -> None:
     machine = Disks("nvme1n1")
     machine.on("mount --bind", (0, ""))
-    with pytest.raises(BootError, match="does not stay mounted at /var/lib/containerd"):
+    with pytest.raises(BootError, match="does not stay mounted at /var/lib/containerd") as caught:
         run(machine)
+    assert "journalctl -b" in caught.value.hint
+    machine = Disks("nvme1n1")
+    machine.on("mount -o noatime", (0, ""))
+    with pytest.raises(BootError, match="own disks do not stay mounted at /mnt/instance-storage") as caught:
+        run(machine)
+    assert "journalctl -b" in caught.value.hint
 
 
 def xen(*names: str) -> Disks:
@@ -230,3 +365,4 @@ def test_cloud_inits_mount_of_the_first_disk_makes_way() -> None:
     run(machine)
     assert machine.ran("umount") == ["umount /dev/xvdb"]
     assert not re.search("(?m)^/dev/xvdb", machine.files["/etc/fstab"])
+    assert machine.files["/etc/fstab"].startswith("LABEL=root / ext4 defaults 0 1\nLABEL=cfngen-storage ")

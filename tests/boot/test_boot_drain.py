@@ -167,6 +167,33 @@ def test_what_belongs_to_the_node_and_what_has_ended_stays() -> None:
     assert node.evicted == ["web"]
 
 
+def test_node_is_cordoned_and_taken_out_of_load_balancers_with_each_look() -> None:
+    node = Node(pod("web"))
+    ended(node)
+    label = '"node.kubernetes.io/exclude-from-external-load-balancers": "true"'
+    assert [label in command for command in node.ran("kubectl .* patch node ")] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("change", "evicted"),
+    [
+        ({"phase": "Succeeded"}, False),
+        ({"phase": "Failed"}, False),
+        ({"phase": "Running"}, True),
+        ({"phase": "Pending"}, True),
+        ({"ownerReferences": [{"kind": "DaemonSet", "name": "x"}]}, False),
+        ({"ownerReferences": [{"kind": "Other", "name": "x"}, {"kind": "DaemonSet", "name": "x"}]}, False),
+        ({"ownerReferences": [{"kind": "Job", "name": "x"}]}, True),
+        ({"annotations": {"kubernetes.io/config.mirror": "1"}}, False),
+        ({"annotations": {"other": "1"}}, True),
+    ],
+)
+def test_each_kind_of_pod_goes_or_stays_by_itself(change: dict[str, Any], evicted: bool) -> None:
+    node = Node(pod("one", **change))
+    ended(node)
+    assert node.evicted == (["one"] if evicted else [])
+
+
 def test_pod_that_is_ending_already_is_waited_for_and_not_evicted_again() -> None:
     node = Node(pod("slow", deletionTimestamp="2026-09-01T12:00:00Z"))
     sleep = node.sleep
@@ -205,6 +232,21 @@ def test_pods_that_cannot_go_do_not_keep_the_instance_longer_than_asked_for() ->
     )
     assert 120 <= node.passed <= 130
     assert len(node.completed) == 1
+
+
+def test_time_is_counted_from_when_the_end_is_known() -> None:
+    node = Node(pod("only"))
+    node.kept, node.passed = {"only"}, 1000
+    assert "1 pods are still there after 120 s: default/only" in ended(node, 2)
+    assert node.passed == 1120
+    assert node.beats == [1030, 1060, 1090, 1120]
+    away = Node(pod("only"))
+    away.away, away.passed = True, 1000
+    assert "its pods stay" in ended(away, 2)
+    assert (away.passed, away.beats) == (1120, [1030, 1060, 1090])
+    gone = Node(pod("only"))
+    gone.passed = 1000
+    assert "its pods are gone after 5 s" in ended(gone, 2)
 
 
 def test_auto_scaling_hears_that_it_takes_longer() -> None:

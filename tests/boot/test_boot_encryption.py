@@ -13,9 +13,13 @@ from cfngen.boot.authorities import INITIALISED
 
 
 def key_of(text: str) -> str:
-    [entry] = json.loads(text)["resources"]
+    document = json.loads(text)
+    # With another kind the API server does not start.
+    assert (document["apiVersion"], document["kind"]) == ("apiserver.config.k8s.io/v1", "EncryptionConfiguration")
+    [entry] = document["resources"]
     assert entry["resources"] == ["secrets"]
     first, second = entry["providers"]
+    assert [key["name"] for key in first["secretbox"]["keys"]] == ["cfngen"], "stored Secrets name the key they need"
     assert second == {"identity": {}}, "Secrets that were stored before stay readable"
     return str(first["secretbox"]["keys"][0]["secret"])
 
@@ -33,6 +37,14 @@ def test_all_masters_encrypt_with_the_key_of_the_bundle() -> None:
 def test_each_cluster_has_a_key_of_its_own() -> None:
     keys = [json.loads(cluster_of_three()[0].secrets.text(CA_SECRET))[encryption.KEY] for _ in range(2)]
     assert keys[0] != keys[1]
+
+
+def test_key_is_stored_together_with_the_authorities() -> None:
+    """Between two versions of the secret another master might take the authorities without a key."""
+    world = World()
+    boot(master_of(world, several=False))
+    versions = [json.loads(text) for _, text in world.secrets.versions[CA_SECRET]]
+    assert [(encryption.KEY in each, INITIALISED in each) for each in versions] == [(True, False), (True, True)]
 
 
 def test_replaced_master_reads_what_the_old_one_wrote() -> None:

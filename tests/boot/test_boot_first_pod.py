@@ -22,6 +22,9 @@ JOURNAL = (
     'E1122 10:00:01.000000     811 pod_workers.go:1324] "Error syncing pod, skipping" err="failed to '
     '\\"CreatePodSandbox\\" for \\"cfngen-first-pod-i-0123456789abcdef0_kube-system\\": unable to initialize unpacker: '
     'no unpack platforms defined: invalid argument" pod="kube-system/cfngen-first-pod-i-0123456789abcdef0"\n'
+    'E1122 10:00:02.000000     811 pod_workers.go:1324] "Error syncing pod, skipping" err="no room" pod="shop/web"\n'
+    'I1122 10:00:02.000000     811 kubelet.go:2405] "SyncLoop REMOVE" source="file" '
+    'pods=["kube-system/cfngen-first-pod-i-0123456789abcdef0"]\n'
 )
 
 

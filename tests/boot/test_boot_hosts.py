@@ -17,12 +17,13 @@ from cfngen.boot.kubelet import KUBELET_CONF
 
 NAME = "api.kubernetes.internal"
 ENDPOINT = f"{NAME}:443"
+NODES = ("get", "nodes", "-l", "node-role.kubernetes.io/control-plane", "-o", "json")
 GIVEN = "127.0.0.1 localhost\n::1 ip6-localhost\n"
 
 
 def of_slot(slot: str) -> dict[str, Any]:
     config = configuration()
-    config["masters"] = dict(ADDRESSES)
+    config["masters"] = dict(reversed(ADDRESSES.items()))
     config["facts"]["privateAddress"] = ADDRESSES[slot]
     return config
 
@@ -119,9 +120,9 @@ def test_every_call_of_kubectl_goes_to_a_master_that_answers(kubeconfig: str) ->
     first, second, third = ordered(machine)
     machine.silent = {first}
     machine.on("kubectl", lambda _: (0, " ".join(resolved(machine))))
-    assert kubectl(machine, "get", "nodes", kubeconfig=kubeconfig)[1].split() == [second, third, first]
+    assert kubectl(machine, *NODES, kubeconfig=kubeconfig)[1].split() == [second, third, first]
     machine.connected.clear()
-    kubectl(machine, "get", "nodes", kubeconfig=kubeconfig)
+    kubectl(machine, *NODES, kubeconfig=kubeconfig)
     assert machine.connected == [second], "a master that does not answer is asked once"
 
 
@@ -155,8 +156,8 @@ def test_file_of_an_instance_without_the_name_is_left_alone() -> None:
     machine = ScriptedMachine()
     machine.files.update({ADMIN: KUBECONFIG, hosts.HOSTS: GIVEN})
     machine.silent = set(ADDRESSES.values())
-    machine.on("kubectl .* get nodes$", (0, ""))
-    kubectl(machine, "get", "nodes")
+    machine.on("kubectl .* get nodes -l", (0, ""))
+    kubectl(machine, *NODES)
     assert machine.files[hosts.HOSTS] == GIVEN
 
 

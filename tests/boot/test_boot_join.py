@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import string
 from pathlib import Path
 from typing import Any
 
 import pytest
-from masters import CERTIFICATE, INSTANCE, JOIN_SECRET, Master, configuration
+from masters import ADDRESSES, CERTIFICATE, INSTANCE, JOIN_SECRET, Master, configuration
 from scripted_machine import ScriptedMachine, SecretsManager
 from slots import boot
 
@@ -75,6 +76,26 @@ def test_published_token_is_known_to_the_cluster_for_a_day(publisher: Master) ->
         "expires": "2026-09-02T12:00:00Z",
     }
     assert publisher.commands[-1] == "systemctl enable --now cfngen-join.timer"
+
+
+def test_token_is_of_letters_and_digits_that_kubeadm_takes(publisher: Master, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`[a-z0-9]{6}\\.[a-z0-9]{16}` (Kubernetes documentation, "Authenticating with Bootstrap Tokens")."""
+    letters: set[str] = set()
+
+    def choice(some: str) -> str:
+        letters.update(some)
+        return some[-1]
+
+    monkeypatch.setattr("cfngen.boot.join_information.secrets.choice", choice)
+    assert published(publisher)["token"] == "9" * 6 + "." + "9" * 16
+    assert letters == {*string.ascii_lowercase, *string.digits}
+
+
+def test_masters_addresses_are_published_in_the_order_of_their_slots(publisher: Master) -> None:
+    config = configuration()
+    config["masters"] = dict(reversed(ADDRESSES.items()))
+    join_information.publish(publisher, config)
+    assert json.loads(publisher.secrets.text(JOIN_SECRET))["addresses"] == list(ADDRESSES.values())
 
 
 def test_each_renewal_publishes_a_new_token(publisher: Master) -> None:
@@ -166,6 +187,22 @@ def test_token_that_ended_is_not_used() -> None:
     assert machine.ran("kubeadm") == []
     secrets.put(JOIN_SECRET, json.dumps(INFORMATION))
     assert node.join(machine, configured()) == "joined 172.20.0.9:443"
+
+
+@pytest.mark.parametrize(("expires", "used"), [("2026-09-01T12:01:00Z", False), ("2026-09-01T12:01:01Z", True)])
+def test_token_must_last_for_another_minute(expires: str, used: bool) -> None:
+    machine, secrets = waiting_node(json.dumps({**INFORMATION, "expires": expires}))
+    looks = []
+
+    def look(SecretId: str) -> dict[str, Any]:  # noqa: N803
+        looks.append(SecretId)
+        if len(looks) == 2:
+            secrets.put(SecretId, json.dumps(INFORMATION))
+        return secrets.get(SecretId)
+
+    machine.cloud["secretsmanager.get_secret_value"] = look
+    node.join(machine, configured())
+    assert (len(looks) == 1) is used
 
 
 def test_node_gives_up_when_the_stack_would() -> None:

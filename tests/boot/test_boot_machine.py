@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 import threading
 from collections.abc import Iterator
@@ -56,6 +57,14 @@ def test_failing_command_is_one_line_with_the_last_of_what_a_script_said(machine
     assert str(caught.value).endswith("exited with 3: two / three / four")
 
 
+def test_command_asks_nobody_and_speaks_english(machine: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions of apt's packages would wait for ever, and `reasons` reads English."""
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
+    text = machine.run("sh", "-c", "echo $DEBIAN_FRONTEND $LC_ALL $HTTPS_PROXY")[1]
+    assert text == "noninteractive C.UTF-8 http://proxy\n"
+
+
 def test_expected_exit_codes_are_answers(machine: Quick) -> None:
     assert machine.run("sh", "-c", "exit 2", expect=(0, 2)) == (2, "")
 
@@ -78,7 +87,7 @@ def test_tokens_reach_neither_console_nor_log(
 
 
 def test_file_is_written_whole_with_its_mode_and_only_if_it_changes(machine: Quick, tmp_path: Path) -> None:
-    path = tmp_path / "a" / "b"
+    path = tmp_path / "a" / "c" / "b"
     assert machine.write(str(path), "secret", 0o600)
     assert mode(path) == 0o600
     before = path.stat().st_ino
@@ -102,10 +111,52 @@ def test_reading_finding_and_removing(machine: Quick, tmp_path: Path) -> None:
     assert machine.glob(f"{tmp_path}/x/**/*") == []
 
 
+def test_time_is_utc_to_the_second(machine: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seam.time, "time", lambda: 86399.9)
+    assert machine.time() == "1970-01-01T23:59:59Z"
+    assert machine.time(60.2) == "1970-01-02T00:01:00Z"
+
+
 def test_installed_programs_and_boto3_are_found(machine: Quick) -> None:
     assert machine.which("sh")
     assert not machine.which("no-such-program")
     assert machine.has_boto3()
+
+
+def test_boto3_that_cannot_be_imported_is_not_there(machine: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def import_module(name: str) -> None:
+        asked.append(name)
+        raise ImportError
+
+    monkeypatch.setattr(seam, "import_module", import_module)
+    assert not machine.has_boto3()
+    assert asked == ["boto3"]
+
+
+def test_server_that_falls_silent_is_not_waited_for(machine: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = []
+    asked: set[str] = set()
+
+    def urlopen(request: Any, timeout: float = 1e9) -> None:
+        limits.append(timeout)
+        asked.add(getattr(request, "full_url", request))
+        raise OSError("timed out")
+
+    monkeypatch.setattr(seam.urllib.request, "urlopen", urlopen)
+    machine.region = "eu-central-1"
+    with pytest.raises(OSError, match="timed out"):
+        machine.download("http://127.0.0.1/kubelet", "/nowhere/kubelet", "00")
+    # Instance metadata are a hop away; `machine.wait` asks again.
+    with pytest.raises(BootError, match=r"waited 12\d s for instance metadata: timed out"):
+        machine.metadata("meta-data/mac")
+    assert asked == {"http://127.0.0.1/kubelet", "http://169.254.169.254/latest/api/token"}
+    client = machine._client("ec2").meta.config
+    assert limits[0] <= 30
+    assert max(limits[1:]) <= 5
+    assert client.connect_timeout <= 5
+    assert client.read_timeout <= 30
 
 
 def test_download_has_its_name_only_with_the_right_digest(machine: Quick, tmp_path: Path) -> None:
@@ -118,6 +169,17 @@ def test_download_has_its_name_only_with_the_right_digest(machine: Quick, tmp_pa
     machine.download(url, str(target), hashlib.sha256(b"kubelet").hexdigest())
     assert target.read_text() == "kubelet"
     assert mode(target) == 0o755
+
+
+def test_download_may_be_run_by_everybody_whatever_the_umask(machine: Quick, tmp_path: Path) -> None:
+    origin = tmp_path / "origin"
+    origin.write_text("kubectl")
+    before = os.umask(0o077)
+    try:
+        machine.download(origin.as_uri(), f"{tmp_path}/kubectl", hashlib.sha256(b"kubectl").hexdigest())
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "kubectl") == 0o755
 
 
 def test_download_that_breaks_off_is_an_error_of_the_connection(machine: Quick, tmp_path: Path) -> None:
@@ -145,7 +207,8 @@ def test_download_that_breaks_off_is_an_error_of_the_connection(machine: Quick, 
         server.shutdown()
         thread.join()
         server.server_close()
-    assert not (tmp_path / "kubelet").exists()
+    # The next attempt begins anew in the same place.
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("kubelet")] == ["kubelet.part"]
 
 
 def test_log_of_an_instance_that_lives_long_does_not_fill_its_disk(

@@ -44,6 +44,21 @@ def test_it_waits_for_older_ones_and_keeps_its_own_time() -> None:
     assert "a master is still v1.36.3: masters go first" in machine.said[0]
 
 
+def test_time_before_the_wait_is_not_counted() -> None:
+    machine, config, secrets = node("v1.36.3")
+    machine.passed = 500
+    read = secrets.get
+
+    def later(SecretId: str) -> dict[str, Any]:  # noqa: N803
+        if machine.passed > 510:
+            secrets.put(JOIN_SECRET, json.dumps({"kubernetesVersion": "v1.37.0"}))
+        return read(SecretId)
+
+    machine.cloud["secretsmanager.get_secret_value"] = later
+    assert older_masters.wait(machine, config) == "new enough after 13 s"
+    assert config["deadline"] == 1080 + machine.passed - 500
+
+
 def test_it_gives_up_before_the_update_does() -> None:
     machine, config, _ = node("v1.36.3")
     with pytest.raises(BootError, match=r"for masters of this version: .* a master is still v1.36.3") as caught:

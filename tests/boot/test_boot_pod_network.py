@@ -30,7 +30,9 @@ def machine() -> ScriptedMachine:
     found = ScriptedMachine()
     found.told.update({"meta-data/mac": MAC, "meta-data/instance-type": "t3.medium"})
     interface(found, "ens5", MAC.upper())
-    found.cloud["ec2.describe_instance_types"] = lambda **_: {"InstanceTypes": [{"NetworkInfo": T3_MEDIUM}]}
+    found.cloud["ec2.describe_instance_types"] = lambda InstanceTypes: {  # noqa: N803
+        "InstanceTypes": [{"NetworkInfo": T3_MEDIUM}] if InstanceTypes == ["t3.medium"] else []
+    }
     return found
 
 
@@ -46,7 +48,9 @@ def configured(*, interfaces: bool = True, **settings: Any) -> dict[str, Any]:
 def test_only_the_primary_interface_is_managed_by_the_distribution(machine: ScriptedMachine) -> None:
     interface(machine, "ens6", "02:aa:bb:cc:dd:02")
     interface(machine, "veth0", MAC, device=False)
-    pod_network.prepare(machine, configured())
+    assert pod_network.prepare(machine, configured()) == (
+        "the distribution leaves the plug-in's routes alone, and all interfaces but ens5, room for 17 pods"
+    )
     lines = machine.files["/etc/systemd/network/75-cfngen-pods.network"].splitlines()
     assert lines == ["[Match]", "Driver=ena", "Property=!INTERFACE=ens5", "", "[Link]", "Unmanaged=yes"]
     assert machine.ran("systemctl try-restart systemd-networkd")
@@ -65,10 +69,12 @@ def test_amazon_linux_does_not_take_pods_addresses_for_its_own(machine: Scripted
     pod_network.prepare(machine, configured())
     assert machine.files["/etc/udev/rules.d/99-vpc-policy-routes.rules"] == ""
     assert alias not in machine.files
-    [stopped] = machine.ran("systemctl stop")
-    assert "refresh-policy-routes@*.timer" in stopped
     # The primary interface is configured by files that the restart reads anew.
-    assert machine.commands.index(stopped) < machine.commands.index("systemctl try-restart systemd-networkd")
+    assert machine.commands == [
+        "udevadm control --reload-rules",
+        "systemctl stop policy-routes@*.service refresh-policy-routes@*.timer refresh-policy-routes@*.service",
+        "systemctl try-restart systemd-networkd",
+    ]
 
 
 def test_other_distributions_have_no_such_rules_to_mask(machine: ScriptedMachine) -> None:
@@ -82,6 +88,8 @@ def test_other_distributions_have_no_such_rules_to_mask(machine: ScriptedMachine
     [
         (T3_MEDIUM, False, 17),
         (T3_MEDIUM, True, 110),
+        ({"MaximumNetworkInterfaces": 2, "Ipv4AddressesPerInterface": 2}, True, 34),
+        ({"MaximumNetworkInterfaces": 4, "Ipv4AddressesPerInterface": 28}, False, 110),
         ({"MaximumNetworkInterfaces": 15, "Ipv4AddressesPerInterface": 50}, False, 110),
         # Several network cards: the plug-in uses the default one.
         (
@@ -123,6 +131,7 @@ def test_an_overlay_asks_nothing_of_ec2(machine: ScriptedMachine) -> None:
     config = configured(interfaces=False)
     pod_network.prepare(machine, config)
     assert (machine.calls, config["kubeletPatch"]) == ([], {})
+    assert machine.commands == ["systemctl try-restart systemd-networkd"]
     assert machine.ran("systemctl try-restart systemd-networkd")
 
 

@@ -49,7 +49,8 @@ def test_learner_gets_its_vote_once_the_quorum_is_back() -> None:
     blank.answers.pop(0)
     masters["a"] = successor(masters["a"])
     boot(masters["a"])
-    boot(blank)
+    _, identity = world.etcd.running[blank.address]
+    assert boot(blank)[1] == f"resumed the cluster of the volume: etcd has taken this member as {identity:x}"
     assert_whole(world, *masters.values())
 
 

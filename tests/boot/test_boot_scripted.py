@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,14 @@ from scripted_machine import ScriptedMachine, refusal
 from cfngen.boot.machine import BootError
 
 Failed = pytest.fail.Exception
+EVICTION = (
+    "kubectl --kubeconfig /etc/kubernetes/kubelet.conf --request-timeout=30s create"
+    " --raw /api/v1/namespaces/default/pods/web/eviction"
+)
+NODES = (
+    "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=30s get nodes"
+    " -l node-role.kubernetes.io/control-plane -o json"
+)
 SIGNAL = {"StackName": "k8s", "LogicalResourceId": "Master", "UniqueId": "i-1", "Status": "SUCCESS"}
 
 
@@ -65,6 +74,7 @@ def test_refusal_reaches_the_program_as_it_does_on_an_instance() -> None:
         "mkfs.ext4 -q -m 0 /dev/nvme1n1",
         "rm -rf /",
         "kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes",
+        f"{NODES} wide",
     ],
 )
 def test_command_that_nobody_has_scripted_ends_the_test(command: str) -> None:
@@ -75,6 +85,63 @@ def test_command_that_nobody_has_scripted_ends_the_test(command: str) -> None:
 def test_option_that_a_program_does_not_have_ends_the_test() -> None:
     machine = ScriptedMachine()
     machine.on("kubectl", (0, ""))
-    machine.run("kubectl", "get", "nodes", "--ignore-not-found")
+    machine.run(*NODES.split())
     with pytest.raises(Failed, match="kubectl has no option --ignore-notfound"):
-        machine.run("kubectl", "get", "nodes", "--ignore-notfound")
+        machine.run(*NODES.split(), "--ignore-notfound")
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "reason"),
+    [
+        ("pgrep -x etcd", {}, r"its exit codes \(0,\) are no answer, only \[\(0, 1\)\]"),
+        ("pgrep -x etcd", {"expect": (0, 1, 2)}, r"its exit codes \(0, 1, 2\) are no answer"),
+        (NODES, {"expect": (0, 1)}, r"its exit codes \(0, 1\) are no answer"),
+        ("swapoff -a", {"timeout": 60}, "it may take 900 s, not 60"),
+        ("e2fsck -p /dev/nvme1n1", {"expect": tuple(range(16))}, "it may take 21600 s, not 900"),
+        (NODES, {}, "nobody has scripted an answer to this command"),
+    ],
+)
+def test_exit_codes_and_limits_of_a_command_are_those_of_its_manual(
+    command: str, options: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(Failed, match=reason):
+        ScriptedMachine().run(*command.split(), **options)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"apiVersion": "v1"}, "there is no kind Eviction of v1"),
+        ({"kind": "Evict"}, "there is no kind Evict of policy/v1"),
+        ({"metadata": {"name": "web"}}, r"\[\] unknown, \['metadata.namespace'\] missing"),
+        ({"grace": 1}, r"\['grace'\] unknown, \[\] missing"),
+    ],
+)
+def test_object_that_the_api_server_would_not_take_ends_the_test(change: dict[str, Any], reason: str) -> None:
+    machine = ScriptedMachine()
+    machine.on("kubectl", (0, ""))
+    metadata = {"name": "web", "namespace": "default"}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+    command = (*EVICTION.split(), "-f", "-")
+    machine.run(*command, stdin=json.dumps(eviction), timeout=45)
+    with pytest.raises(Failed, match=reason):
+        machine.run(*command, stdin=json.dumps({**eviction, **change}), timeout=45)
+
+
+@pytest.mark.parametrize(
+    ("path", "mode", "reason"),
+    [
+        ("/etc/kubernetes/pki/ca.key", 0o644, "/etc/kubernetes/pki/ca.key is written with mode 644, not 600"),
+        ("/mnt/master/restore", 0o644, "nobody knows what this file is: /mnt/master/restore"),
+    ],
+)
+def test_file_that_nobody_knows_or_that_others_may_read_ends_the_test(path: str, mode: int, reason: str) -> None:
+    with pytest.raises(Failed, match=reason):
+        ScriptedMachine().write(path, "", mode)
+
+
+def test_removal_of_what_is_not_the_programs_ends_the_test() -> None:
+    machine = ScriptedMachine()
+    machine.remove("/etc/kubernetes/pki/")
+    with pytest.raises(Failed, match=r"no business to remove /etc/kubernetes/pki/ca\.key\.old$"):
+        machine.remove("/etc/kubernetes/pki/ca.key", "/etc/kubernetes/pki/ca.key.old")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import Any
 
 import pytest
@@ -76,6 +78,16 @@ def test_failure_is_one_line_and_a_failed_signal_at_once() -> None:
     assert signals(machine) == ["FAILURE"]
 
 
+def test_time_before_the_program_is_not_counted() -> None:
+    machine, known = ScriptedMachine(), config()
+    machine.passed = 1000
+    assert sequence.run(machine, known, {"first": good}) == 0
+    assert [line.rpartition(" (")[2] for line in machine.said] == ["0.0 s)", "2.1 s)", "0.0 s)", "done in 2.1 s"]
+    assert known["deadline"] == 1000 + 20 * 60 - 120
+    assert sequence.run(machine, config(), {"volume": bad}, final=False) == 1
+    assert machine.said[-1].startswith("[2/2] volume FAILED after 1.0 s: ")
+
+
 def test_unexpected_exception_is_a_failure_like_any_other() -> None:
     machine = ScriptedMachine()
     assert sequence.run(machine, config(), {"odd": broken}) == 1
@@ -141,7 +153,14 @@ def test_references_and_facts_fill_the_configuration() -> None:
     known["kubeadm"] = [{"name": "${instanceId}", "endpoint": "${privateAddress}:443", "other": "${user} $5 {{.X}}"}]
     sequence.run(machine, known, {"step": good})
     assert known["kubeadm"] == [{"name": INSTANCE, "endpoint": "10.0.0.4:443", "other": "${user} $5 {{.X}}"}]
-    assert known["facts"]["providerId"] == f"aws:///us-west-2a/{INSTANCE}"
+    assert known["facts"] == {
+        "stack": "s",
+        "resource": "r",
+        "privateAddress": "10.0.0.4",
+        "instanceId": INSTANCE,
+        "address": IDENTITY["privateIp"],
+        "providerId": f"aws:///us-west-2a/{INSTANCE}",
+    }
 
 
 def test_renewal_neither_signals_success_nor_failure() -> None:
@@ -171,3 +190,57 @@ def test_a_task_that_has_nothing_to_do_says_nothing() -> None:
     assert machine.said == []
     assert sequence.run(machine, config(), {"step": good}, final=False) == 0
     assert machine.said == ["[2/2] step: all is well (2.1 s)"]
+
+
+class Installed(ScriptedMachine):
+    """An instance on which the program lies, as user data have left it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        tasks = {"versions": {"note": "upgrade.record"}}
+        self.files["/opt/cfngen/config.json"] = json.dumps(
+            {
+                **{key: value for key, value in config().items() if key != "references"},
+                "kubernetesVersion": "v1.36.3",
+                "steps": {"note the version": "test_boot_sequence.good"},
+            }
+        )
+        self.files["/opt/cfngen/references.json"] = json.dumps({"stack": "kubernetes-nodes", "resource": "Nodes"})
+        self.files["/opt/cfngen/role.json"] = json.dumps({"tasks": tasks})
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Installed:
+    machine = Installed()
+    monkeypatch.setattr(sequence, "Machine", lambda: machine)
+    # The steps' modules are the boot program's own.
+    monkeypatch.setitem(sys.modules, "cfngen.boot.test_boot_sequence", sys.modules[__name__])
+    return machine
+
+
+def test_boot_runs_the_steps_of_the_role_and_signals(installed: Installed) -> None:
+    assert sequence.main([]) == 0
+    assert [line.partition(":")[0] for line in installed.said] == [
+        "[1/3] identity",
+        "[2/3] note the version",
+        "[3/3] signal",
+        "done in 2.1 s",
+    ]
+    assert signals(installed) == ["SUCCESS"]
+    assert installed.voice == "cfngen"
+
+
+def test_task_runs_its_own_steps_under_its_own_name_and_signals_nothing(installed: Installed) -> None:
+    assert sequence.main(["versions"]) == 0
+    assert installed.files["/mnt/master/kubernetes-version"] == "v1.36.3"
+    assert installed.said == ["[2/2] note: None (0.0 s)"]
+    assert signals(installed) == []
+    assert installed.voice == "cfngen-versions"
+
+
+def test_failed_step_fails_the_unit(installed: Installed) -> None:
+    known = json.loads(installed.files["/opt/cfngen/config.json"])
+    known["steps"] = {"volume": "test_boot_sequence.bad"}
+    installed.files["/opt/cfngen/config.json"] = json.dumps(known)
+    assert sequence.main([]) == 1
+    assert signals(installed) == ["FAILURE"]

@@ -13,7 +13,7 @@ from slots import assert_whole, boot, cluster_of_three, master_of, successor, to
 
 from cfngen.boot import control_plane, etcd_members
 from cfngen.boot.authorities import INITIALISED
-from cfngen.boot.etcd_data import ADDING, DATA, FOLDER, JOINING
+from cfngen.boot.etcd_data import ADDING, DATA, FOLDER, JOINING, MEMBER
 from cfngen.boot.machine import BootError
 
 
@@ -186,7 +186,10 @@ def test_member_that_the_others_removed_sets_its_data_aside_and_joins(same_insta
         masters["c"].reboot()
     else:
         masters["c"] = successor(masters["c"])
-    assert boot(masters["c"])[0].startswith("join: ")
+    config = {**masters["c"].config, "deadline": 1080}
+    assert control_plane.prepare(masters["c"], config).startswith("join: ")
+    assert MEMBER not in masters["c"].files
+    boot(masters["c"])
     assert masters["c"].files[FOLDER + ".removed-2026-09-01T120000Z/member/snap/db"] == old
     [said] = [line for line in masters["c"].said if "no use" in line]
     assert "the other members of etcd have removed this one" in said
@@ -229,7 +232,8 @@ def test_join_that_failed_is_begun_anew_without_a_reboot() -> None:
     masters["c"].on("kubeadm init phase control-plane all", (1, "no space left on device"))
     with pytest.raises(BootError, match="no space left"):
         boot(masters["c"])
-    assert ADDRESSES["c"] in world.etcd.running
+    _, identity = world.etcd.running[ADDRESSES["c"]]
+    assert masters["c"].files[MEMBER] == f"{identity:x}", "whoever replaces this member now is noticed at the next boot"
     masters["c"].answers.pop(0)
     boot(masters["c"])
     assert_whole(world, *masters.values())
@@ -249,6 +253,7 @@ def test_half_written_copy_is_not_taken_for_a_members_data() -> None:
     masters["c"].files.update({DATA: "", JOINING: ADDING})
     assert boot(masters["c"])[0].startswith("join: ")
     assert_whole(world, *masters.values())
+    assert not masters["c"].glob(FOLDER + ".*"), "a copy of what the others have is not worth keeping"
 
 
 def test_etcd_of_an_earlier_attempt_has_ended_before_its_data_goes() -> None:
@@ -285,6 +290,46 @@ def test_etcd_that_does_not_come_up_is_announced_anew() -> None:
     assert_whole(world, *masters.values())
 
 
+def test_half_a_copy_of_a_failed_attempt_is_gone_when_the_member_is_announced_anew() -> None:
+    world, masters = cluster_of_three()
+    blank = masters["c"] = successor(masters["c"], volume=False)
+    tries = 0
+
+    def broken(command: str) -> tuple[int, str]:
+        nonlocal tries
+        tries += 1
+        if tries > 1:
+            return blank._etcd(command)
+        # Of a member that the next attempt removes.
+        blank.files[DATA] = json.dumps([next(iter(world.etcd.clusters)), world.etcd.ids])
+        return 1, "no space left on device"
+
+    blank.on("kubeadm init phase etcd local", broken)
+    boot(blank)
+    assert_whole(world, *masters.values())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "answer", "seconds"),
+    [("pgrep -x etcd", (0, "811"), 90), ("kubeadm init phase etcd local", (0, ""), 180)],
+    ids=["does not stop", "does not start"],
+)
+def test_etcd_that_neither_stops_nor_starts_is_tried_again_soon(pattern: str, answer: Any, seconds: int) -> None:
+    _, masters = cluster_of_three()
+    blank = masters["c"] = successor(masters["c"], volume=False)
+    begun: list[float] = []
+
+    def health(command: str) -> tuple[int, str]:
+        begun.append(blank.passed)
+        return blank._health(command)
+
+    blank.on(pattern, answer)
+    blank.on("etcdctl .* endpoint health", health)
+    with pytest.raises(BootError, match="for etcd to take this member: waited"):
+        boot(blank)
+    assert seconds < begun[1] - begun[0] < seconds + 3
+
+
 def test_joining_etcd_is_told_who_the_members_are() -> None:
     world = World()
     first, second = master_of(world, "a"), master_of(world, "b")
@@ -311,7 +356,8 @@ def test_growing_from_one_master_to_three_keeps_the_first_ones_data() -> None:
     assert boot(first)[1] == "resumed the cluster of the volume"
     others = [master_of(world, slot) for slot in "bc"]
     for each in others:
-        boot(each)
+        member = f"etcd has taken this member as {world.etcd.ids + 1:x}"
+        assert boot(each)[1] == f"joined the cluster: {member}"
     assert_whole(world, first, *others)
 
 
@@ -340,6 +386,7 @@ def test_nodes_of_former_instances_are_deleted_once_they_are_gone(wait: bool) ->
         world.ended["i-b"] = "shutting-down"
     boot(masters["b"])
     assert ("i-b" in world.nodes) is not wait
+    assert masters["b"].said == (["deleted the Nodes of this slot's former instances: i-b"] if wait else [])
     assert {"i-a", "i-b+", "i-c"} <= set(world.nodes)
 
 
@@ -359,6 +406,22 @@ def test_api_server_that_has_a_bad_moment_fails_no_boot() -> None:
 
         master.on(pattern, moody)
     assert boot(master)[1] == "resumed the cluster of the volume"
+
+
+def test_api_server_whose_bad_moment_does_not_end_is_given_up_after_two_minutes() -> None:
+    _, masters = cluster_of_three()
+    master = masters["b"] = successor(masters["b"])
+    master.on("etcdctl --endpoints=https://127.0.0.1:2379 .* member list", (1, "etcdserver: leader changed"))
+    with pytest.raises(BootError, match=r"^waited 121 s for etcd's list of members: .* leader changed") as caught:
+        boot(master)
+    assert caught.value.hint == "is the API server healthy?"
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]"])
+def test_etcdctl_that_lists_nobody_means_that_nobody_is_healthy(text: str) -> None:
+    _, masters = cluster_of_three()
+    masters["c"].on("etcdctl .* endpoint health", (1, text))
+    assert etcd_members.healthy(masters["c"], ["https://172.20.0.9:2379"]) == []
 
 
 def test_node_that_cannot_be_deleted_fails_no_boot() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from masters import Master, World
 from slots import assert_whole, boot, cluster_of_three, master_of, successor
 
-from cfngen.boot import join_information, upgrade, versions
+from cfngen.boot import join_information, peers, upgrade, versions
 from cfngen.boot.etcd_data import DATA
 from cfngen.boot.machine import BootError, Pending
 
@@ -80,11 +82,53 @@ def test_master_of_the_older_version_leaves_the_newer_configuration_alone() -> N
     assert_whole(world, *masters.values())
 
 
+def test_oldest_version_is_this_masters_own_before_its_node_is_there() -> None:
+    world = World()
+    masters = master_of(world), master_of(world, "b", kubernetesVersion="v1.35.9")
+    boot(masters[0])
+    assert upgrade.oldest(masters[0], masters[0].config) == "v1.36.3"
+    assert upgrade.oldest(masters[1], masters[1].config) == "v1.35.9"
+
+
+def test_masters_whose_addresses_nobody_knows_yet_are_told_apart_by_name() -> None:
+    master = only_master("v1.36.3")
+    items = [
+        {
+            "metadata": {"name": name, "creationTimestamp": f"2026-09-01T12:0{minute}:00Z"},
+            "status": {"nodeInfo": {"kubeletVersion": version}, **addresses},
+        }
+        for minute, (name, version, addresses) in enumerate(
+            (
+                ("i-1", "v1.36.1", {}),
+                ("i-2", "v1.36.2", {"addresses": [{"type": "ExternalIP", "address": "192.0.2.1"}]}),
+                ("i-3", "v1.36.3", {"addresses": [{"type": "InternalIP", "address": "10.0.0.3"}]}),
+                ("i-4", "v1.36.4", {"addresses": [{"type": "InternalIP", "address": "10.0.0.3"}]}),
+            )
+        )
+    ]
+    master.on("kubectl .* get nodes -l", (0, json.dumps({"items": items[::-1]})))
+    assert peers.masters(master, master.config) == {"i-1": "v1.36.1", "i-2": "v1.36.2", "i-4": "v1.36.4"}
+
+
+@pytest.mark.parametrize(("others", "way"), [("v1.38.0", "1.37"), ("v1.34.0", "1.35")])
+def test_way_to_a_version_that_is_too_far_away_leads_through_the_one_next_to_it(others: str, way: str) -> None:
+    world, masters = cluster_of_three()
+    for name, (address, _) in world.nodes.items():
+        world.nodes[name] = (address, others)
+    masters["c"] = successor(masters["c"], volume=False)
+    with pytest.raises(BootError, match="more than one minor version away") as caught:
+        boot(masters["c"])
+    assert caught.value.hint == (f"update through {way} first (https://kubernetes.io/releases/version-skew-policy/)")
+
+
 def test_slot_without_a_volume_is_compared_with_the_other_masters() -> None:
     world, masters = cluster_of_three()
     masters["c"] = upgraded(masters["c"], "v1.38.0", volume=False)
     with pytest.raises(BootError, match=r"master i-a runs Kubernetes v1.36.3, and v1.38.0 is more than one minor"):
         boot(masters["c"])
+    assert masters["c"].ran("kubeadm init phase kubeconfig") == [
+        "kubeadm init phase kubeconfig admin --config /opt/cfngen/kubeadm.yaml"
+    ]
     assert DATA not in masters["c"].files
     [cluster] = world.etcd.clusters
     assert len(world.etcd.clusters[cluster]) == 3

@@ -31,6 +31,7 @@ class Ec2:
         self.attached: list[dict[str, str]] = []
         self.holder: dict[str, Any] = {"Reservations": [{"Instances": [{"State": {"Name": "running"}}]}]}
         self.detached: list[dict[str, Any]] = []
+        self.detached_at = 0.0
         machine.cloud = {
             "ec2.describe_volumes": self.describe,
             "ec2.attach_volume": self.attach,
@@ -51,6 +52,7 @@ class Ec2:
 
     def detach(self, **arguments: Any) -> dict[str, Any]:
         self.detached.append(arguments)
+        self.detached_at = self.machine.passed
         self.states = [("available", None, "")]
         return {}
 
@@ -95,6 +97,93 @@ def test_free_volume_is_attached_and_mounted(machine: ScriptedMachine) -> None:
     ]
 
 
+def test_blank_volume_takes_these_commands_in_this_order(machine: ScriptedMachine) -> None:
+    Ec2(machine, ("available", None, ""))
+    machine.on("blkid", lambda _: (0, EXT4) if machine.ran("udevadm settle") else (2, ""))
+    run(machine)
+    looked = ["dd if=/dev/nvme1n1 of=/dev/null bs=1M count=1", "blkid -p -o export /dev/nvme1n1"]
+    assert machine.commands == [
+        *looked,
+        "mkfs.ext4 -q -m 0 -L cfngen-master /dev/nvme1n1",
+        "udevadm settle",
+        *looked,
+        "e2fsck -p /dev/nvme1n1",
+        "mkdir -p /mnt/master",
+        "systemctl daemon-reload",
+        "mount -o noatime /dev/nvme1n1 /mnt/master",
+        "resize2fs /dev/nvme1n1",
+    ]
+
+
+def test_last_of_ec2s_names_for_volumes_may_be_taken(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, ("available", None, ""))
+    ec2.taken = [f"/dev/sd{letter}" for letter in "fghijklmno"]
+    run(machine)
+    assert ec2.attached[0]["Device"] == "/dev/sdp"
+
+
+@pytest.mark.parametrize("code", ["VolumeInUse", "IncorrectState", "InvalidParameterValue"])
+def test_attachment_that_ec2_refuses_for_the_moment_is_tried_again(machine: ScriptedMachine, code: str) -> None:
+    ec2 = Ec2(machine, ("available", None, ""))
+    ec2.refusals = [refusal(code)] * 3
+    run(machine)
+    assert len(ec2.attached) == 1
+    assert 2 < machine.passed < 60
+
+
+def test_reason_why_ec2_does_not_attach_it_is_told(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, ("available", None, ""))
+    ec2.refusals = [refusal("IncorrectState", "The instance is not running")] * 12
+    run(machine)
+    assert machine.said == [f"waiting for {VOLUME} to be attached (61 s): The instance is not running"]
+    slow = ScriptedMachine()
+    Ec2(slow, ("available", None, ""))
+    slow.cloud["ec2.attach_volume"] = lambda **_: {}
+    with pytest.raises(BootError, match="to be attached: it is attaching"):
+        run(slow)
+
+
+@pytest.mark.parametrize("between", ["creating", "deleting"])
+def test_volume_that_is_neither_free_nor_attached_is_waited_for(machine: ScriptedMachine, between: str) -> None:
+    Ec2(machine, (between, None, ""))
+    with pytest.raises(BootError, match=f"to be attached: it is {between}"):
+        run(machine)
+
+
+def test_time_of_a_master_that_begins_late_is_counted_from_then(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, ("in-use", OTHER, "attached"))
+    ec2.holder = state("terminated")
+    machine.passed = 500
+    run(machine)
+    assert len(ec2.detached) == 1
+    assert 560 <= ec2.detached_at < 565
+
+
+def test_minute_of_an_ended_holder_is_over_after_sixty_seconds(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, ("in-use", OTHER, "attached"))
+    looks = iter((0.0, 59.9, 60.0, 99.0))
+
+    def look(InstanceIds: list[str]) -> dict[str, Any]:  # noqa: N803
+        machine.passed = next(looks)
+        return state("terminated")
+
+    machine.cloud["ec2.describe_instances"] = look
+    run(machine)
+    assert ec2.detached_at == 60
+
+
+def test_holder_that_runs_again_has_its_minute_anew(machine: ScriptedMachine) -> None:
+    ec2 = Ec2(machine, ("in-use", OTHER, "attached"))
+
+    def look(InstanceIds: list[str]) -> dict[str, Any]:  # noqa: N803
+        return state("running" if 30 < machine.passed < 50 else "stopped")
+
+    machine.cloud["ec2.describe_instances"] = look
+    run(machine)
+    assert len(ec2.detached) == 1
+    assert ec2.detached_at >= 110
+
+
 def test_device_names_in_use_are_passed_over(machine: ScriptedMachine) -> None:
     ec2 = Ec2(machine, ("available", None, ""))
     ec2.taken = ["/dev/sda1", "/dev/sdf", "/dev/sdg"]
@@ -116,24 +205,25 @@ def state(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("holder", "arguments"),
+    ("holder", "arguments", "ended"),
     [
-        (state("terminated"), {"VolumeId": VOLUME, "InstanceId": OTHER, "Force": True}),
-        (state("stopped"), {"VolumeId": VOLUME, "InstanceId": OTHER, "Force": False}),
-        (refusal("InvalidInstanceID.NotFound"), {"VolumeId": VOLUME, "Force": True}),
+        (state("terminated"), {"InstanceId": OTHER, "Force": True}, "terminated"),
+        (state("stopped"), {"InstanceId": OTHER, "Force": False}, "stopped"),
+        (refusal("InvalidInstanceID.NotFound"), {"Force": True}, "not known to EC2 any more"),
+        (refusal("InvalidInstanceID.Malformed"), {"Force": True}, "not known to EC2 any more"),
     ],
-    ids=["terminated", "stopped", "unknown"],
+    ids=["terminated", "stopped", "unknown", "no id"],
 )
 def test_volume_is_taken_off_an_instance_that_has_ended(
-    machine: ScriptedMachine, holder: dict[str, Any], arguments: dict[str, Any]
+    machine: ScriptedMachine, holder: dict[str, Any], arguments: dict[str, Any], ended: str
 ) -> None:
     ec2 = Ec2(machine, ("in-use", OTHER, "attached"))
     ec2.holder = holder
     run(machine)
-    assert ec2.detached == [arguments]
+    assert ec2.detached == [{"VolumeId": VOLUME, **arguments}]
     assert len(ec2.attached) == 1
-    assert machine.passed >= 60, "EC2 gets a minute to do it by itself"
-    assert machine.said[0].startswith(f"{VOLUME} is taken off {OTHER}, which is ")
+    assert 60 <= ec2.detached_at < 61, "EC2 gets a minute to do it by itself"
+    assert machine.said[0] == f"{VOLUME} is taken off {OTHER}, which is {ended}"
 
 
 def test_volume_that_leaves_an_ended_instance_by_itself_is_not_forced(machine: ScriptedMachine) -> None:
@@ -206,8 +296,9 @@ def test_blank_volume_is_formatted(machine: ScriptedMachine) -> None:
 def test_volume_with_other_content_is_left_alone(machine: ScriptedMachine, content: str, holds: str) -> None:
     Ec2(machine, ("available", None, ""))
     machine.on("blkid", (0, content))
-    with pytest.raises(BootError, match=f"holds {holds}, not ext4, and is left as it is"):
+    with pytest.raises(BootError, match=f"holds {holds}, not ext4, and is left as it is") as caught:
         run(machine)
+    assert caught.value.hint == "is it the right volume?"
     assert machine.ran("mkfs|mount") == []
 
 
@@ -230,8 +321,9 @@ def test_disks_of_xen_instances_are_found_by_name(machine: ScriptedMachine, devi
 
 def test_disk_that_never_appears_ends_the_step(machine: ScriptedMachine) -> None:
     Ec2(machine, ("in-use", SELF, "attached"))
-    with pytest.raises(BootError, match=f"for the disk of {VOLUME}: the kernel shows no such disk"):
+    with pytest.raises(BootError, match=f"for the disk of {VOLUME}: the kernel shows no such disk") as caught:
         run(machine)
+    assert caught.value.hint == "does `lsblk` show it?"
 
 
 def test_old_fstab_line_of_the_mount_point_is_replaced(machine: ScriptedMachine) -> None:
@@ -246,8 +338,10 @@ def test_old_fstab_line_of_the_mount_point_is_replaced(machine: ScriptedMachine)
 def test_mount_that_does_not_take_is_noticed_before_etcd_writes_to_the_root_disk(machine: ScriptedMachine) -> None:
     Ec2(machine, ("available", None, ""))
     machine.on("mount", (0, ""))
-    with pytest.raises(BootError, match="/dev/nvme1n1 does not stay mounted at /mnt/master"):
+    with pytest.raises(BootError, match="/dev/nvme1n1 does not stay mounted at /mnt/master") as caught:
         run(machine)
+    assert "journalctl -b" in caught.value.hint
+    assert machine.ran("resize2fs") == []
 
 
 def test_file_system_is_repaired_before_it_is_mounted(machine: ScriptedMachine) -> None:

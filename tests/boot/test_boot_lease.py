@@ -1,0 +1,83 @@
+"""The lock of one master of several: taken by one, renewed, taken over from one that fell silent, given back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helm_cluster import Cluster, Master
+
+from cfngen.boot import lease
+from cfngen.boot.machine import Pending
+
+NAME = "cfngen-addons"
+FIRST, SECOND = "i-0000000000000000a", "i-0000000000000000b"
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+@pytest.fixture
+def masters(cluster: Cluster) -> tuple[Master, Master]:
+    return cluster.master(FIRST), cluster.master(SECOND)
+
+
+def held(cluster: Cluster) -> dict[str, Any]:
+    spec: dict[str, Any] = cluster.objects["lease", NAME]["spec"]
+    return spec
+
+
+def test_lock_that_is_renewed_says_since_when_it_is_held(cluster: Cluster, masters: tuple[Master, Master]) -> None:
+    lease.take(masters[0], NAME, FIRST)
+    spec = {"holderIdentity": FIRST, "leaseDurationSeconds": 420, "acquireTime": "2026-09-01T12:00:00.000000Z"}
+    assert held(cluster) == {**spec, "renewTime": "2026-09-01T12:00:00.000000Z"}
+    cluster.passed = 300
+    lease.take(masters[0], NAME, FIRST)
+    assert held(cluster) == {**spec, "renewTime": "2026-09-01T12:05:00.000000Z"}
+    cluster.passed = 719
+    with pytest.raises(Pending, match=rf"^{FIRST} is at it since 2026-09-01T12:00:00Z$"):
+        lease.take(masters[1], NAME, SECOND)
+    cluster.passed = 720
+    lease.take(masters[1], NAME, SECOND)
+    assert held(cluster)["holderIdentity"] == SECOND
+    assert held(cluster)["acquireTime"] == "2026-09-01T12:12:00.000000Z"
+
+
+def test_lock_lasts_as_long_as_its_holder_says(cluster: Cluster, masters: tuple[Master, Master]) -> None:
+    """A master of another version may mean another time."""
+    lease.take(masters[0], NAME, FIRST)
+    held(cluster)["leaseDurationSeconds"] = 60
+    cluster.passed = 59
+    with pytest.raises(Pending):
+        lease.take(masters[1], NAME, SECOND)
+    cluster.passed = 60
+    lease.take(masters[1], NAME, SECOND)
+
+
+def test_lock_is_given_back_by_its_holder_alone(cluster: Cluster, masters: tuple[Master, Master]) -> None:
+    lease.take(masters[0], NAME, FIRST)
+    lease.give_back(masters[1], NAME, SECOND)
+    assert held(cluster)["holderIdentity"] == FIRST
+    lease.give_back(masters[0], NAME, FIRST)
+    assert held(cluster) == {}
+    lease.take(masters[1], NAME, SECOND)
+    assert held(cluster)["holderIdentity"] == SECOND
+
+
+def test_lock_that_another_master_took_a_moment_earlier_is_not_had(
+    cluster: Cluster, masters: tuple[Master, Master], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease.take(masters[0], NAME, FIRST)
+    lease.give_back(masters[0], NAME, FIRST)
+    read = lease._read
+
+    def late(machine: Master, name: str) -> dict[str, Any]:
+        found = read(machine, name)
+        cluster.objects["lease", NAME]["metadata"]["resourceVersion"] = "another"
+        return found
+
+    monkeypatch.setattr(lease, "_read", late)
+    with pytest.raises(Pending, match="another master may have been faster"):
+        lease.take(masters[1], NAME, SECOND)

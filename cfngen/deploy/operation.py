@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Literal
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy import at_work, ownership, protection
+from cfngen.deploy import at_work, ownership, protection, public_addresses
 from cfngen.deploy.abandoning import abandoned
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
@@ -320,6 +320,8 @@ def _ended(account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome,
         else:
             waiting.report(diagnose(account, stack.id))
             protection.give_up(account, stack, waiting.report)
+            if stack.status.taken_back or stack.status.standing is Standing.STUCK:
+                public_addresses.tell(account, stack, waiting.report)
             if action == "create" and stack.status.standing is not Standing.PAUSED:
                 remains.of_creation(account, stack, wanted.cluster.name, waiting.report)
     return outcome.finished(action, stack)

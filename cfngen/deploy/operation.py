@@ -320,8 +320,7 @@ def _ended(account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome,
         else:
             waiting.report(diagnose(account, stack.id))
             protection.give_up(account, stack, waiting.report)
-            if stack.status.taken_back or stack.status.standing is Standing.STUCK:
-                public_addresses.tell(account, stack, waiting.report)
+            public_addresses.tell(account, stack, waiting.report)
             if action == "create" and stack.status.standing is not Standing.PAUSED:
                 remains.of_creation(account, stack, wanted.cluster.name, waiting.report)
     return outcome.finished(action, stack)

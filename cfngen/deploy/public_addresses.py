@@ -17,6 +17,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.stacks import ResourceView, StackView, tree
+from cfngen.deploy.status import Standing
 
 _ASSOCIATION = re.compile(r"Master([A-Z])ElasticIpAssociation")
 
@@ -88,11 +89,15 @@ def lost_addresses(
 def tell(account: Account, stack: StackView, report: Report) -> None:
     """Say which masters are without their Elastic IP after something was taken back, as far as that can be read.
 
+    While an update is kept half-way, what the stack says and what the interface should have are two things.
+
     Args:
         account: where they are.
         stack: the root stack as it is now.
         report: is told.
     """
+    if not stack.status.taken_back and stack.status.standing is not Standing.STUCK:
+        return
     try:
         with aws_errors():
             views = [each.view for each in tree(account, stack.id)]

@@ -9,11 +9,12 @@ from typing import Any
 from cfngen.deploy.at_work import PREFIX
 from cfngen.deploy.policies.generated_names import beginning
 from cfngen.deploy.removal.custody import name_of_copies as kept_authorities
-from cfngen.text_limits import BUCKET_NAME, IAM_NAME, ROLE_NAME, STACK_NAME
 
 CLUSTER = "KubernetesCluster"
 """Tag that every resource of a cluster bears, with the cluster's name."""
-_GROUP_NAME = 255  # AutoScalingGroupName, CreateAutoScalingGroup, Amazon EC2 Auto Scaling API Reference
+# Most characters: CreateStack (CloudFormation), CreateAutoScalingGroup (Amazon EC2 Auto Scaling), CreateRole, CreatePolicy
+# and CreateInstanceProfile (IAM) in their API references; "Bucket naming rules", Amazon S3 User Guide.
+_STACK_NAME, _GROUP_NAME, _ROLE_NAME, _IAM_NAME, _BUCKET_NAME = 128, 255, 64, 128, 63
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Place:
     @property
     def nested(self) -> list[str]:
         """The nested stacks alone."""
-        return [f"{self._arn('cloudformation', 'stack/')}{self._generated(STACK_NAME.longest)}/*"]
+        return [f"{self._arn('cloudformation', 'stack/')}{self._generated(_STACK_NAME)}/*"]
 
     @property
     def change_sets(self) -> list[str]:
@@ -60,7 +61,7 @@ class Place:
 
         CloudFormation takes a part of its name where the whole is too long.
         """
-        longest = {"instance-profile": IAM_NAME.longest, "policy": IAM_NAME.longest, "role": ROLE_NAME.longest}
+        longest = {"instance-profile": _IAM_NAME, "policy": _IAM_NAME, "role": _ROLE_NAME}
         return [
             f"arn:{self.partition}:iam::{self.account}:{kind}/{self._generated(most)}" for kind, most in longest.items()
         ]
@@ -94,7 +95,7 @@ class Place:
     @property
     def backups(self) -> str:
         """The bucket of etcd's snapshots, named after its nested stack, of whose name CloudFormation takes a part."""
-        stack = "*" if self.stack == "*" else beginning(self.stack.lower(), BUCKET_NAME.longest)
+        stack = "*" if self.stack == "*" else beginning(self.stack.lower(), _BUCKET_NAME)
         return f"arn:{self.partition}:s3:::{stack}backupbucket-*"
 
     def secret(self, name: str) -> str:

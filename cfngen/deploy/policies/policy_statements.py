@@ -12,8 +12,8 @@ from cfngen.deploy.removal.custody import name_of_copies as kept_authorities
 
 CLUSTER = "KubernetesCluster"
 """Tag that every resource of a cluster bears, with the cluster's name."""
-# Most characters: CreateStack (CloudFormation), CreateAutoScalingGroup (Amazon EC2 Auto Scaling), CreateRole, CreatePolicy
-# and CreateInstanceProfile (IAM) in their API references; "Bucket naming rules", Amazon S3 User Guide.
+# Most characters: CreateStack (CloudFormation), CreateAutoScalingGroup (Amazon EC2 Auto Scaling), CreateRole,
+# CreatePolicy and CreateInstanceProfile (IAM) in their API references; "Bucket naming rules", Amazon S3 User Guide.
 _STACK_NAME, _GROUP_NAME, _ROLE_NAME, _IAM_NAME, _BUCKET_NAME = 128, 255, 64, 128, 63
 
 

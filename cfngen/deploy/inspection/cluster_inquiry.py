@@ -118,6 +118,7 @@ def read_status(
         token = pool.submit(_tried, lambda: _token(account, _known(members)))
         backups = pool.submit(_tried, lambda: reports.backups(account, _known(values), cluster))
         authority, kubernetes = inside.result()
+    missing = lost.result()
     found = None
     if detect_drift:
         report(Step("CloudFormation compares the resources with the templates"))
@@ -132,7 +133,7 @@ def read_status(
             stack.status,
             healthy=healthy,
             left_behind=_any(behind.result()),
-            lost_addresses=() if isinstance(lost.result(), Unknown) else lost.result(),
+            lost_addresses=() if isinstance(missing, Unknown) else missing,
         ),
         wanted,
         where.url if isinstance(where, Endpoint) else where,
@@ -152,7 +153,7 @@ def read_status(
         _addons(kubernetes),
         found,
         behind.result() or None,
-        lost.result() or None,
+        missing or None,
     )
 
 

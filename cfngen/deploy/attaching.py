@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.deploy import at_work, protection
+from cfngen.deploy import at_work, protection, public_addresses
 from cfngen.deploy.abandoning import abandoned
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
@@ -58,6 +58,8 @@ def attach(account: Account, stack_name: str, cluster: str, waiting: Waiting) ->
         if not outcome.succeeded and not outcome.detached:
             report(diagnose(account, stack.id))
         now = reread(account, stack)
+        if not outcome.detached:
+            public_addresses.tell(account, now, report)
         if not outcome.detached and now.cluster == cluster:
             _finish(account, now, outcome, report)
             if now.status.standing is Standing.DEAD:

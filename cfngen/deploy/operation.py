@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Literal
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy import at_work, ownership, protection
+from cfngen.deploy import at_work, ownership, protection, public_addresses
 from cfngen.deploy.abandoning import abandoned
 from cfngen.deploy.account import Account
 from cfngen.deploy.failures import AwsError, aws_errors
@@ -30,7 +30,7 @@ from cfngen.deploy.phasing import update
 from cfngen.deploy.phasing.deployed import deployed as as_deployed
 from cfngen.deploy.phasing.part_planning import PartPlanning
 from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.preview import change_sets, foundations, volumes
+from cfngen.deploy.preview import change_sets, existing_objects, foundations, master_addresses, volumes
 from cfngen.deploy.preview.costs import difference
 from cfngen.deploy.preview.foreseen import foreseen
 from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
@@ -215,7 +215,9 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
         )
         values = {**_defaults(root.document.body), **chosen.values}
         foundations.check(existing.parameters if existing else {}, values)
+        existing_objects.check(account, wanted.cluster, values, existing)
         route_tables.check(account, wanted.cluster, values)
+        master_addresses.check(account, wanted.cluster, values, existing)
         upload = partial(
             publish, account, cluster=name, bucket=wanted.bucket, kms_key=wanted.kms_key, report=waiting.report
         )
@@ -318,6 +320,7 @@ def _ended(account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome,
         else:
             waiting.report(diagnose(account, stack.id))
             protection.give_up(account, stack, waiting.report)
+            public_addresses.tell(account, stack, waiting.report)
             if action == "create" and stack.status.standing is not Standing.PAUSED:
                 remains.of_creation(account, stack, wanted.cluster.name, waiting.report)
     return outcome.finished(action, stack)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.deploy import at_work, namesakes
+from cfngen.deploy import at_work, namesakes, public_addresses
 from cfngen.deploy.account import Account
 from cfngen.deploy.blockers import blockers
 from cfngen.deploy.failures import AwsError, aws_errors
@@ -209,6 +209,15 @@ def rollback(
         BusyError: another operation is under way.
         DeclinedError: the user said no.
     """
+    outcome = _taken_back(account, stack_name, cluster, waiting, skip, force=force)
+    if not outcome.detached and (now := find(account, outcome.stack_id)) is not None:
+        public_addresses.tell(account, now, waiting.report)
+    return outcome
+
+
+def _taken_back(
+    account: Account, stack_name: str, cluster: str, waiting: Waiting, skip: tuple[str, ...], *, force: bool
+) -> Outcome:
     stack = existing(account, stack_name)
     if stack.status.standing is Standing.EMPTY:
         # Whose it is shows only once something has been created in it.

@@ -22,6 +22,7 @@ from cfngen.deploy.inspection.cluster_status import (
     VolumeState,
 )
 from cfngen.deploy.inspection.drift import Drift
+from cfngen.deploy.public_addresses import LostAddress
 from cfngen.words import counted
 
 SOON = timedelta(days=30)  # before a certificate ends
@@ -43,6 +44,7 @@ def screen(status: ClusterStatus) -> list[str]:
             *_section("Masters", status.masters, lambda found: _masters(found, status.time)),
             *_section("Node groups", status.node_groups, _groups),
             *_section("Left behind", status.left_behind, lambda found: [f"  {each.text}" for each in found]),
+            *_section("Lost addresses", status.lost_addresses, _lost_addresses),
             *_section("Data volumes", status.volumes, _volumes),
             *_section("Backups of etcd", status.backups, lambda found: _backups(found, status.time)),
             *_section("Add-ons", status.addons, lambda found: _addons(found, status.time)),
@@ -52,6 +54,12 @@ def screen(status: ClusterStatus) -> list[str]:
     if status.next_command:
         lines += ["", click.style("Next: ", bold=True) + status.next_command]
     return lines
+
+
+def _lost_addresses(lost: Sequence[LostAddress]) -> Iterator[str]:
+    for each in lost:
+        yield f"  {each.text}; this gives it back:"
+        yield f"    {each.command}"
 
 
 def _stack(stack: StackState, now: datetime) -> Iterator[str]:

@@ -52,6 +52,7 @@ WARNINGS: tuple[Check, ...] = (
     *networking.WARNINGS,
     *access.WARNINGS,
     *instances.WARNINGS,
+    *sources.WARNINGS,
     *sizes.WARNINGS,
     *nodes.WARNINGS,
 )

@@ -122,6 +122,8 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
             yield (*path, "rootVolume", "kmsKey"), instances.root_volume.kms_key
     if cluster.control_plane.volume.kms_key:
         yield ("controlPlane", "volume", "kmsKey"), cluster.control_plane.volume.kms_key
+    if cluster.certificate_authority.secret:
+        yield ("certificateAuthority", "secret"), cluster.certificate_authority.secret
 
 
 def _arn_partitions(cluster: Cluster) -> Iterator[Problem]:
@@ -136,6 +138,12 @@ def _arn_partitions(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(path, message, (("region",),))
         elif service == "kms" and region != cluster.region:
             message = f"the key is in {region}, but the volumes are in {cluster.region}; name a key of {cluster.region}"
+            yield Problem(path, message, (("region",),))
+        elif service == "secretsmanager" and region != cluster.region:
+            message = (
+                f"the secret is in {region}, and masters read it in {cluster.region}; replicate it to {cluster.region} "
+                "and name the replica"
+            )
             yield Problem(path, message, (("region",),))
 
 

@@ -98,4 +98,23 @@ def _resources(cluster: Cluster) -> Iterator[Problem]:
         yield Problem((key, "allowedCidrs"), message)
 
 
+def _groups_before_their_vpc(cluster: Cluster) -> Iterator[Problem]:
+    """Say that a security group cannot be older than its VPC.
+
+    Not refused: once the cluster is there, its VPC may have security groups of the user's. `cfngen deploy` refuses them
+    in a creation, and those of other VPCs at any time.
+    """
+    if cluster.network.vpc.id:
+        return
+    for path, instances in all_instances(cluster):
+        if instances.additional_security_groups:
+            message = (
+                "a security group belongs to one VPC, and the cluster's is made with the cluster: a group that exists "
+                "before cannot be used, and EC2 refuses it; create the cluster without the key and name a group of its "
+                "VPC afterwards, or name an existing VPC in network.vpc.id"
+            )
+            yield Problem((*path, "additionalSecurityGroups"), message, (("network", "vpc", "id"),))
+
+
 PROBLEMS = (_quotas, _prefix_lists, _groups, _rules, _resources)
+WARNINGS = (_groups_before_their_vpc,)

@@ -85,7 +85,8 @@ class Instances(Model):
     root_volume: Volume = Field(default_factory=Volume, description="Root volume.")
     additional_security_groups: List[values.SecurityGroupId] = Field(
         (),
-        description="Further security groups for the instances. They must not carry the cluster's tag.",
+        description="Further security groups for the instances, of the cluster's VPC: of one that is made with the "
+        "cluster, name them afterwards. They must not carry the cluster's tag.",
     )
     additional_policies: List[values.PolicyArn] = Field(
         (), description="ARNs of further managed policies for the instances' role."

@@ -37,6 +37,7 @@ from cfngen.deploy.inspection.machines import Group, groups
 from cfngen.deploy.inspection.versions import wanted_version
 from cfngen.deploy.left_behind import LeftBehind, left_behind
 from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.public_addresses import lost_addresses
 from cfngen.deploy.stacks import NESTED, ResourceView, StackView, find, resources, stack_name
 from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
@@ -108,11 +109,16 @@ def read_status(
         seen = pool.submit(_tried, lambda: groups(account, cluster, _known(members)))
         # While a stack is at work, groups are on their way from one version to the next.
         behind = pool.submit(_tried, lambda: () if stack.status.in_progress else left_behind(account, _known(members)))
+        lost = pool.submit(
+            _tried,
+            lambda: () if stack.status.in_progress else lost_addresses(account, _known(members), stack.parameters),
+        )
         images = pool.submit(_tried, lambda: _images(account, _known(seen.result())))
         volumes = pool.submit(_tried, lambda: _volumes(account, _known(members)))
         token = pool.submit(_tried, lambda: _token(account, _known(members)))
         backups = pool.submit(_tried, lambda: reports.backups(account, _known(values), cluster))
         authority, kubernetes = inside.result()
+    missing = lost.result()
     found = None
     if detect_drift:
         report(Step("CloudFormation compares the resources with the templates"))
@@ -123,7 +129,12 @@ def read_status(
     return ClusterStatus(
         *head,
         stack_state(stack, since.result(), unguarded.result()),
-        next_command(stack.status, healthy=healthy, left_behind=_any(behind.result())),
+        next_command(
+            stack.status,
+            healthy=healthy,
+            left_behind=_any(behind.result()),
+            lost_addresses=() if isinstance(missing, Unknown) else missing,
+        ),
         wanted,
         where.url if isinstance(where, Endpoint) else where,
         kubernetes.api if isinstance(kubernetes, _Inside) else kubernetes,
@@ -142,6 +153,7 @@ def read_status(
         _addons(kubernetes),
         found,
         behind.result() or None,
+        missing or None,
     )
 
 

@@ -14,6 +14,7 @@ from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.left_behind import LeftBehind
 from cfngen.deploy.messages import Message
 from cfngen.deploy.next_steps import next_steps
+from cfngen.deploy.public_addresses import LostAddress
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus, Standing
 
@@ -232,6 +233,7 @@ class ClusterStatus(Message):
         addons: what is installed into the cluster by the masters.
         drift: where resources differ from the templates; None if that was not asked for.
         left_behind: groups that launch from another version than their stack's, or whose instances cannot boot.
+        lost_addresses: Elastic IPs that masters should have and have not.
     """
 
     kind: ClassVar[str] = "status"
@@ -254,6 +256,7 @@ class ClusterStatus(Message):
     addons: tuple[AddonState, ...] | Unknown | None = None
     drift: Drift | Unknown | None = None
     left_behind: tuple[LeftBehind, ...] | Unknown | None = None
+    lost_addresses: tuple[LostAddress, ...] | Unknown | None = None
 
 
 def stack_state(
@@ -281,15 +284,24 @@ def stack_state(
     )
 
 
-def next_command(status: StackStatus, *, healthy: bool = True, left_behind: bool = False) -> str:
+def next_command(
+    status: StackStatus,
+    *,
+    healthy: bool = True,
+    left_behind: bool = False,
+    lost_addresses: tuple[LostAddress, ...] = (),
+) -> str:
     """Return the command that is due, or an empty text.
 
     Args:
         status: of the root stack.
         healthy: whether everything else that is known is as it should be.
         left_behind: whether groups do not launch from what their stacks have.
+        lost_addresses: Elastic IPs that masters should have and have not.
     """
     if status.standing is Standing.HEALTHY:
+        if lost_addresses:
+            return lost_addresses[0].command
         return "cfngen deploy" if left_behind else "" if healthy else "cfngen validate cluster"
     return next_steps(status)[0].command
 

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.at_work import PREFIX
+from cfngen.deploy.policies.generated_names import beginning
 from cfngen.deploy.removal.custody import name_of_copies as kept_authorities
 
 CLUSTER = "KubernetesCluster"
 """Tag that every resource of a cluster bears, with the cluster's name."""
+# Most characters: CreateStack (CloudFormation), CreateAutoScalingGroup (Amazon EC2 Auto Scaling), CreateRole,
+# CreatePolicy and CreateInstanceProfile (IAM) in their API references; "Bucket naming rules", Amazon S3 User Guide.
+_STACK_NAME, _GROUP_NAME, _ROLE_NAME, _IAM_NAME, _BUCKET_NAME = 128, 255, 64, 128, 63
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Place:
     @property
     def nested(self) -> list[str]:
         """The nested stacks alone."""
-        return [f"{self._arn('cloudformation', 'stack/')}{self._made}/*"]
+        return [f"{self._arn('cloudformation', 'stack/')}{self._generated(_STACK_NAME)}/*"]
 
     @property
     def change_sets(self) -> list[str]:
@@ -55,17 +59,18 @@ class Place:
     def roles(self) -> list[str]:
         """Roles, instance profiles and managed policies, named after their nested stack.
 
-        A name of IAM has 64 characters at most; CloudFormation shortens the stack's part of it.
+        CloudFormation takes a part of its name where the whole is too long.
         """
+        longest = {"instance-profile": _IAM_NAME, "policy": _IAM_NAME, "role": _ROLE_NAME}
         return [
-            f"arn:{self.partition}:iam::{self.account}:{kind}/{self._made}"
-            for kind in ("instance-profile", "policy", "role")
+            f"arn:{self.partition}:iam::{self.account}:{kind}/{self._generated(most)}" for kind, most in longest.items()
         ]
 
     @property
     def groups(self) -> list[str]:
         """Auto Scaling groups, named after their nested stack."""
-        return [f"{self._arn('autoscaling', 'autoScalingGroup:*:autoScalingGroupName/')}{self._made}"]
+        names = self._generated(_GROUP_NAME)
+        return [f"{self._arn('autoscaling', 'autoScalingGroup:*:autoScalingGroupName/')}{names}"]
 
     @property
     def keys(self) -> list[str]:
@@ -90,8 +95,8 @@ class Place:
     @property
     def backups(self) -> str:
         """The bucket of etcd's snapshots, named after its nested stack, of whose name CloudFormation takes a part."""
-        stack = "" if self.stack == "*" else self.stack[:20].lower()
-        return f"arn:{self.partition}:s3:::{stack}*backupbucket-*"
+        stack = "*" if self.stack == "*" else beginning(self.stack.lower(), _BUCKET_NAME)
+        return f"arn:{self.partition}:s3:::{stack}backupbucket-*"
 
     def secret(self, name: str) -> str:
         """Return the ARN of a secret by its logical id."""
@@ -106,9 +111,9 @@ class Place:
         """Return the ARNs of resources of EC2, e.g. `volume/*`."""
         return [self._arn("ec2", each) for each in resources]
 
-    @property
-    def _made(self) -> str:
-        return "*-*" if self.stack == "*" else f"{self.stack}-*"
+    def _generated(self, longest: int) -> str:
+        """Return a pattern for names of at most so many characters that CloudFormation makes in nested stacks."""
+        return "*-*" if self.stack == "*" else beginning(self.stack, longest)
 
     def _arn(self, service: str, resource: str) -> str:
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"

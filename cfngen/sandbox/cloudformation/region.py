@@ -11,7 +11,16 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation import admission, creation, moto_faults, planning, properties, signals, undoing
+from cfngen.sandbox.cloudformation import (
+    admission,
+    creation,
+    generated_names,
+    moto_faults,
+    planning,
+    properties,
+    signals,
+    undoing,
+)
 from cfngen.sandbox.cloudformation.admission import LOOKUPS, NESTED
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
@@ -220,8 +229,7 @@ class Region:
     def physical_name(self, stack: Stack, logical_id: str, *, limit: int = NAME_LIMIT, with_stack: bool = True) -> str:
         """A name as CloudFormation makes it: stack, logical id and twelve characters that no other resource has."""
         suffix = hashlib.sha256(f"{stack.id} {logical_id} {next(self._numbers)}".encode()).hexdigest()[:12].upper()
-        prefix = f"{stack.name}-{logical_id}" if with_stack else logical_id
-        return f"{prefix[: limit - len(suffix) - 1]}-{suffix}"
+        return generated_names.generated(stack.name if with_stack else "", logical_id, suffix, limit)
 
     def record(self, stack: Stack, resource: Resource | None, status: str, reason: str = "") -> None:
         """Set a status and keep the event; without a resource it is the stack's own."""

@@ -1,0 +1,110 @@
+"""Whether the fixed addresses that masters are to get are free.
+
+EC2 hands out any free address of a subnet to nodes, and with the network plug-in `amazon-vpc` to pods: one that the
+cluster file keeps for a master that is added later as well. The update would fail half-way with "Address … is in use",
+after the first master has been replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.names import slot_id
+from cfngen.deploy.account import Account
+from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.stacks import StackView, tree
+from cfngen.errors import CfngenError
+
+_ADDRESS = re.compile(r"Master([A-Z])Address")
+
+
+class AddressesTakenError(CfngenError):
+    """Addresses that masters are to get belong to somebody else.
+
+    Attributes:
+        holders: id of the instance, or of the network interface where there is none, by address.
+    """
+
+    def __init__(self, taken: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:
+        self.holders = {address: _holder(interface) for address, (_, interface) in taken.items()}
+        sentences = [
+            f"master {letter.lower()} is to have the address {address}, which {self.holders[address]} has"
+            for address, (letter, _) in taken.items()
+        ]
+        address, (_, interface) = next(iter(taken.items()))
+        subnet = interface.get("SubnetId", "")
+        super().__init__(
+            f"nothing was changed, since it would fail: {'; '.join(sentences)}",
+            hint="name free addresses in controlPlane.addresses. Or free these: "
+            f"`aws ec2 create-subnet-cidr-reservation --subnet-id {subnet} --reservation-type explicit "
+            f"--cidr {address}/32` keeps EC2 from giving the address out again; then drain and terminate what has it.",
+        )
+
+
+def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
+    """See that nobody has the addresses of masters that are new, or get another address.
+
+    Args:
+        account: where the cluster is.
+        cluster: the cluster.
+        values: values of the root's parameters.
+        existing: the root stack; None if it is yet to be created.
+
+    Raises:
+        AddressesTakenError: somebody has one. What cannot be found out stops nobody.
+    """
+    before = existing.parameters if existing else {}
+    masters = {slot_id(slot.letter): slot.letter for slot in cluster.slots}
+    new = {
+        value: match[1]
+        for name, value in values.items()
+        if (match := _ADDRESS.fullmatch(name)) and f"Master{match[1]}" in masters and before.get(name) != value
+    }
+    vpc = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
+    if not (new and vpc):
+        return
+    try:
+        with aws_errors():
+            filters = [{"Name": "vpc-id", "Values": [vpc]}]
+            pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)
+            interfaces = [interface for page in pages for interface in page["NetworkInterfaces"]]
+            taken = dict(_taken(new, interfaces))
+            own = _own(account, existing) if taken and existing else {}
+    except AwsError:
+        return
+    # An update that failed and was kept has made some of them.
+    others = {
+        address: (letter, interface)
+        for address, (letter, interface) in taken.items()
+        if own.get(f"Master{letter}NetworkInterface") != interface["NetworkInterfaceId"]
+    }
+    if others:
+        raise AddressesTakenError(others)
+
+
+def _taken(
+    addresses: Mapping[str, str], interfaces: list[Mapping[str, Any]]
+) -> Iterator[tuple[str, tuple[str, Mapping[str, Any]]]]:
+    for interface in interfaces:
+        held = {each["PrivateIpAddress"] for each in interface.get("PrivateIpAddresses", ())}
+        prefixes = [IPv4Network(each["Ipv4Prefix"]) for each in interface.get("Ipv4Prefixes", ())]
+        for address, letter in addresses.items():
+            if address in held or any(IPv4Address(address) in prefix for prefix in prefixes):
+                yield address, (letter, interface)
+
+
+def _own(account: Account, existing: StackView) -> dict[str, str]:
+    return {each.view.logical_id: each.view.physical_id for each in tree(account, existing.id) if each.exists}
+
+
+def _holder(interface: Mapping[str, Any]) -> str:
+    identifier = str(interface["NetworkInterfaceId"])
+    instance = interface.get("Attachment", {}).get("InstanceId")
+    if instance:
+        return f"the instance {instance} ({identifier})"
+    description = interface.get("Description")
+    return f"the network interface {identifier}" + (f" ({description})" if description else "")

@@ -1,0 +1,375 @@
+"""What the cluster file names in AWS: where it must belong, and who says so where it does not."""
+
+from __future__ import annotations
+
+import copy
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from cfngen.cluster import values
+from cfngen.cluster.load import parse
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.problems import ClusterFileError
+from cfngen.deploy.account import Account
+from cfngen.deploy.preview import existing_objects
+from cfngen.deploy.preview.existing_objects import ElsewhereError
+from cfngen.deploy.stacks import StackView
+from cfngen.deploy.status import StackStatus
+
+REGION, ZONE = "us-west-2", "us-west-2a"
+NAMES_IN_AWS = (
+    values.AllocationId, values.BucketName, values.DhcpOptionsId, values.HostedZoneId, values.ImageId,
+    values.InternetGatewayId, values.KeyArn, values.KeyName, values.PolicyArn, values.PrefixListId, values.RouteTableId,
+    values.SecretArn, values.SecurityGroupId, values.SsmParameterName, values.SubnetId, values.VpcId,
+)  # fmt: skip
+NOTHING_IN_AWS = (
+    values.AbsolutePath, values.ClusterName, values.Command, values.DeviceName, values.FileMode, values.GroupName,
+    values.HostName, values.HttpUrl, values.InstanceType, values.KubernetesVersion, values.LabelKey, values.LabelValue,
+    values.Price, values.PublicKey, values.Region, values.ReleaseName, values.Sha256, values.UnitName, values.Zone,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Named:
+    """Where the object that a key names must belong.
+
+    Attributes:
+        belongs: to what.
+        elsewhere: cluster files, or a name of `SCENARIOS`, in which it does not, with what is said then.
+        silence: why nothing of cfngen's says so, where nothing does.
+    """
+
+    belongs: str
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    silence: str = ""
+
+
+KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:ca-AbCdEf"
+TYPED = "a parameter of an AWS-specific type: CloudFormation looks for it in the region before it begins"
+CHINA = "arn:aws-cn:iam::123456789012:policy/x"
+LISTED = Named("region", silence="deploying asks EC2 for its entries where quotas matter; EC2 refuses the rule")
+IMAGE = Named("region", silence=TYPED)
+SUBNET = "subnets: [{id: subnet-00000001, cidr: 172.20.0.0/24}]"
+VPC = "vpc: {id: vpc-00000001, cidr: 172.20.0.0/16}"
+CIDR = "subnets: [{cidr: 172.20.0.0/24}]"
+
+
+def instances(section: str, **keys: Named) -> dict[str, Named]:
+    """The keys that masters and node groups have in common."""
+    opened, closed = ("{", "}") if section == "controlPlane" else ("[{", "}]")
+    name = section.removesuffix("[]")
+
+    def file(inside: str) -> str:
+        return f"{name}: {opened}{inside}{closed}"
+
+    return {
+        f"{section}.additionalSecurityGroups[]": Named(
+            "VPC",
+            {
+                "group older than the VPC": "the one that the stack is to make",
+                "group of another VPC": "and the cluster is in vpc-",
+                "group of another VPC than the stack's": "and the cluster is in vpc-",
+                "group that is not there": "there is no security group sg-",
+                "group that bears the cluster's tag": "which one security group of an instance may have",
+            },
+        ),
+        f"{section}.additionalPolicies[]": Named(
+            "account",
+            {
+                file(f"additionalPolicies: ['{CHINA}']"): "the ARN is of the partition aws-cn",
+                "policy of another account": "belongs to the account 210987654321; name a policy of 123456789012",
+            },
+        ),
+        f"{section}.rootVolume.kmsKey": Named(
+            "region", {file(f"rootVolume: {{kmsKey: '{KEY}'}}"): "name a key of us-w"}
+        ),
+        f"{section}.image.id": IMAGE,
+        f"{section}.image.ssmParameter": IMAGE,
+        **keys,
+    }
+
+
+TABLE: Mapping[str, Named] = {
+    "network.vpc.id": Named("region", silence=TYPED),
+    "network.subnets[].id": Named(
+        "VPC, and its zone and range",
+        {
+            f"network: {{{SUBNET}}}": "lies in a VPC that exists already; name it in network.vpc.id",
+            "subnet of another VPC": "and the cluster is in vpc-",
+            "subnet in another zone": "is in us-west-2b and not in us-west-2a",
+            "subnet with another range": "has the range 10.20.0.0/20 and not 10.20.0.0/24",
+        },
+    ),
+    "network.routeTable": Named(
+        "VPC",
+        {
+            "network: {routeTable: rtb-00000001}": "created subnets get a route table of their own",
+            "table of another VPC": "and the cluster is in vpc-",
+            "table that is not there": "network.routeTable: there is no rtb-00000001 in us-west-2",
+        },
+    ),
+    "network.internetGateway": Named(
+        "VPC",
+        {
+            "network: {internetGateway: igw-00000001}": "a created VPC gets a gateway of its own",
+            "gateway of another VPC": "and the cluster is in vpc-",
+            "gateway that is attached to none": "belongs to no VPC",
+        },
+    ),
+    "network.dhcpOptions": Named(
+        "region; any VPC takes them",
+        {f"network: {{{VPC}, {CIDR}, dhcpOptions: dopt-00000001}}": "keeps the DHCP options"},
+    ),
+    "api.allowedPrefixLists[].id": LISTED,
+    "ssh.allowedPrefixLists[].id": LISTED,
+    "api.elasticIp.allocationId": Named(
+        "region, and its address",
+        {
+            "Elastic IP of another address": "is 127.",
+            "Elastic IP that is not there": "there is no Elastic IP eipalloc-",
+        },
+    ),
+    "ssh.keyName": Named("region", silence="EC2 refuses the launch"),
+    "image.id": IMAGE,
+    "image.ssmParameter": IMAGE,
+    **instances("controlPlane"),
+    "controlPlane.volume.kmsKey": Named(
+        "region", {f"controlPlane: {{volume: {{kmsKey: '{KEY}'}}}}": "name a key of us-west-2"}
+    ),
+    **instances("nodeGroups[]"),
+    "etcd.backups.bucket": Named("region", silence="S3 tells clients where a bucket is, and boto3 follows"),
+    "certificateAuthority.secret": Named(
+        "region", {f"certificateAuthority: {{secret: '{SECRET}'}}": "the secret is in eu-central-1"}
+    ),
+    "addons.externalDns.zones[]": Named(
+        "account; Route 53 has no regions", silence="a zone of another account is refused to the role, and to it alone"
+    ),
+    "iam.permissionsBoundary": Named(
+        "account",
+        {
+            f"iam: {{permissionsBoundary: '{CHINA}'}}": "the ARN is of the partition aws-cn",
+            "boundary of another account": "iam.permissionsBoundary: arn:aws:iam::210987654321:policy/x belongs to",
+        },
+    ),
+}  # fmt: skip
+
+
+def texts(annotation: Any) -> Iterator[values.Text]:
+    """Every kind of text within a type."""
+    for part in (*getattr(annotation, "__metadata__", ()), *typing.get_args(annotation)):
+        if isinstance(part, values.Text):
+            yield part
+        else:
+            yield from texts(part)
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, values.Text]]:
+    """Every key of a section whose value is a text of some kind; `[]` stands for an item of a list."""
+    for name, info in model.model_fields.items():
+        key = f"{prefix}{info.alias or name}"
+        annotated = (
+            typing.Annotated.__class_getitem__((info.annotation, *info.metadata)) if info.metadata else info.annotation
+        )
+        listed = "[]" if "Tuple" in str(info.annotation) or "tuple" in str(info.annotation) else ""
+        yield from ((f"{key}{listed}", text) for text in texts(annotated))
+        for section in sections(info.annotation):
+            yield from keys(section, f"{key}{listed}.")
+
+
+def sections(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in typing.get_args(annotation):
+        yield from sections(part)
+
+
+def test_every_kind_of_text_is_known_to_name_something_in_aws_or_nothing() -> None:
+    kinds = [each for each in vars(values).values() if any(texts(each))]
+    known = [*NAMES_IN_AWS, *NOTHING_IN_AWS]
+    assert [kind for kind in kinds if kind not in known] == []
+
+
+def test_every_key_that_names_an_object_of_aws_is_in_the_table() -> None:
+    kinds = {text for kind in NAMES_IN_AWS for text in texts(kind)}
+    assert {key for key, text in keys(Cluster) if text in kinds} == set(TABLE)
+
+
+def test_every_key_is_looked_at_or_has_a_reason() -> None:
+    assert [key for key, row in TABLE.items() if bool(row.elsewhere) == bool(row.silence)] == []
+
+
+FILES = [(key, file, says) for key, row in TABLE.items() for file, says in row.elsewhere.items() if ": " in file]
+
+
+@pytest.mark.parametrize(("key", "file", "says"), FILES)
+def test_what_the_cluster_file_alone_shows_is_refused_by_it(key: str, file: str, says: str) -> None:
+    import yaml
+
+    with pytest.raises(ClusterFileError) as raised:
+        parse(yaml.safe_load(file))
+    assert says in str(raised.value)
+
+
+@dataclass
+class Landlord:
+    """A VPC with a subnet, a route table and a gateway, as a cluster file and the root's parameters name them."""
+
+    account: Account
+    key: str
+    file: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, str] = field(default_factory=dict)
+    stack: StackView | None = None
+
+    def __post_init__(self) -> None:
+        vpc = self.vpc()
+        subnet, table, gateway = self.subnet(vpc), self.table(vpc), self.gateway(vpc)
+        self.file = {
+            "network": {
+                "vpc": {"id": vpc, "cidr": "10.20.0.0/16"},
+                "subnets": [{"zone": ZONE, "id": subnet, "cidr": "10.20.0.0/20"}],
+                "serviceCidr": "10.250.0.0/16",
+            }
+        }
+        self.parameters = {
+            "VpcId": vpc, "SubnetAId": subnet, "ZoneA": ZONE, "RouteTableId": table, "InternetGatewayId": gateway,
+        }  # fmt: skip
+
+    @property
+    def ec2(self) -> Any:
+        return self.account.client("ec2")
+
+    def vpc(self) -> str:
+        return str(self.ec2.create_vpc(CidrBlock="10.20.0.0/16")["Vpc"]["VpcId"])
+
+    def subnet(self, vpc: str, zone: str = ZONE) -> str:
+        made = self.ec2.create_subnet(VpcId=vpc, CidrBlock="10.20.0.0/20", AvailabilityZone=zone)
+        return str(made["Subnet"]["SubnetId"])
+
+    def table(self, vpc: str) -> str:
+        return str(self.ec2.create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"])
+
+    def gateway(self, vpc: str = "") -> str:
+        made = str(self.ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"])
+        if vpc:
+            self.ec2.attach_internet_gateway(InternetGatewayId=made, VpcId=vpc)
+        return made
+
+    def group(self, vpc: str) -> str:
+        return str(self.ec2.create_security_group(GroupName="own", Description="own", VpcId=vpc)["GroupId"])
+
+    def names(self, value: Any) -> None:
+        """Write a value where the key of the row is."""
+        where: Any = self.file
+        *above, last = self.key.replace("[]", "").split(".")
+        for name in above:
+            where = where.setdefault(name, {})
+        where[last] = [value] if self.key.endswith("[]") else value
+        if self.key.startswith("nodeGroups"):
+            self.file["nodeGroups"] = [self.file["nodeGroups"]]
+
+    def made_by_the_stack(self, vpc: str) -> None:
+        """Have the VPC be the stack's own."""
+        del self.file["network"]
+        self.parameters.clear()
+        self.stack = StackView("one", "arn", StackStatus("CREATE_COMPLETE"), outputs={"VpcId": vpc})
+
+    def check(self) -> None:
+        existing_objects.check(self.account, parse(copy.deepcopy(self.file)), self.parameters, self.stack)
+
+
+def older(here: Landlord) -> None:
+    here.names(here.group(here.vpc()))
+    here.made_by_the_stack("")
+    here.stack = None
+
+
+def of_another_than_the_stack(here: Landlord) -> None:
+    here.names(here.group(here.vpc()))
+    here.made_by_the_stack(here.vpc())
+
+
+def tagged(here: Landlord) -> None:
+    group = here.group(here.parameters["VpcId"])
+    here.ec2.create_tags(Resources=[group], Tags=[{"Key": "kubernetes.io/cluster/kubernetes", "Value": "owned"}])
+    here.names(group)
+
+
+def ranged(here: Landlord) -> None:
+    here.file["network"]["subnets"][0]["cidr"] = "10.20.0.0/24"
+
+
+def elastic(here: Landlord, allocation: str) -> None:
+    here.parameters |= {"ApiElasticIpAllocationId": allocation, "ApiElasticIp": "203.0.113.1"}
+
+
+SCENARIOS: Mapping[str, Any] = {
+    "group older than the VPC": older,
+    "group of another VPC": lambda here: here.names(here.group(here.vpc())),
+    "group of another VPC than the stack's": of_another_than_the_stack,
+    "group that is not there": lambda here: here.names("sg-00000001"),
+    "group that bears the cluster's tag": tagged,
+    "policy of another account": lambda here: here.names("arn:aws:iam::210987654321:policy/x"),
+    "boundary of another account": lambda here: here.names("arn:aws:iam::210987654321:policy/x"),
+    "subnet of another VPC": lambda here: here.parameters.update(SubnetAId=here.subnet(here.vpc())),
+    "subnet in another zone": lambda here: here.parameters.update(
+        VpcId=(other := here.vpc()), SubnetAId=here.subnet(other, "us-west-2b"), RouteTableId="", InternetGatewayId=""
+    ),
+    "subnet with another range": ranged,
+    "table of another VPC": lambda here: here.parameters.update(RouteTableId=here.table(here.vpc())),
+    "table that is not there": lambda here: here.parameters.update(RouteTableId="rtb-00000001"),
+    "gateway of another VPC": lambda here: here.parameters.update(InternetGatewayId=here.gateway(here.vpc())),
+    "gateway that is attached to none": lambda here: here.parameters.update(InternetGatewayId=here.gateway()),
+    "Elastic IP of another address": lambda here: elastic(
+        here, here.ec2.allocate_address(Domain="vpc")["AllocationId"]
+    ),
+    "Elastic IP that is not there": lambda here: elastic(here, "eipalloc-00000001"),
+}
+ROWS = [
+    (key, scenario, says)
+    for key, row in TABLE.items()
+    for scenario, says in row.elsewhere.items()
+    if ": " not in scenario
+]
+
+
+@pytest.mark.parametrize(("key", "scenario", "says"), ROWS)
+def test_what_only_the_account_shows_is_refused_before_anything_changes(
+    account: Account, key: str, scenario: str, says: str
+) -> None:
+    here = Landlord(account, key)
+    here.check()
+    SCENARIOS[scenario](here)
+    with pytest.raises(ElsewhereError) as raised:
+        here.check()
+    [problem] = raised.value.problems
+    assert says in problem
+    assert problem.startswith(key.replace("[]", "[0]").replace("allocationId", "").rstrip("."))
+
+
+def test_a_group_of_the_vpc_that_the_stack_has_made_is_fine(account: Account) -> None:
+    here = Landlord(account, "controlPlane.additionalSecurityGroups[]")
+    vpc = here.vpc()
+    here.names(here.group(vpc))
+    here.made_by_the_stack(vpc)
+    here.check()
+
+
+def test_who_may_not_look_is_not_kept_from_deploying(account: Account, calls: Any) -> None:
+    here = Landlord(account, "controlPlane.additionalSecurityGroups[]")
+    here.names("sg-00000001")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(here.ec2, "describe_security_groups", refused)
+        patch.setattr(here.ec2, "can_paginate", lambda call: False)
+        here.check()
+
+
+def refused(**arguments: Any) -> Any:
+    from botocore.exceptions import ClientError
+
+    raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, "DescribeSecurityGroups")

@@ -42,7 +42,6 @@ def walk(where: Walk, situations: Iterable[Situation]) -> tuple[list[Found], Kno
     """Bring every situation about, run every command in it twice, and take every step that is named."""
     found: dict[int, Found] = {}
     known: Known = {}
-    where.warm_up()
     numbered = list(enumerate(situations))
     for created in (False, True):
         if created:

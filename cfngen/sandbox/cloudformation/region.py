@@ -11,7 +11,16 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation import admission, creation, moto_faults, planning, properties, signals, undoing
+from cfngen.sandbox.cloudformation import (
+    admission,
+    creation,
+    moto_faults,
+    moto_speedups,
+    planning,
+    properties,
+    signals,
+    undoing,
+)
 from cfngen.sandbox.cloudformation.admission import LOOKUPS, NESTED
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
@@ -58,6 +67,7 @@ class Region:
         seed: int | None = None,
     ) -> None:
         moto_faults.repair()
+        moto_speedups.apply()
         self.region = region
         self.clock = Clock()
         keep_time(region, lambda: self.clock.now)

@@ -18,9 +18,10 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -104,7 +105,9 @@ class Ran:
 
 
 Known = dict[tuple[str, str], Ran]
-"""Steps that were taken, by the state and the command, as it is shortened."""
+"""Steps that were taken, by the state and the command, as it is shortened; and commands that were tried unasked."""
+TRIED = ", unasked"
+"""Behind a command that was run in a state where nobody may have named it."""
 
 
 class Clock:
@@ -267,15 +270,19 @@ class Walk:
         """Take every step that a command names, and those that they name, each in a copy of this moment."""
         for step in ran.steps:
             key = (ran.after, shortened(step))
-            if key in known or shortened(step) in _PLACEHOLDERS:
+            if key in known or key[1] in _PLACEHOLDERS:
+                continue
+            if tried := known.get((ran.after, f"{key[1]}{TRIED}")):
+                known[key] = tried
+                if tried.after == ran.after:
+                    self.follow(tried, known)
                 continue
 
-            def taken(step: str = step, key: tuple[str, str] = key) -> Known:
-                found = {**known, key: self.type(step)}
-                self.follow(found[key], found)
-                return found
+            def taken(step: str = step, key: tuple[str, str] = key) -> None:
+                known[key] = self.type(step)
+                self.follow(known[key], known)
 
-            known.update(in_a_copy(taken))
+            in_a_copy(taken, known)
 
     def state(self) -> str:
         """What there is, as far as any command can tell: not when it was made, nor under which ids."""
@@ -343,26 +350,52 @@ def _operating(clients: Clients) -> Iterator[Walk]:
         yield walk
 
 
-def in_a_copy(function: Callable[[], Answer]) -> Answer:
-    """Call a function in a copy of this process, and return what it returns.
+def in_a_copy(function: Callable[[], Answer], known: Known) -> Answer:
+    """Call a function in a copy of this process, and return what it returns; what it adds to `known` is known here too.
 
     Raises:
         AssertionError: it raised something.
     """
+    [answer] = in_copies([function], known)
+    return answer
+
+
+def in_copies(functions: Sequence[Callable[[], Answer]], known: Known) -> list[Answer]:
+    """Call functions at the same time, each in a copy of this process, as `in_a_copy` does."""
+    here = frozenset(known)
+
+    def learned(function: Callable[[], Answer]) -> tuple[Answer, Known]:
+        answer = function()
+        return answer, {key: ran for key, ran in known.items() if key not in here}
+
+    answers = []
+    for copy in [_begun(partial(learned, function)) for function in functions]:
+        answer, more = copy()
+        known.update(more)
+        answers.append(answer)
+    return answers
+
+
+def _begun(function: Callable[[], Answer]) -> Callable[[], Answer]:
+    """Begin to call a function in a copy of this process; what is returned waits for what it returns."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
         os.close(read)
         _answer(function, write)
     os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        data = pipe.read()
-    os.waitpid(child, 0)
-    succeeded, value = pickle.loads(data) if data else (False, "the copy has ended without a word")
-    if not succeeded:
-        raise AssertionError(value)
-    answer: Answer = value
-    return answer
+
+    def ended() -> Answer:
+        with os.fdopen(read, "rb") as pipe:
+            data = pipe.read()
+        os.waitpid(child, 0)
+        succeeded, value = pickle.loads(data) if data else (False, "the copy has ended without a word")
+        if not succeeded:
+            raise AssertionError(value)
+        answer: Answer = value
+        return answer
+
+    return ended
 
 
 def _answer(function: Callable[[], Any], write: int) -> None:

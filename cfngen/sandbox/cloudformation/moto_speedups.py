@@ -43,9 +43,9 @@ def _models() -> None:
     moto 5.2.5 takes a new loader for the model of each service (moto/core/utils.py, `_load_service_model`), and each
     looks for the four hundred services of botocore anew.
     """
-    from moto.core import utils
+    from moto.core import loaders, utils
 
-    setattr(utils, "create_loader", functools.cache(utils.create_loader))  # noqa: B010
+    setattr(utils, "create_loader", functools.cache(loaders.create_loader))  # noqa: B010
 
 
 def _images() -> None:

@@ -7,6 +7,7 @@ under the same names, so that whoever reads the secret finds what a real master 
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
 import ipaddress
 from collections.abc import Collection
@@ -44,9 +45,9 @@ def authorities(now: datetime.datetime) -> dict[str, str]:
     """Return new authorities as the secret of a cluster holds them: PEM texts by the name of kubeadm's file."""
     bundle: dict[str, str] = {}
     for file, name in AUTHORITIES.items():
-        made = _authority(name, now)
+        made = _authority(name, now, _new_key() if file == "ca" else _shared_key(file))
         bundle |= {f"{file}.crt": made.certificate, f"{file}.key": made.key}
-    account = _new_key()
+    account = _shared_key("sa")
     public = account.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
@@ -76,8 +77,7 @@ def public_key_hash(pem: str) -> str:
     return "sha256:" + hashlib.sha256(der).hexdigest()
 
 
-def _authority(name: str, now: datetime.datetime) -> Issued:
-    key = _new_key()
+def _authority(name: str, now: datetime.datetime, key: rsa.RSAPrivateKey) -> Issued:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     usage = x509.KeyUsage(
         digital_signature=True, key_encipherment=True, key_cert_sign=True, content_commitment=False,
@@ -102,8 +102,11 @@ def _issue(
     extensions: tuple[x509.ExtensionType, ...],
 ) -> Issued:
     authority = x509.load_pem_x509_certificate(bundle["ca.crt"].encode())
-    signer: Any = serialization.load_pem_private_key(bundle["ca.key"].encode(), None)
-    key = _new_key()
+    # To look whether the numbers of a key are primes takes as long as to make one, and guards against nobody here.
+    signer: Any = serialization.load_pem_private_key(
+        bundle["ca.key"].encode(), None, unsafe_skip_rsa_key_validation=True
+    )
+    key = _shared_key(purpose.dotted_string)
     identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     usage = x509.KeyUsage(
         digital_signature=True, key_encipherment=True, key_cert_sign=False, content_commitment=False,
@@ -148,6 +151,15 @@ def _general_name(name: str) -> x509.GeneralName:
 
 def _new_key() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(EXPONENT, BITS)
+
+
+@functools.cache
+def _shared_key(use: str) -> rsa.RSAPrivateKey:
+    """Return the key that all clusters of this process have for a use; it takes a twentieth of a second to make one.
+
+    Whom a client trusts hangs on the authority `ca` alone, which each cluster has of its own.
+    """
+    return _new_key()
 
 
 def _pem(certificate: x509.Certificate) -> str:

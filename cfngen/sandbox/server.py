@@ -25,7 +25,6 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import boto3
 from moto import mock_aws
@@ -218,8 +217,7 @@ def sandbox(speed: float = SPEED) -> Iterator[Sandbox]:
     """A new account in this process, answering on loopback until the end of the block."""
     lock = threading.RLock()
     regions = boto3.Session().get_available_regions("cloudformation")
-    # moto would bring a thousand images, and look through them again and again.
-    with mock.patch.dict(os.environ, {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}), mock_aws(config=CONFIG):
+    with mock_aws(config=CONFIG):
         worlds = {region: World(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
         with serving({region: world.cloud for region, world in worlds.items()}) as served:
             for world in worlds.values():

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
-from unittest import mock
 
 from moto import mock_aws
 
@@ -165,8 +163,7 @@ class World:
 @contextlib.contextmanager
 def opened(region: str, **arguments: Any) -> Iterator[World]:
     """A new account, or the one that is open already, with a world in it; see `World` for the arguments."""
-    # moto would bring a thousand images, and look through them again and again.
-    with mock.patch.dict(os.environ, {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}), mock_aws():
+    with mock_aws():
         world = World(region, **arguments)
         try:
             yield world

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import pytest
 import yaml
 from moto import mock_aws
 from moto.core.models import DEFAULT_ACCOUNT_ID
@@ -22,7 +21,16 @@ from moto.kms.models import kms_backends
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.api.dependencies import refused
-from cfngen.sandbox.cloudformation import ApiError, CloudFormation, Launched, Resource, Stack, client
+from cfngen.sandbox.cloudformation import (
+    ApiError,
+    CloudFormation,
+    Launched,
+    Resource,
+    Stack,
+    client,
+    moto_faults,
+    moto_speedups,
+)
 from cfngen.sandbox.services import enforced
 from cfngen.templates import Document, generate
 
@@ -49,10 +57,10 @@ IMAGES = (
 @contextlib.contextmanager
 def in_memory(config: Mapping[str, Any] | None = None) -> Iterator[None]:
     """An AWS account of moto, empty unless one is open already; no call leaves the process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a thousand images, read again and again
-        with mock_aws(config=config), refused(), enforced():
-            yield
+    moto_faults.repair()  # as the engine does, which an account may be prepared before
+    moto_speedups.apply()
+    with mock_aws(config=config), refused(), enforced():
+        yield
 
 
 _GENERATED: dict[str, bytes] = {}

@@ -7,10 +7,8 @@ moment, and nothing that happens in it reaches the original. So each situation i
 from __future__ import annotations
 
 import contextlib
-import copy
 import gc
 import hashlib
-import importlib
 import io
 import os
 import pickle
@@ -20,9 +18,10 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,6 +52,8 @@ AGREED = {"deploy": "--yes --allow-danger --no-verify", "rollback": "--yes --all
 """What says yes beforehand: nobody sits at this terminal."""
 PAGE = 30  # events in an answer
 LONGER = 12  # times that a sleep takes: a watch then looks less often
+LIFE = ("plan", "deploy", "status", "events", "validate cluster", "kubeconfig", "delete")
+"""What all of cfngen's modules and clients are needed for."""
 _PLACEHOLDERS = ("etcd restore",)  # what takes the key of a snapshot
 _SUFFIX = re.compile(r"-[0-9A-F]{12}\b")
 Answer = TypeVar("Answer")
@@ -104,7 +105,9 @@ class Ran:
 
 
 Known = dict[tuple[str, str], Ran]
-"""Steps that were taken, by the state and the command, as it is shortened."""
+"""Steps that were taken, by the state and the command, as it is shortened; and commands that were tried unasked."""
+TRIED = ", unasked"
+"""Behind a command that was run in a state where nobody may have named it."""
 
 
 class Clock:
@@ -131,31 +134,46 @@ class Clock:
             self._walk.place.world.advance(seconds)
 
 
+class Events:
+    """The events of a client, which forget at the end of a command what it has registered, as `plan` does."""
+
+    def __init__(self, events: Any) -> None:
+        self._events = events
+        self._registered: list[tuple[str, Callable[..., Any]]] = []
+
+    def register(self, event_name: str, handler: Callable[..., Any]) -> None:
+        self._events.register(event_name, handler)
+        self._registered.append((event_name, handler))
+
+    def forget(self) -> None:
+        for event_name, handler in self._registered:
+            self._events.unregister(event_name, handler)
+        self._registered.clear()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._events, name)
+
+
 class Clients:
     """A session that makes each client once, which takes longer than most calls do."""
 
     def __init__(self, made: Any) -> None:
         self._session = made
         self._clients: dict[tuple[str, str, str], Any] = {}
-        self.asked: list[dict[str, Any]] = []
 
     def client(self, service: str, *, region_name: str, config: Any) -> Any:
         key = (service, region_name, str(config.retries))
         if key not in self._clients:
-            self._clients[key] = self._session.client(service, region_name=region_name, config=config)
-            self.asked.append({"service": service, "region_name": region_name, "config": config})
+            client = self._clients[key] = self._session.client(service, region_name=region_name, config=config)
+            client.meta.events = Events(client.meta.events)
         return self._clients[key]
 
     @contextlib.contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Let nothing stay that a command has registered with its clients, as `plan` does."""
-        before = {key: (each, each.meta.events) for key, each in self._clients.items()}
-        for each, events in before.values():
-            each.meta.events = copy.copy(events)
+        """Let nothing stay that a command has registered with its clients."""
         yield
-        for each, events in before.values():
-            each.meta.events = events
-        self._clients = {key: each for key, (each, _) in before.items()}
+        for client in self._clients.values():
+            client.meta.events.forget()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)
@@ -168,9 +186,10 @@ class Walk:
         where: the account.
         patch: lets commands work in it.
         home: directory of the cluster file and of the operator.
+        clients: what commands take their clients from.
     """
 
-    def __init__(self, where: Place, patch: pytest.MonkeyPatch, home: Path) -> None:
+    def __init__(self, where: Place, patch: pytest.MonkeyPatch, home: Path, clients: Clients) -> None:
         self.place = where
         self.engine = where.world.cloud
         self.clock = Clock(self)
@@ -186,7 +205,7 @@ class Walk:
         patch.setattr(Target, "_session", lambda target: self._clients)
         patch.setattr("cfngen.lint.lint", lambda documents, **options: ())
         patch.setattr(sys, "stdin", io.StringIO())
-        self._clients = Clients(session())
+        self._clients = clients
 
     @property
     def root(self) -> Stack | None:
@@ -210,20 +229,6 @@ class Walk:
         general = {"name": "general", "minSize": 2, "maxSize": 2, **group}
         content = {"name": CLUSTER, "api": {"allowedCidrs": ["203.0.113.7/32"]}, "nodeGroups": [general, *more]}
         Path(f"{CLUSTER}.yaml").write_text(yaml.safe_dump(content))
-
-    def warm_up(self) -> None:
-        """Import the modules, and make the clients, that a whole life of a cluster takes: a copy has them then."""
-
-        def lived() -> tuple[list[str], list[dict[str, Any]]]:
-            for command in ("plan", "deploy", "status", "rollback", "delete"):
-                self.run(command)
-            return [name for name in sys.modules if name.startswith("cfngen.")], self._clients.asked
-
-        modules, clients = in_a_copy(lived)
-        for name in modules:
-            importlib.import_module(name)
-        for asked in clients:
-            self._clients.client(asked.pop("service"), **asked)
 
     def run(self, command: str, *options: str, leaving: str = "") -> Ran:
         """Run a command of cfngen, agreeing to whatever it asks.
@@ -265,15 +270,19 @@ class Walk:
         """Take every step that a command names, and those that they name, each in a copy of this moment."""
         for step in ran.steps:
             key = (ran.after, shortened(step))
-            if key in known or shortened(step) in _PLACEHOLDERS:
+            if key in known or key[1] in _PLACEHOLDERS:
+                continue
+            if tried := known.get((ran.after, f"{key[1]}{TRIED}")):
+                known[key] = tried
+                if tried.after == ran.after:
+                    self.follow(tried, known)
                 continue
 
-            def taken(step: str = step, key: tuple[str, str] = key) -> Known:
-                found = {**known, key: self.type(step)}
-                self.follow(found[key], found)
-                return found
+            def taken(step: str = step, key: tuple[str, str] = key) -> None:
+                known[key] = self.type(step)
+                self.follow(known[key], known)
 
-            known.update(in_a_copy(taken))
+            in_a_copy(taken, known)
 
     def state(self) -> str:
         """What there is, as far as any command can tell: not when it was made, nor under which ids."""
@@ -316,10 +325,16 @@ def shortened(line: str) -> str:
 
 @contextlib.contextmanager
 def walking() -> Iterator[Walk]:
-    """An empty account, and the operator's directory with a cluster file."""
-    with place() as made, pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as home:
-        walk = Walk(made, patch, Path(home))
-        walk.write()
+    """An empty account, and the operator's directory with a cluster file.
+
+    A whole life of a cluster in another account comes first: what it imports, and the clients and models of services
+    that it makes, every copy has then.
+    """
+    clients = Clients(session())
+    with _operating(clients) as walk:
+        for command in LIFE:
+            walk.run(command)
+    with _operating(clients) as walk:
         gc.freeze()  # what is collected in a copy is copied
         try:
             yield walk
@@ -327,26 +342,60 @@ def walking() -> Iterator[Walk]:
             gc.unfreeze()
 
 
-def in_a_copy(function: Callable[[], Answer]) -> Answer:
-    """Call a function in a copy of this process, and return what it returns.
+@contextlib.contextmanager
+def _operating(clients: Clients) -> Iterator[Walk]:
+    with place() as made, pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as home:
+        walk = Walk(made, patch, Path(home), clients)
+        walk.write()
+        yield walk
+
+
+def in_a_copy(function: Callable[[], Answer], known: Known) -> Answer:
+    """Call a function in a copy of this process, and return what it returns; what it adds to `known` is known here too.
 
     Raises:
         AssertionError: it raised something.
     """
+    [answer] = in_copies([function], known)
+    return answer
+
+
+def in_copies(functions: Sequence[Callable[[], Answer]], known: Known) -> list[Answer]:
+    """Call functions at the same time, each in a copy of this process, as `in_a_copy` does."""
+    here = frozenset(known)
+
+    def learned(function: Callable[[], Answer]) -> tuple[Answer, Known]:
+        answer = function()
+        return answer, {key: ran for key, ran in known.items() if key not in here}
+
+    answers = []
+    for copy in [_begun(partial(learned, function)) for function in functions]:
+        answer, more = copy()
+        known.update(more)
+        answers.append(answer)
+    return answers
+
+
+def _begun(function: Callable[[], Answer]) -> Callable[[], Answer]:
+    """Begin to call a function in a copy of this process; what is returned waits for what it returns."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
         os.close(read)
         _answer(function, write)
     os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        data = pipe.read()
-    os.waitpid(child, 0)
-    succeeded, value = pickle.loads(data) if data else (False, "the copy has ended without a word")
-    if not succeeded:
-        raise AssertionError(value)
-    answer: Answer = value
-    return answer
+
+    def ended() -> Answer:
+        with os.fdopen(read, "rb") as pipe:
+            data = pipe.read()
+        os.waitpid(child, 0)
+        succeeded, value = pickle.loads(data) if data else (False, "the copy has ended without a word")
+        if not succeeded:
+            raise AssertionError(value)
+        answer: Answer = value
+        return answer
+
+    return ended
 
 
 def _answer(function: Callable[[], Any], write: int) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from situations import Situation
-from status_walk import CHOICE, STACK, Known, Ran, Walk, in_a_copy
+from status_walk import CHOICE, STACK, TRIED, Known, Ran, Walk, in_a_copy, in_copies
 
 ACTING = ("plan", "deploy", "watch", "rollback", "delete")
 READING = ("status", "events", "events --failures", "validate cluster", "kubeconfig", "delete --dry-run")
@@ -16,6 +16,8 @@ CANCELLING = "watch, Ctrl-C, c"
 LEADING = frozenset({"watch", "deploy", "rollback", "rollback --force", "delete", "delete --leave-behind"})
 """Commands that lead from one status to another."""
 AGAIN = ", again"
+AT_ONCE = 2
+"""Situations that are walked through at the same time: what one half comes to know, the other does not."""
 CODES = frozenset({0, 1, 2, 4, 5, 6})
 
 
@@ -38,57 +40,66 @@ class Found:
     tried: dict[str, tuple[Ran, Ran]]
 
 
-def walk(where: Walk, situations: Iterable[Situation]) -> tuple[list[Found], Known]:
+def walk(where: Walk, situations: Sequence[Situation]) -> tuple[list[Found], Known]:
     """Bring every situation about, run every command in it twice, and take every step that is named."""
     found: dict[int, Found] = {}
     known: Known = {}
-    where.warm_up()
-    numbered = list(enumerate(situations))
     for created in (False, True):
         if created:
             assert where.run("deploy").code == 0
-        for number, each in numbered:
-            if each.created == created:
-                found[number], known = in_a_copy(partial(_of, where, each, known))
-    return [found[number] for number, _ in numbered], known
+        numbers = [number for number, each in enumerate(situations) if each.created == created]
+        parts = [numbers[start::AT_ONCE] for start in range(AT_ONCE)]
+        for part in in_copies([partial(_some, where, situations, part, known) for part in parts], known):
+            found |= part
+    return [found[number] for number in range(len(situations))], known
 
 
-def _of(where: Walk, situation: Situation, known: Known) -> tuple[Found, Known]:
+def _some(where: Walk, situations: Sequence[Situation], numbers: Iterable[int], known: Known) -> dict[int, Found]:
+    return {number: in_a_copy(partial(_of, where, situations[number], known), known) for number in numbers}
+
+
+def _of(where: Walk, situation: Situation, known: Known) -> Found:
     situation.bring(where)
     state, stacks = where.state(), where.stacks
     assert stacks.get(STACK, "") == situation.status, (situation.what, stacks)
-    tried: dict[str, tuple[Ran, Ran]] = {}
+    tried = in_a_copy(partial(_looks, where, known), known)
     busy = situation.status.endswith("_IN_PROGRESS") and situation.status != "REVIEW_IN_PROGRESS"
     for command in (*ACTING, *((CANCELLING,) if busy else ())):
-        tried[command], known = in_a_copy(partial(_twice, where, command, known))
-    looks, known = in_a_copy(partial(_looks, where, known))
-    return Found(situation.status, situation.what, state, stacks, tried | looks), known
+        tried[command] = in_a_copy(partial(_twice, where, command, known), known)
+    # Most of what is named in this state has been tried in it by now.
+    for runs in tried.values():
+        for ran in runs:
+            if ran.after == state:
+                where.follow(ran, known)
+    return Found(situation.status, situation.what, state, stacks, tried)
 
 
-def _twice(where: Walk, command: str, known: Known) -> tuple[tuple[Ran, Ran], Known]:
-    known = dict(known)
+def _twice(where: Walk, command: str, known: Known) -> tuple[Ran, Ran]:
     if command == CANCELLING:
         cancelled = where.cancel()
         where.follow(cancelled, known)
-        return (cancelled, cancelled), known
+        return cancelled, cancelled
     first = where.run(command)
-    where.follow(first, known)
+    known[first.before, f"{command}{TRIED}"] = first
+    moved = first.after != first.before
+    if moved:
+        where.follow(first, known)
     # What comes of it in the state that it has left may be known by now, from a situation before.
     key = (first.after, f"{command}{AGAIN}")
     second = known.get(key) if first.changed else None
     if second is None:
         second = known[key] = where.run(command)
-        where.follow(second, known)
-    return (first, second), known
+        if moved or second.after != second.before:
+            where.follow(second, known)
+    return first, second
 
 
-def _looks(where: Walk, known: Known) -> tuple[dict[str, tuple[Ran, Ran]], Known]:
-    known = dict(known)
+def _looks(where: Walk, known: Known) -> dict[str, tuple[Ran, Ran]]:
     looks = {command: where.run(command) for command in READING}
     again = where.run(READING[0])
-    for ran in looks.values():
-        where.follow(ran, known)
-    return {command: (ran, again if command == READING[0] else ran) for command, ran in looks.items()}, known
+    for command, ran in looks.items():
+        known[ran.before, f"{command}{TRIED}"] = ran
+    return {command: (ran, again if command == READING[0] else ran) for command, ran in looks.items()}
 
 
 def violations(found: Iterable[Found], known: Known) -> Iterator[str]:
@@ -112,7 +123,7 @@ def violations(found: Iterable[Found], known: Known) -> Iterator[str]:
             if command in READING and first.changed:
                 yield f"{where}: it has changed something"
     for (_, step), ran in known.items():
-        if step.endswith(AGAIN):
+        if step.endswith((AGAIN, TRIED)):
             continue
         if ran.code not in CODES:
             yield f"the step {step}: exit code {ran.code}: {ran.text}"

@@ -16,7 +16,8 @@ from cfngen.deploy.watching.watch import Choice
 from cfngen.rehearse import clusters, expectations
 from cfngen.rehearse.expectations import Expectations
 from cfngen.rehearse.outlines import outlines
-from cfngen.rehearse.run import Ended, RehearsalRequest, rehearse
+from cfngen.rehearse.request import RehearsalRequest
+from cfngen.rehearse.run import Ended, rehearse
 from cfngen.rehearse.steps import STEPS, RehearsalStep
 from cfngen.sandbox.cloudformation import client
 

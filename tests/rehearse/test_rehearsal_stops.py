@@ -18,7 +18,8 @@ from cfngen.rehearse import cleaning, clusters, expectations
 from cfngen.rehearse.cleaning import NotOursError
 from cfngen.rehearse.expectations import key
 from cfngen.rehearse.report import Rehearsal, page
-from cfngen.rehearse.run import Ended, RehearsalRequest, clean_up
+from cfngen.rehearse.request import RehearsalRequest
+from cfngen.rehearse.run import Ended, clean_up
 from cfngen.rehearse.steps import STEPS
 
 pytestmark = pytest.mark.drill

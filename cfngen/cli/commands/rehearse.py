@@ -90,8 +90,9 @@ def command(
     from cfngen.rehearse.expectations import recorded
     from cfngen.rehearse.outlines import outlines
     from cfngen.rehearse.report import RehearsalSteps, writable
-    from cfngen.rehearse.run import RehearsalRequest, rehearse
+    from cfngen.rehearse.request import RehearsalRequest
     from cfngen.rehearse.run import clean_up as remove
+    from cfngen.rehearse.run import rehearse
     from cfngen.rehearse.steps import up_to as chosen_steps
 
     if listing and clean_up:

@@ -19,9 +19,7 @@ def repair() -> None:
     _default_vpc()
     _addresses_of_interfaces()
     _transport()
-    _keys()
     scaling_activities.model()
-    _actions()
     _images()
     _routes()
     _subnets_of_balancers()
@@ -83,27 +81,6 @@ def _transport() -> None:
         return original(self, *arguments, **options)
 
     setattr(IAMPolicyStatement, "is_action_permitted", is_action_permitted)  # noqa: B010
-
-
-def _keys() -> None:
-    """Let a symmetric key come into being at once.
-
-    moto 5.2.5 gives it an RSA key that nothing ever uses (moto/kms/models.py, `Key`), a twentieth of a second each.
-    """
-    from moto.kms import models, utils
-
-    setattr(models, "generate_private_key", functools.cache(utils.generate_private_key))  # noqa: B010
-
-
-def _actions() -> None:
-    """Let a service look up its actions once.
-
-    moto 5.2.5 lists all methods of a service's class anew for each request (moto/core/responses.py, `call_action`); of
-    EC2 there are a thousand.
-    """
-    from moto.core import responses, utils
-
-    setattr(responses, "method_names_from_class", functools.cache(utils.method_names_from_class))  # noqa: B010
 
 
 def _user_data_of_versions() -> None:

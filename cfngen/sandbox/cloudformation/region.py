@@ -16,6 +16,7 @@ from cfngen.sandbox.cloudformation import (
     creation,
     generated_names,
     moto_faults,
+    moto_speedups,
     planning,
     properties,
     signals,
@@ -67,6 +68,7 @@ class Region:
         seed: int | None = None,
     ) -> None:
         moto_faults.repair()
+        moto_speedups.apply()
         self.region = region
         self.clock = Clock()
         keep_time(region, lambda: self.clock.now)

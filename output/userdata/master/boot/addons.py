@@ -218,7 +218,7 @@ class _Plan:
                 "namespace": SPACE,
                 "annotations": {CHANGED: self.configuration, SINCE: self.since},
             },
-            "data": {key: json.dumps(value, sort_keys=True) for key, value in sorted(self.notes.items())},
+            "data": {key: json.dumps(value) for key, value in self.notes.items()},
         }
         kubectl(
             self.machine,

@@ -67,7 +67,7 @@ def _restart(machine: Machine, config: dict[str, Any], expires: str) -> None:
 def _publish(machine: Machine, config: dict[str, Any], expires: str) -> None:
     """Write until when this slot's certificates are good into a ConfigMap of all slots, each of which owns its line."""
     facts = config["facts"]
-    text = json.dumps({"expires": expires, "instance": facts["instanceId"]}, sort_keys=True)
+    text = json.dumps({"expires": expires, "instance": facts["instanceId"]})
     item = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -30,7 +30,8 @@ DROP_IN = "[Unit]\nRequiresMountsFor=" + " ".join(FOLDERS.values()) + "\n"
 def disks(machine: Machine, config: dict[str, Any]) -> str:
     """Make one file system of the instance's own disks, unless it is there; put the kubelet and containerd on it."""
     nvme = _nvme(machine)
-    found = nvme or _xen(machine)
+    # Only instances on Xen need to be asked about.
+    found = nvme or (machine.glob("/sys/block/xvd*/size") and _xen(machine))
     if not found:
         return "this instance has no disks of its own"
     fresh = False
@@ -68,9 +69,7 @@ def _nvme(machine: Machine) -> list[str]:
 
 
 def _xen(machine: Machine) -> list[str]:
-    """Return the disks that EC2 says are ephemeral; only instances on Xen need to be asked about."""
-    if not machine.glob("/sys/block/xvd*/size"):
-        return []
+    """Return the disks that EC2 says are ephemeral."""
     names = re.findall(r"(?m)^ephemeral\d+$", machine.metadata(MAPPING, missing=""))
     paths = ["/dev/" + machine.metadata(MAPPING + name).replace("sd", "xvd", 1) for name in names]
     found = sorted(path for path in paths if machine.exists(path))

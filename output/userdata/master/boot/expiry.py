@@ -34,5 +34,5 @@ def due(machine: Machine, config: dict[str, Any], expires: str) -> bool:
     Masters that were made together would else restart their etcd in the same night.
     """
     period = re.match(r"(\d+)h", str(config["kubeadm"][1].get("certificateValidityPeriod", "")))
-    share = RENEW_BELOW - APART * "abcde".index(config["facts"]["slot"])
+    share = RENEW_BELOW - APART * (ord(config["facts"]["slot"]) - ord("a"))
     return expires < machine.time(share * 3600 * (int(period[1]) if period else LIFE))

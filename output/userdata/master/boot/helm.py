@@ -68,9 +68,9 @@ def _recover(machine: Machine, name: str, namespace: str, interrupted: bool) -> 
         BootError: somebody else seems to be at it right now.
     """
     chosen = f"owner=helm,name={name},status in ({UNFINISHED})"
-    found = json.loads(kubectl(machine, "-n", namespace, "get", "secrets", "-l", chosen, "-o", "json")[1] or "{}")
+    found = json.loads(kubectl(machine, "-n", namespace, "get", "secrets", "-l", chosen, "-o", "json")[1])
     now = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ"))
-    for secret in found.get("items", []):
+    for secret in found["items"]:
         labels = secret["metadata"]["labels"]
         age = now - int(labels.get("modifiedAt") or labels.get("createdAt") or 0)
         if not interrupted and age < ABANDONED:

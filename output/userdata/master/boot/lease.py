@@ -22,8 +22,8 @@ def take(machine: Machine, name: str, holder: str) -> None:
     found = _read(machine, name)
     spec = found.get("spec", {})
     other, renewed = spec.get("holderIdentity", ""), spec.get("renewTime", "")
-    # Times as texts, to the second: they compare like times.
-    if other not in ("", holder) and renewed[:19] > machine.time(-spec.get("leaseDurationSeconds", LIFETIME))[:19]:
+    # Times as texts, to the second (a Z more makes none later): they compare like times.
+    if other not in ("", holder) and renewed[:19] > machine.time(-spec.get("leaseDurationSeconds", LIFETIME)):
         raise Pending(f"{other} is at it since {spec.get('acquireTime', renewed)[:19]}Z")
     now = machine.time().replace("Z", ".000000Z")
     begin = spec.get("acquireTime", now) if other == holder else now

@@ -24,7 +24,7 @@ def fetch(machine: Machine, config: dict[str, Any], folder: str) -> bool:
     hint = f"correct the secret {arn}; the boot is tried again by itself"
     answer = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
     try:
-        found = json.loads(answer.get("SecretString") or "{}")
+        found = json.loads(answer.get("SecretString", ""))
     except ValueError:
         found = None
     if not isinstance(found, dict) or not all(str(found.get(name, "")).strip() for name in (CERTIFICATE, KEY)):

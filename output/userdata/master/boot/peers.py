@@ -46,7 +46,7 @@ def forget(machine: Machine, config: dict[str, Any]) -> list[str]:
 
 def _nodes(machine: Machine, kubeconfig: str) -> list[dict[str, Any]]:
     _, text = kubectl(machine, "get", "nodes", "-l", LABEL, "-o", "json", kubeconfig=kubeconfig)
-    return list(json.loads(text or "{}").get("items", []))
+    return list(json.loads(text)["items"])
 
 
 def _former(config: dict[str, Any], node: dict[str, Any]) -> bool:

@@ -37,7 +37,7 @@ def run(machine: Machine, config: dict[str, Any]) -> str:
     folder = config["kubeletPatch"].get("staticPodPath", kubelet.MANIFESTS)
     if folder != kubelet.MANIFESTS:
         return "left out: the cluster file moves static pods elsewhere"
-    machine.write(MANIFEST, json.dumps(manifest(config["pause"]), indent=1), 0o600)
+    machine.write(MANIFEST, json.dumps(manifest(config["pause"])), 0o600)
     try:
         machine.wait("a first pod to run", lambda: _running(machine), HINT, remaining(machine, config))
     except BootError as error:

@@ -43,7 +43,7 @@ def patch(machine: Machine, config: dict[str, Any]) -> None:
     given = config["kubeletPatch"]
     reserved = {} if {"kubeReserved", "systemReserved"} & set(given) else {"kubeReserved": reservation(machine)}
     settings = {"resolvConf": resolver, **reserved, **given, "providerID": config["facts"]["providerId"]}
-    machine.write(HOME + "/patches/kubeletconfiguration+merge.json", json.dumps(settings, indent=1))
+    machine.write(HOME + "/patches/kubeletconfiguration+merge.json", json.dumps(settings))
 
 
 def reservation(machine: Machine) -> dict[str, str]:
@@ -52,8 +52,7 @@ def reservation(machine: Machine) -> dict[str, str]:
     80 millicores and 1 % of the CPUs, 330 MiB and 5 % of the memory: the formula of Google Distributed Cloud
     ("Resources available for your workloads"), and a gibibyte of disk for logs and images' unpacking.
     """
-    memory = re.search(r"MemTotal:\s+(\d+) kB", machine.read("/proc/meminfo"))
-    mebibytes = int(memory[1]) // 1024 if memory else 0
+    mebibytes = int(re.findall(r"MemTotal:\s+(\d+) kB", machine.read("/proc/meminfo"))[0]) // 1024
     processors = len(re.findall(r"(?m)^processor\s*:", machine.read("/proc/cpuinfo")))
     return {
         "cpu": f"{80 + processors * 10}m",

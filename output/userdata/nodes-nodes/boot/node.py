@@ -85,7 +85,6 @@ def _attempt(machine: Machine, config: dict[str, Any]) -> str:
 def ready(machine: Machine, config: dict[str, Any]) -> str:
     """Wait until the cluster sees this node as Ready, or as lacking a network plug-in only if none is awaited."""
     name = config["facts"]["instanceId"]
-    network_awaited = config.get("podNetwork", {}).get("awaited", True)
 
     def probe() -> str:
         query = ("get", "node", name, "-o", "json")
@@ -99,7 +98,7 @@ def ready(machine: Machine, config: dict[str, Any]) -> str:
         message = condition.get("message", "")
         if condition["status"] == "True":
             return f"node {name} is Ready"
-        if UNCONNECTED in message and not network_awaited:
+        if UNCONNECTED in message and not config["podNetwork"]["awaited"]:
             return f"node {name} has joined and lacks a network plug-in, which is yours to install"
         raise Pending(message)
 

@@ -17,6 +17,7 @@ SIGNALLED = HOME + "/signalled"
 PATIENCE = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
 # Nobody waits for this resource yet, or does so again once an operation that failed is repeated.
 UNBORN = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
+ARRIVED = re.compile(r"Signal with ID \S+ for resource \S+ already exists")
 # A step takes the role's configuration, does its part if that is not done yet, and returns what a person should know.
 Step = Callable[[Machine, "dict[str, Any]"], str]
 
@@ -95,7 +96,6 @@ def identity(machine: Machine, config: dict[str, Any]) -> str:
     facts = {
         **config["references"],
         "instanceId": instance,
-        "zone": zone,
         "address": document["privateIp"],
         "providerId": f"aws:///{zone}/{instance}",
     }
@@ -118,7 +118,8 @@ def signal(machine: Machine, config: dict[str, Any], status: str) -> str:
 
     A master signals its Auto Scaling group, which waits in updates, and its wait condition, which waits when the
     cluster or the slot is created. Usually only one of them waits; the other one "cannot be signaled". A failure is not
-    the last word: an instance that works after a reboot says so.
+    the last word: an instance that works after a reboot says so, and whoever waits after that operation hears it. A
+    signal that "already exists" has arrived, and only the answer has not.
 
     Raises:
         BootError: CloudFormation cannot be reached or refuses the role.
@@ -132,7 +133,8 @@ def signal(machine: Machine, config: dict[str, Any], status: str) -> str:
         stack = facts["conditionStack"]
         refusals.append(_signal(machine, facts, stack, facts["condition"], status, PATIENCE[status]))
     machine.write(SIGNALLED, f"{facts['instanceId']} {status}")
-    return f"told CloudFormation {status}" if "" in refusals else "; ".join(refusals)
+    arrived = (told, before) != (facts["instanceId"], "FAILURE") and any(map(ARRIVED.match, refusals))
+    return f"told CloudFormation {status}" if "" in refusals or arrived else "; ".join(refusals)
 
 
 def _signal(machine: Machine, facts: dict[str, str], stack: str, name: str, status: str, patience: float) -> str:

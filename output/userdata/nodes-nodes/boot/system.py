@@ -116,8 +116,7 @@ def _runtime(machine: Machine) -> None:
     code, text = machine.run("ctr", "plugins", "ls", expect=(0, 1))
     if code:
         raise Pending("it does not answer")
-    rows = [line.split() for line in text.splitlines() if line.split()[1:]]
-    states = {(row[0], row[1]): row[-1] for row in rows}
+    states = {tuple(row[:2]): row[-1] for row in map(str.split, text.splitlines()) if row}
     for kind, name in sorted(CRI):
         state = states.get((kind, name), "not there")
         if state != "ok":

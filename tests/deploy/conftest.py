@@ -11,6 +11,7 @@ import pytest
 # Clusters and machines are those of the tests of templates; only the directory of a test file is on the path.
 sys.path.insert(0, str(Path(__file__).parents[1] / "aws"))
 
+from answering import Aws
 from cloud import Cloud, default_cloud
 from in_moto import Calls, in_moto
 
@@ -46,3 +47,15 @@ def calls(place: tuple[Account, Calls]) -> Calls:
 def said() -> list[Message]:
     """What is reported."""
     return []
+
+
+@pytest.fixture(scope="session")
+def _answering() -> Aws:
+    return Aws()
+
+
+@pytest.fixture
+def aws(_answering: Aws) -> Aws:
+    """An AWS that answers as the test says; its clients, which take long to make, are those of all tests."""
+    _answering.again()
+    return _answering

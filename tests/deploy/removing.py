@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
 from answering import REGION, Aws, RefusedError, pairs
 from in_moto import NUMBER
 
+from cfngen.deploy.messages import Event, Message, Question, Report
+from cfngen.deploy.recovery import Waiting
 from cfngen.deploy.stacks import ResourceView, StackResource
+from cfngen.deploy.watching.watch import Choice
 
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 OWNED = {"kubernetes.io/cluster/one": "owned"}
@@ -119,3 +123,52 @@ def _passes(each: dict[str, Any], name: str, values: list[str]) -> bool:
     if not name.startswith("tag:") and name not in told:
         raise AssertionError(f"EC2 has no filter {name}")
     return told.get(name, "") in values
+
+
+@dataclass
+class Deletions:
+    """CloudFormation's deletions of the stack `one`, of which each ends in a status after some events.
+
+    Attributes:
+        ends: in which status each ends; the last is repeated.
+        events: what happens in each, and how many seconds pass before each event.
+        since: from which event each was watched.
+    """
+
+    aws: Aws
+    ends: list[str] = field(default_factory=lambda: ["DELETE_COMPLETE"])
+    events: list[tuple[float, Event]] = field(default_factory=list)
+    begins: str = "CREATE_COMPLETE"
+    protected: bool = False
+    members: tuple[StackResource, ...] = ()
+    inside: tuple[StackResource, ...] = ()
+    since: list[Any] = field(default_factory=list)
+
+    def describe(self, status: str) -> None:
+        described = stack(status=status, EnableTerminationProtection=self.protected)
+        stacked(self.aws, described, resources={arn("one"): self.members, arn("network"): self.inside})
+
+    def watch(self, account: Any, stack_id: str, *, report: Report, since: Any, interrupted: Any) -> None:
+        assert (stack_id, interrupted()) == (arn("one"), Choice.DETACH)
+        self.since.append(since)
+        for seconds, each in self.events:
+            self.aws.clock.sleep(seconds)
+            report(each)
+        self.describe(self.ends.pop(0) if len(self.ends) > 1 else self.ends[0])
+
+
+@dataclass
+class Asked:
+    """Who is told and asked."""
+
+    agrees: bool = True
+    told: list[Message] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+
+    def consent(self, question: Question) -> bool:
+        self.questions.append(question)
+        return self.agrees
+
+    @property
+    def waiting(self) -> Waiting:
+        return Waiting(self.told.append, self.consent, lambda: Choice.DETACH)

@@ -74,7 +74,12 @@ def test_only_what_aws_has_accepted_counts_as_removed() -> None:
 
 
 COMMANDS: list[tuple[Leftover, str, str, dict[str, str]]] = [
-    (Leftover("load balancer", "web", "web", generation="classic"), "elb", "DeleteLoadBalancer", {"LoadBalancerName": "web"}),
+    (
+        Leftover("load balancer", "web", "web", generation="classic"),
+        "elb",
+        "DeleteLoadBalancer",
+        {"LoadBalancerName": "web"},
+    ),
     (Leftover("load balancer", "arn", "web"), "elbv2", "DeleteLoadBalancer", {"LoadBalancerArn": "arn"}),
     (Leftover("target group", "arn", "web"), "elbv2", "DeleteTargetGroup", {"TargetGroupArn": "arn"}),
     (Leftover("security group", "sg-1", "web"), "ec2", "DeleteSecurityGroup", {"GroupId": "sg-1"}),

@@ -7,6 +7,7 @@ be. What a test does not speak of is empty, and what is written is only noted.
 from __future__ import annotations
 
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 
 import boto3
@@ -73,7 +74,9 @@ class Aws:
         return [(name, sent) for name, sent in self.calls if not name.split(":")[1].startswith(reads)]
 
     def _sent(self, params: dict[str, Any], model: Any, **_: Any) -> None:
-        self.calls.append((f"{model.service_model.service_name}:{model.name}", dict(params)))
+        # A body has been made a file by then.
+        sent = {key: value.getvalue() if isinstance(value, BytesIO) else value for key, value in params.items()}
+        self.calls.append((f"{model.service_model.service_name}:{model.name}", sent))
 
     def _answer(self, model: Any, **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
         name, arguments = self.calls[-1]

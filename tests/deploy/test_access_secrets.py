@@ -73,6 +73,29 @@ def test_where_the_api_is_and_who_may_reach_it(aws: Aws) -> None:
             cluster_access.authority(aws.account, root(aws), {"CaSecretArn": ""})
 
 
+@pytest.mark.parametrize(
+    ("caller", "name"),
+    [
+        ("arn:aws:iam::123456789012:user/alice", "alice@cfngen"),
+        ("arn:aws:iam::123456789012:user/team/alice", "team/alice@cfngen"),
+        ("arn:aws:sts::123456789012:assumed-role/Admin/alice", "Admin/alice@cfngen"),
+        ("arn:aws:sts::123456789012:federated-user/bob", "bob@cfngen"),
+        ("arn:aws:iam::123456789012:root", "root@cfngen"),
+        ("arn:aws-cn:iam::123456789012:user/alice", "alice@cfngen"),
+        ("somebody", "somebody@cfngen"),
+        (f"arn:aws:sts::123456789012:assumed-role/{'a' * 55}/b", f"{'a' * 55}/b@cfngen"),
+        (f"arn:aws:sts::123456789012:assumed-role/{'a' * 56}/b", "b@cfngen"),
+        (f"arn:aws:sts::123456789012:assumed-role/Admin/{'a' * 52}", f"{'a' * 52}@cfngen"),
+        (f"arn:aws:iam::123456789012:user/{'a' * 57}", f"{'a' * 57}@cfngen"),
+        (f"arn:aws:iam::123456789012:user/x{'a' * 57}", f"{'a' * 57}@cfngen"),
+    ],
+)
+def test_the_audit_log_shows_who_calls(caller: str, name: str) -> None:
+    """64 characters are all that a common name has room for; the end is what tells persons apart."""
+    assert cluster_access.user_name(caller) == name
+    assert len(name) <= 64
+
+
 def test_join_information_is_read_as_masters_write_it(aws: Aws) -> None:
     aws.answers[READ] = {"SecretString": json.dumps({**JOIN, "token": "x"})}
     found = read_join_information(aws.account, SECRET)
@@ -87,6 +110,25 @@ def test_anything_else_is_no_join_information(aws: Aws, values: dict[str, Any]) 
     with pytest.raises(MalformedSecretError, match="holds no join information") as malformed:
         read_join_information(aws.account, SECRET)
     assert "cfngen-join" in malformed.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        ("", EmptySecretError, "has not been initialised"),
+        ("{}", EmptySecretError, "has not been initialised"),
+        ("PRIVATE", MalformedSecretError, "does not hold JSON"),
+        ("[1]", MalformedSecretError, "does not hold a JSON object"),
+        ('{"ca.crt": "PRIVATE"}', MalformedSecretError, "lacks ca.key$"),
+        ('{"ca.key": "PRIVATE"}', MalformedSecretError, "lacks ca.crt$"),
+        ('{"ca.crt": 1, "ca.key": null}', MalformedSecretError, "lacks ca.crt and ca.key$"),
+    ],
+)
+def test_what_is_no_authority_is_told_and_not_quoted(aws: Aws, text: str, kind: type[Exception], words: str) -> None:
+    aws.answers[READ] = {"SecretString": text} if text else {}
+    with pytest.raises(kind, match=words) as refused:
+        read_authority(aws.account, SECRET)
+    assert "PRIVATE" not in f"{refused.value}{refused.value.__cause__}{refused.value.__context__ and ''}"
 
 
 @pytest.mark.parametrize(

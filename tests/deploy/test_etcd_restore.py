@@ -25,7 +25,7 @@ from cfngen.deploy.etcd.restore import (
 )
 from cfngen.deploy.failures import AwsError
 from cfngen.deploy.inspection.machines import Group, Instance
-from cfngen.deploy.messages import Message, Notice, Question
+from cfngen.deploy.messages import Message, Notice, Question, Step
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.recovery import BusyError, DeclinedError
 from cfngen.deploy.stacks import NoStackError
@@ -107,6 +107,30 @@ def masters(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Masters:
     return made
 
 
+def test_a_restore_is_asked_for_written_and_taken_away_again(masters: Masters) -> None:
+    began = masters.aws.clock.now()
+    masters.meanwhile = lambda: masters.aws.clock.sleep(90)
+    done = masters.set_back()
+    assert (done.cluster, done.snapshot.key, done.seconds) == ("one", NEWEST, 90)
+    [question] = masters.asked
+    assert (question.text, question.dangerous, question.name) == (f"Restore one from {NEWEST}?", True, "one")
+    first, second = masters.written()
+    assert (first["snapshot"], first["sha256"], first["created"]) == (NEWEST, "digest", began.isoformat())
+    assert "instances" not in first
+    assert second == {**first, "instances": ["i-a"]}
+    puts = masters.aws.sent("s3:PutObject")
+    assert [each.get("IfNoneMatch") for each in puts] == ["*", None]
+    assert {each["Key"] for each in puts} == {"one/etcd/restore.json"}
+    assert masters.terminated() == ["i-a"]
+    assert [old for _, old in masters.waited] == [frozenset({"i-a"})]
+    assert masters.aws.sent("s3:DeleteObject") == [{"Bucket": "mine", "Key": "one/etcd/restore.json"}]
+    texts = [each.text for each in masters.said if isinstance(each, Step)]
+    assert texts == [
+        f"asking the masters to restore {NEWEST} as they boot",
+        "terminating the instance of master a, i-a",
+    ]
+
+
 def test_what_it_means_is_said_before(masters: Masters) -> None:
     masters.agrees = False
     masters.slots = (
@@ -166,11 +190,24 @@ def test_one_that_was_begun_goes_on_with_what_is_still_to_be_replaced(masters: M
     assert masters.waited[0][1] == {"i-a", "i-gone"}
 
 
+def test_one_that_was_cut_off_before_it_noted_the_instances_notes_them(masters: Masters) -> None:
+    masters.request = {"id": "x", "snapshot": OLDER, "created": "x"}
+    masters.set_back()
+    assert masters.written() == [{**masters.request, "instances": ["i-a"]}]
+    assert masters.terminated() == ["i-a"]
+
+
 def test_where_all_have_been_replaced_nothing_is_terminated(masters: Masters) -> None:
     masters.request = {"id": "x", "snapshot": OLDER, "created": "x", "instances": ["i-gone"]}
     masters.set_back()
     assert "every master's instance has been replaced already" in masters.plan.consequences
     assert (masters.plan.masters, masters.terminated()) == ((), [])
+
+
+def test_a_snapshot_without_a_digest_is_asked_for_without_one(masters: Masters) -> None:
+    masters.aws.answers["s3:HeadObject"] = {"Metadata": {}}
+    masters.set_back(OLDER)
+    assert [("sha256" in each, each["snapshot"]) for each in masters.written()] == [(False, OLDER)] * 2
 
 
 @pytest.mark.parametrize(("wanted", "refused"), [("latest", False), (OLDER, False), (NEWEST, True)])

@@ -17,11 +17,13 @@ from cfngen.deploy.etcd.snapshots import (
     BackupsOffError,
     NoBackupBucketError,
     NoSnapshotError,
+    Snapshot,
     Store,
     chosen,
     store,
 )
 from cfngen.deploy.failures import AwsError
+from cfngen.deploy.messages import Message, Step
 
 NAME = "2025-12-31T235900Z.db"
 TAKEN = datetime(2025, 12, 31, 23, 59, tzinfo=timezone.utc)
@@ -34,6 +36,12 @@ def place(aws: Aws) -> Store:
 
 def listed(aws: Aws, *keys: str) -> None:
     aws.answers["s3:ListObjectsV2"] = {"Contents": [{"Key": f"one/etcd/{key}", "Size": 7} for key in keys]}
+
+
+def test_a_snapshot_is_known_by_its_name(aws: Aws, place: Store) -> None:
+    listed(aws, f"hourly/{NAME}")
+    assert place.snapshots() == (Snapshot(f"one/etcd/hourly/{NAME}", "hourly", TAKEN, 7, 60.0),)
+    assert [(each["Bucket"], each["Prefix"]) for each in aws.sent("s3:ListObjectsV2")] == [("mine", "one/etcd/")]
 
 
 @pytest.mark.parametrize(
@@ -93,6 +101,22 @@ def test_a_request_that_is_not_there_is_none(aws: Aws, place: Store, code: str) 
     aws.answers["s3:GetObject"] = refusing("AccessDenied")
     with pytest.raises(AwsError):
         place.read("restore.json")
+
+
+@pytest.mark.parametrize("code", ["PreconditionFailed", "ConditionalRequestConflict"])
+def test_of_two_who_write_at_once_one_is_told(aws: Aws, place: Store, code: str) -> None:
+    assert place.write("restore.json", {"id": "x"}, new=True) is True
+    [sent] = aws.sent("s3:PutObject")
+    assert (sent["Bucket"], sent["Key"], sent["IfNoneMatch"]) == ("mine", "one/etcd/restore.json", "*")
+    assert (json.loads(sent["Body"]), sent["ContentType"]) == ({"id": "x"}, "application/json")
+    aws.answers["s3:PutObject"] = refusing(code)
+    assert place.write("restore.json", {"id": "x"}, new=True) is False
+    with pytest.raises(AwsError):
+        place.write("restore.json", {"id": "x"})
+    assert "IfNoneMatch" not in aws.sent("s3:PutObject")[-1]
+    aws.answers["s3:PutObject"] = refusing("AccessDenied")
+    with pytest.raises(AwsError):
+        place.write("restore.json", {"id": "x"}, new=True)
 
 
 def test_a_request_goes_and_metadata_are_read_by_key(aws: Aws, place: Store) -> None:
@@ -211,8 +235,47 @@ class Leader:
         return {"Metadata": {"request": json.loads(request["Body"])["id"] if mine else "another's"}}
 
 
+def test_a_snapshot_at_once_is_the_one_that_bears_the_request(aws: Aws, place: Store) -> None:
+    leader, said = Leader(aws, 130, others=20), list[Message]()
+    taken = take(place, said.append)
+    assert (taken.cluster, taken.bucket, taken.snapshot.key) == (
+        "one",
+        "mine",
+        "one/etcd/hourly/2026-01-01T000100Z.db",
+    )
+    assert 130 <= taken.seconds == leader.passed <= 135
+    assert taken.snapshot.age >= 0
+    # What was there before is not looked at, and another's is looked at once.
+    assert leader.heads == ["one/etcd/hourly/2026-01-01T000001Z.db", "one/etcd/hourly/2026-01-01T000100Z.db"]
+    [sent] = aws.sent("s3:PutObject")
+    assert sent["Key"] == "one/etcd/backup-request.json"
+    assert json.loads(sent["Body"])["created"] == "2026-01-01T00:00:00+00:00"
+    texts = [each.text for each in said if isinstance(each, Step)]
+    assert texts[0].startswith("asking etcd's leader")
+    assert texts[1:] == ["waiting for the snapshot (60 s)", "waiting for the snapshot (120 s)"]
+
+
+def test_a_snapshot_from_before_the_clock_of_this_machine_is_not_older_than_now(aws: Aws, place: Store) -> None:
+    """Clocks of masters and of the operator's machine need not agree: this one was named a minute ahead."""
+    Leader(aws, 1)
+    assert take(place, lambda message: None).snapshot.age == 0
+
+
+@pytest.mark.parametrize(("after", "answered"), [(60, True), (61, False)])
+def test_patience_has_an_end(aws: Aws, place: Store, after: float, answered: bool) -> None:
+    leader = Leader(aws, after)
+    patience = timedelta(minutes=1)
+    if answered:
+        assert take(place, lambda message: None, patience).seconds == 60
+        return
+    with pytest.raises(NoAnswerError, match="within 60 seconds") as missing:
+        take(place, lambda message: None, patience)
+    assert "journalctl -u cfngen-backup" in missing.value.hint
+    assert leader.passed == 60
+
+
 def test_a_daily_copy_is_not_the_answer(aws: Aws, place: Store) -> None:
-    Leader(aws, 0, period="daily")
+    Leader(aws, 1, period="daily")
     with pytest.raises(NoAnswerError):
         take(place, lambda message: None, timedelta(seconds=10))
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cfngen.deploy.access.certificates import KeyPair
-from cfngen.deploy.access.kubeconfig import Access, ForeignEntryError, KubeconfigError, Owner, merged, without
+from cfngen.deploy.access.kubeconfig import Access, ForeignEntryError, KubeconfigError, Owner, document, merged, without
 
 OURS = Owner("123456789012", "us-west-2", "prod")
 ACCESS = Access("prod", OURS, "https://203.0.113.9", "AUTHORITY", KeyPair("CERTIFICATE", "KEY"), "k8s.example")
@@ -44,6 +44,11 @@ clusters:
 EMPTIED = "apiVersion: v1\nkind: Config\ncurrent-context: ''\nclusters: []\ncontexts: []\nusers: []\n"
 
 
+@pytest.mark.parametrize("text", ["", "# only a comment\n", "null\n"])
+def test_a_new_kubeconfig_is_written_letter_by_letter(text: str) -> None:
+    assert merged(text, ACCESS, switch=True) == WRITTEN
+
+
 def test_what_is_written_again_is_the_same() -> None:
     assert merged(WRITTEN, ACCESS, switch=True) == WRITTEN
 
@@ -67,6 +72,15 @@ def test_what_is_another_clusters_stays(owner: Owner) -> None:
     if owner.account:
         with pytest.raises(ForeignEntryError, match="is that of the stack prod in us-west-2 of account 123456789012"):
             merged(WRITTEN, replace(ACCESS, owner=owner), switch=True)
+
+
+def test_without_a_switch_the_context_is_nobodys() -> None:
+    assert document(ACCESS, switch=False)["current-context"] == ""
+    assert document(ACCESS)["current-context"] == "prod"
+    assert merged("", ACCESS, switch=False) == WRITTEN.replace("current-context: prod", "current-context: ''")
+    without_context = WRITTEN.replace("current-context: prod\n", "")
+    assert merged(without_context, ACCESS, switch=False) == without_context
+    assert merged(without_context, ACCESS, switch=True) == without_context + "current-context: prod\n"
 
 
 def test_another_name_for_tls_takes_the_place_of_the_former() -> None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from answering import Aws, pairs, refusing
-from removing import OWNED, Asked, Deletions, instance, resource, running, stack
+from removing import NOW, OWNED, Asked, Deletions, arn, instance, resource, running, stack
 
-from cfngen.deploy.messages import Notice, Step
+from cfngen.deploy.messages import Event, Notice, Step
 from cfngen.deploy.recovery import BusyError, DeclinedError
 from cfngen.deploy.removal.custody import Custody
 from cfngen.deploy.removal.deletion import Deleted, delete, rehearse
 from cfngen.deploy.removal.leftovers import LivingNamesakeError
 from cfngen.deploy.removal.obstacles import OccupiedError
-from cfngen.deploy.removal.survey import DeletionRequest
+from cfngen.deploy.removal.survey import DeletionRequest, Survey
 from cfngen.errors import CfngenError
 
 CA = resource("arn-of-the-authorities", type_name="AWS::SecretsManager::Secret", name="CaSecret")
@@ -200,6 +201,27 @@ def test_what_a_deletion_would_refuse_is_known_before(deletions: Deletions) -> N
     assert isinstance(rehearse(aws.account, wish)[1], LivingNamesakeError)
     with pytest.raises(LivingNamesakeError):
         deleted(deletions, Asked(), even_if_occupied=True, delete_volumes=True)
+
+
+def test_the_report_says_what_went_and_what_stays(deletions: Deletions) -> None:
+    deletions.members, asked = (VPC, resource("vol-1"), resource("key-1")), Asked()
+    deletions.describe("CREATE_COMPLETE")
+    deletions.aws.answers["kms:DescribeKey"] = refusing("NotFoundException")
+    claims(deletions.aws, 1, 1)
+    groups(deletions.aws, "sg-1")
+    templates(deletions.aws, 2)
+    times = (NOW, NOW + timedelta(seconds=90))
+    deletions.events = [(1, Event("e", time, "one", (), "one", "", "AWS::X", "DELETE_IN_PROGRESS")) for time in times]
+    done = deleted(deletions, asked, bucket="mine")
+    assert (done.cluster, done.region, done.stack, done.stack_id) == ("one", "us-west-2", "one", arn("one"))
+    assert (done.status, done.succeeded, done.goes_on, done.seconds) == ("", True, False, 90)
+    assert [each.id for each in done.removed] == ["sg-1"]
+    assert [each.kind for each in done.retained] == ["volume", "snapshot", "templates"]
+    assert {each.kind for each in done.counted} == {"volumes", "VPCs"}
+    assert (done.leftovers, done.obstacles, done.objects, done.bucket_deleted) == ((), (), 0, False)
+    assert isinstance(asked.told[0], Survey)
+    order = [name for name, _ in deletions.aws.writes()]
+    assert order == ["ec2:DeleteSecurityGroup", "cloudformation:DeleteStack"]
 
 
 def test_data_goes_last_and_only_if_told(deletions: Deletions) -> None:

@@ -18,6 +18,16 @@ ONE = Held("arn-of-a-secret-for-one", '{"ca.crt": "certificate"}')
 READ = "secretsmanager:GetSecretValue"
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [('{"ca.crt": "x"}', True), ("{}", False), ("", False), (" {} \n", False), ("\n", False), (" {", True)],
+)
+def test_what_a_master_has_written_is_kept(aws: Aws, text: str, kept: bool) -> None:
+    aws.answers[READ] = {"SecretString": text} if text else {}
+    assert custody.read(aws.account, [ONE.arn], needed=True) == ((Held(ONE.arn, text),) if kept else ())
+    assert aws.sent(READ) == [{"SecretId": ONE.arn}]
+
+
 @pytest.mark.parametrize("code", ["ResourceNotFoundException", "InvalidRequestException"])
 @pytest.mark.parametrize("needed", [True, False])
 def test_a_secret_without_a_value_or_on_its_way_out_holds_nothing(aws: Aws, code: str, needed: bool) -> None:

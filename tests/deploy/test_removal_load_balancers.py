@@ -62,6 +62,35 @@ def current(aws: Aws, *balancers: tuple[str, str, dict[str, str]], protection: s
     aws.answers["elbv2:DescribeLoadBalancerAttributes"] = {"Attributes": attributes}
 
 
+@pytest.mark.parametrize(
+    ("vpc_id", "tags", "ours"),
+    [
+        ("vpc-1", WEB, True),
+        ("vpc-2", WEB, False),
+        ("", WEB, False),
+        ("vpc-1", {}, False),
+        ("vpc-1", {"kubernetes.io/cluster/two": "owned"}, False),
+        ("vpc-1", {**WEB, "cfngen:cluster": "one"}, False),
+        ("vpc-1", {**WEB, "aws:cloudformation:stack-id": "arn"}, False),
+    ],
+)
+def test_of_either_generation_only_the_clusters_own_in_its_network_are_taken(
+    aws: Aws, vpc_id: str, tags: dict[str, str], ours: bool
+) -> None:
+    classic(aws, ("web", vpc_id, tags), ("other", "vpc-1", {}))
+    current(aws, ("api", vpc_id, tags), ("other", "vpc-1", {}))
+    found = load_balancers.find(aws.account, HERE)
+    assert found == (
+        (
+            Leftover("load balancer", "web", "web", "default/web", generation="classic", vpc_id="vpc-1"),
+            Leftover("load balancer", arn("api"), "api", "default/web", vpc_id="vpc-1"),
+            Leftover("target group", arn("api", "targetgroup"), "api", "default/web", vpc_id="vpc-1"),
+        )
+        if ours
+        else ()
+    )
+
+
 def test_where_no_network_is_known_all_networks_are_looked_at_and_named(aws: Aws) -> None:
     classic(aws, ("web", "vpc-1", WEB), ("old", "", WEB))
     current(aws, ("api", "vpc-2", WEB), ("lambda", "", WEB))

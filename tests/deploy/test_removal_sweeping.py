@@ -62,6 +62,20 @@ def test_where_nothing_is_left_nothing_is_said(aws: Aws) -> None:
     assert aws.writes() == []
 
 
+def test_what_goes_late_is_waited_for_and_told_once(aws: Aws) -> None:
+    groups = Groups(aws, sg_1=0, sg_2=30)
+    sweep, said = swept(aws)
+    assert [each.id for each in sweep.gone] == ["sg-1", "sg-2"]
+    assert sweep.remaining == ()
+    assert said == [
+        BEGUN,
+        "- sg-1",
+        "waiting for AWS to release security group name-of-sg-2",
+        "- sg-2",
+    ]
+    assert 30 <= groups.passed < 60
+
+
 def test_pauses_grow_but_not_for_ever(aws: Aws) -> None:
     groups = Groups(aws, sg_1=100000)
     pauses: list[float] = []

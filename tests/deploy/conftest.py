@@ -11,11 +11,14 @@ import pytest
 # Clusters and machines are those of the tests of templates; only the directory of a test file is on the path.
 sys.path.insert(0, str(Path(__file__).parents[1] / "aws"))
 
+from answering import Aws
 from cloud import Cloud, default_cloud
 from in_moto import Calls, in_moto
+from removing import NOW, Deletions, arn
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.messages import Message
+from cfngen.deploy.removal import stack_removal
 
 
 @pytest.fixture
@@ -46,3 +49,35 @@ def calls(place: tuple[Account, Calls]) -> Calls:
 def said() -> list[Message]:
     """What is reported."""
     return []
+
+
+@pytest.fixture(scope="session")
+def _answering() -> Aws:
+    return Aws()
+
+
+@pytest.fixture
+def aws(_answering: Aws) -> Aws:
+    """An AWS that answers as the test says; its clients, which take long to make, are those of all tests."""
+    _answering.again()
+    return _answering
+
+
+@pytest.fixture
+def deletions(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Deletions:
+    made = Deletions(aws)
+    monkeypatch.setattr(stack_removal, "watch", made.watch)
+    aws.answers["cloudformation:DescribeStackEvents"] = {
+        "StackEvents": [
+            {
+                "StackId": arn("one"),
+                "EventId": "before",
+                "StackName": "one",
+                "Timestamp": NOW,
+                "LogicalResourceId": "one",
+                "ResourceType": "AWS::CloudFormation::Stack",
+                "ResourceStatus": "CREATE_COMPLETE",
+            }
+        ]
+    }
+    return made

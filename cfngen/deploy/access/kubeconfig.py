@@ -203,30 +203,26 @@ def dumped(content: Mapping[str, Any]) -> str:
 
 def _entries(access: Access) -> dict[str, dict[str, Any]]:
     """Return the cluster's entry of each list; None stands for a key that must not be there."""
-    mark = [
-        {
-            "name": EXTENSION,
-            "extension": {
-                "account": access.owner.account,
-                "region": access.owner.region,
-                "stack": access.owner.stack,
-            },
-        }
-    ]
     cluster = {
         "server": access.server,
         "tls-server-name": access.tls_name or None,
         "certificate-authority-data": _encoded(access.authority),
-        "extensions": mark,
+        "extensions": _mark(access.owner),
     }
     user = {
         "client-certificate-data": _encoded(access.client.certificate),
         "client-key-data": _encoded(access.client.private_key),
-        "extensions": mark,
+        "extensions": _mark(access.owner),
     }
-    context = {"cluster": access.name, "user": access.name, "extensions": mark}
+    context = {"cluster": access.name, "user": access.name, "extensions": _mark(access.owner)}
     bodies = {"clusters": cluster, "contexts": context, "users": user}
     return {plural: {"name": access.name, LISTS[plural]: body} for plural, body in bodies.items()}
+
+
+def _mark(owner: Owner) -> list[dict[str, Any]]:
+    """Return what says whose an entry is; a list of its own for each, which YAML would else write as an alias."""
+    mark = {"account": owner.account, "region": owner.region, "stack": owner.stack}
+    return [{"name": EXTENSION, "extension": mark}]
 
 
 def _given(value: Any) -> Any:

@@ -257,7 +257,7 @@ class _Deletion:
             told.append(f"{_counted(data, ' of claims')} {agreeing(len(data), 'go')} too, with all data")
         if self.request.empty_bucket and shown.objects:
             where = f"s3://{self.request.bucket}/{self.request.cluster}/"
-            told.append(f"{counted(shown.objects, f'object version in {where}', 'go')}")
+            told.append(f"{counted(shown.objects, 'object version')} in {where} {agreeing(shown.objects, 'go')}")
         if self.request.delete_bucket:
             told.append(f"the bucket {self.request.bucket} goes if nothing is left in it")
         return told

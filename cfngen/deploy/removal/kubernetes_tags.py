@@ -8,7 +8,6 @@ tags that amazon-vpc-cni-k8s gives to network interfaces.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from cfngen.deploy.stacks import CLUSTER_TAG
 
@@ -72,8 +71,3 @@ def of_a_claim(tags: Mapping[str, str]) -> bool:
     return bool(
         claim(tags) or {"CSIVolumeName", "ebs.csi.aws.com/cluster", "kubernetes.io/created-for/pv/name"} & tags.keys()
     )
-
-
-def named(item: Mapping[str, Any]) -> str:
-    """Return the Name tag of something that EC2 describes."""
-    return tag_map(item.get("Tags")).get("Name", "")

@@ -1,0 +1,73 @@
+"""Kubernetes taking its load balancers down: each Service asked once, waited for, named where it does not go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from in_moto import StillClock
+
+from cfngen.deploy.access.kubernetes_objects import LoadBalancer
+from cfngen.deploy.messages import Message, Step
+from cfngen.deploy.removal.drain import drain
+
+
+class Services:
+    """A Kubernetes whose Services go some seconds after they were told to.
+
+    Attributes:
+        deleted: which were told, in order.
+    """
+
+    def __init__(self, clock: StillClock, *names: str, takes: float = 0.0, leaving: tuple[str, ...] = ()) -> None:
+        self.clock, self.takes = clock, takes
+        self.ends: dict[str, float] = {name: clock.now().timestamp() + takes for name in leaving}
+        self.names = [*names, *leaving]
+        self.deleted: list[str] = []
+
+    def load_balancers(self) -> tuple[LoadBalancer, ...]:
+        now = self.clock.now().timestamp()
+        return tuple(
+            LoadBalancer("default", name, leaving=name in self.ends)
+            for name in self.names
+            if name not in self.ends or self.ends[name] > now
+        )
+
+    def delete_service(self, namespace: str, name: str) -> None:
+        self.deleted.append(f"{namespace}/{name}")
+        self.ends[name] = self.clock.now().timestamp() + self.takes
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    return StillClock()
+
+
+def drained(kubernetes: Any, clock: StillClock, **more: Any) -> tuple[tuple[str, ...], list[Message]]:
+    said: list[Message] = []
+    return drain(kubernetes, clock, said.append, **more), said
+
+
+def test_without_load_balancers_nothing_is_said(clock: StillClock) -> None:
+    assert drained(Services(clock), clock) == ((), [])
+
+
+def test_each_service_is_told_once_and_waited_for(clock: StillClock) -> None:
+    services, began = Services(clock, "web", "api", takes=60, leaving=("old",)), clock.now()
+    left, said = drained(services, clock)
+    assert (left, services.deleted) == ((), ["default/web", "default/api"])
+    text = "waiting for Kubernetes to delete the load balancers of default/web, default/api, default/old"
+    assert said == [Step(text)]
+    assert 60 <= (clock.now() - began).total_seconds() <= 70
+
+
+@pytest.mark.parametrize(
+    ("takes", "patience", "left"),
+    [(300, {}, ()), (301, {}, ("default/web",)), (10, {"patience": 10}, ()), (11, {"patience": 10}, ("default/web",))],
+)
+def test_what_does_not_go_in_time_is_named(
+    clock: StillClock, takes: float, patience: dict[str, float], left: tuple[str, ...]
+) -> None:
+    services, began = Services(clock, "web", takes=takes), clock.now()
+    assert drained(services, clock, **patience)[0] == left
+    assert (clock.now() - began).total_seconds() <= patience.get("patience", 300) + 5

@@ -1,0 +1,102 @@
+"""Lifecycle hooks of node groups while a cluster is deleted: off, and on again where the cluster stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from answering import Aws, RefusedError, refusing
+
+from cfngen.deploy.messages import Message, Notice
+from cfngen.deploy.removal.draining import Draining
+
+HOOK = {
+    "LifecycleHookName": "cfngen-drain",
+    "AutoScalingGroupName": "nodes",
+    "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
+    "HeartbeatTimeout": 120,
+    "GlobalTimeout": 12000,
+    "DefaultResult": "CONTINUE",
+}
+KEPT = {key: value for key, value in HOOK.items() if key != "GlobalTimeout"}
+
+
+@pytest.fixture
+def said() -> list[Message]:
+    return []
+
+
+@pytest.fixture
+def draining(aws: Aws, said: list[Message]) -> Draining:
+    """Two groups, of which one has a hook; masters have none."""
+    aws.answers["autoscaling:DescribeLifecycleHooks"] = lambda sent: {
+        "LifecycleHooks": [HOOK] if sent["AutoScalingGroupName"] == "nodes" else []
+    }
+    return Draining(aws.account, ["masters", "nodes"], said.append)
+
+
+def test_the_hook_goes_and_comes_back_as_it_was(aws: Aws, draining: Draining, said: list[Message]) -> None:
+    draining.off()
+    assert aws.sent("autoscaling:DescribeLifecycleHooks") == [
+        {"AutoScalingGroupName": each, "LifecycleHookNames": ["cfngen-drain"]} for each in ("masters", "nodes")
+    ]
+    named = {"AutoScalingGroupName": "nodes", "LifecycleHookName": "cfngen-drain"}
+    assert aws.writes() == [("autoscaling:DeleteLifecycleHook", named)]
+    aws.calls.clear()
+    draining.on()
+    assert aws.writes() == [("autoscaling:PutLifecycleHook", KEPT)]
+    aws.calls.clear()
+    draining.on()
+    assert (aws.calls, said) == ([], [])
+
+
+def test_nothing_is_put_back_that_was_not_taken(aws: Aws, draining: Draining) -> None:
+    draining.on()
+    assert aws.calls == []
+
+
+@pytest.mark.parametrize("call", ["DescribeLifecycleHooks", "DeleteLifecycleHook"])
+def test_a_group_that_has_gone_is_no_error(aws: Aws, draining: Draining, said: list[Message], call: str) -> None:
+    aws.answers[f"autoscaling:{call}"] = refusing("ValidationError")
+    draining.off()
+    assert said == []
+
+
+def test_one_that_went_meanwhile_is_not_put_back(aws: Aws, draining: Draining, said: list[Message]) -> None:
+    draining.off()
+    aws.answers["autoscaling:PutLifecycleHook"] = refusing("ValidationError")
+    draining.on()
+    assert said == []
+
+
+def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Aws, draining: Draining, said: list[Message]) -> None:
+    aws.answers["autoscaling:DeleteLifecycleHook"] = refusing("AccessDenied", "not you")
+    draining.off()
+    [notice] = said
+    assert isinstance(notice, Notice)
+    assert "which may take all of their drainTimeout" in notice.text
+    assert "not you" in notice.text
+
+
+@pytest.mark.parametrize(("code", "hint"), [("AccessDenied", "docs/deploy.md"), ("LimitExceeded", "`cfngen delete`")])
+def test_what_cannot_be_put_back_is_told_and_tried_again(
+    aws: Aws, draining: Draining, said: list[Message], code: str, hint: str
+) -> None:
+    draining.off()
+    refused = [code]
+
+    def put(sent: dict[str, Any]) -> dict[str, Any]:
+        if refused:
+            raise RefusedError(refused.pop())
+        return {}
+
+    aws.answers["autoscaling:PutLifecycleHook"] = put
+    draining.on()
+    [notice] = said
+    assert isinstance(notice, Notice)
+    assert "no longer drained" in notice.text
+    assert hint in notice.hint
+    draining.on()
+    assert len(aws.sent("autoscaling:PutLifecycleHook")) == 2
+    draining.on()
+    assert len(aws.sent("autoscaling:PutLifecycleHook")) == 2

@@ -170,7 +170,6 @@ DEFAULT: list[dict[str, Any]] = [
         "MasterAElasticIp.Tags.Name": "blue-master-a",
         "MasterAElasticIpAssociation.AllocationId": "!MasterAElasticIp.AllocationId",
         "MasterAElasticIpAssociation.NetworkInterfaceId": "!MasterANetworkInterface",
-        "MasterAElasticIpAssociation.DependsOn": ["InternetGatewayAttachment"],
         "MasterAVolume.AvailabilityZone": "!ZoneA",
         "MasterAVolume.Size": "!MasterVolumeSize",
         "MasterAVolume.VolumeType": "!MasterVolumeType",

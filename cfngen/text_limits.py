@@ -38,7 +38,9 @@ class Characters:
         """Return the characters of a text that do not belong to the set, each once, in the order of the text."""
         if not self.single:
             return []
-        return [each for each in dict.fromkeys(text) if each not in self.single and not self._has_category(each)]
+        return [
+            fromkey for fromkey in dict.fromkeys(text) if fromkey not in self.single and not self._has_category(fromkey)
+        ]
 
     def _has_category(self, character: str) -> bool:
         return bool(self.categories) and unicodedata.category(character)[0] in self.categories

@@ -14,7 +14,7 @@ import pytest
 
 import cfngen
 from cfngen.cli.application import application
-from cfngen.cli.failures import EXIT_CODES
+from cfngen.cli.exit_codes import EXIT_CODES
 from cfngen.cluster.load import load, parse
 from cfngen.userdata import roles
 

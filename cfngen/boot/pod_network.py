@@ -52,9 +52,9 @@ def primary(machine: Machine) -> str:
     address = machine.metadata("meta-data/mac").strip().lower()
     folders = [posixpath.dirname(path) for path in machine.glob("/sys/class/net/*/address")]
     found = [
-        posixpath.basename(each)
-        for each in folders
-        if machine.read(each + "/address").strip().lower() == address and machine.exists(each + "/device")
+        posixpath.basename(folder)
+        for folder in folders
+        if machine.read(folder + "/address").strip().lower() == address and machine.exists(folder + "/device")
     ]
     if len(found) != 1:
         names = ", ".join(found) or "no interface"

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from cfngen import __version__
-from cfngen.cli.failures import EXIT_CODES, READER_GONE, USAGE, Settings, exit_code
+from cfngen.cli.exit_codes import BROKEN_PIPE, EXIT_CODES, USAGE, Settings, exit_code
 from cfngen.cli.signs import suited
 from cfngen.cli.usage import Commands
 
@@ -54,7 +54,7 @@ def _quiet_without_reader() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise click.exceptions.Exit(READER_GONE) from None
+        raise click.exceptions.Exit(BROKEN_PIPE) from None
 
 
 class Application(Commands):

@@ -19,7 +19,7 @@ from cfngen.errors import CfngenError
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
 
 if TYPE_CHECKING:
-    from cfngen.deploy.operation import OnFailure, Wanted
+    from cfngen.deploy.operation import DeploymentRequest, OnFailure
 
 
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/\S+")
@@ -71,7 +71,7 @@ class Deployment:
     cache: bool
     full: bool
 
-    def wanted(self, target: Target, *, protect: bool = True) -> Wanted:
+    def wanted(self, target: Target, *, protect: bool = True) -> DeploymentRequest:
         """Generate and lint the templates, and return what is to be deployed.
 
         Raises:
@@ -81,11 +81,11 @@ class Deployment:
         for earlier, key in same_but_for_case([*made.cluster.tags, *self.tags]):
             raise TagError(earlier, key)
         judge(made.documents, region=made.cluster.region, cache=self.cache)
-        from cfngen.deploy.operation import Wanted
-        from cfngen.deploy.values.parameter_file import read_file
-        from cfngen.userdata.difference import difference
+        from cfngen.deploy.operation import DeploymentRequest
+        from cfngen.deploy.parameters.parameter_file import read_file
+        from cfngen.userdata.user_data_diff import difference
 
-        return Wanted(
+        return DeploymentRequest(
             cluster=made.cluster,
             documents=made.documents,
             stack_name=target.stack_name,

@@ -103,7 +103,7 @@ def classes() -> Iterator[type]:
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of one line of output."""
     definitions: dict[str, Any] = {}
-    lines = [_reference(each, definitions) for each in classes()]
+    lines = [_reference(class_, definitions) for class_ in classes()]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "One line of what cfngen prints with --output json",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.cli.terminal import progress
 from cfngen.errors import CfngenError
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ def generate(source: Source) -> Generated:
         cluster=loaded.cluster,
         documents=templates_of(loaded.cluster),
         userdata=roles(loaded.cluster),
-        variables=tuple(sorted({each.where for each in loaded.origins.values() if each.kind == "environment"})),
+        variables=tuple(sorted({origin.where for origin in loaded.origins.values() if origin.kind == "environment"})),
     )
 
 
@@ -90,7 +90,7 @@ def found(
     """
     from cfngen.lint import cache_directory, lint
 
-    with progress(f"linting {counted(len(documents), 'template')}…"):
+    with progress(f"linting {pluralize(len(documents), 'template')}…"):
         directory = cache_directory(os.environ) if cache else None
         try:
             return lint(documents, region=region, cache=directory, texts=texts)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from cfngen.cli.failures import TERMINATED
+from cfngen.cli.exit_codes import TERMINATED
 from cfngen.cli.json_output import emit
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cfngen.cli.target import Target
     from cfngen.deploy.account import Account
     from cfngen.deploy.messages import Consent, Finished, Message, Question
-    from cfngen.deploy.recovery import Waiting
+    from cfngen.deploy.recovery import Interaction
     from cfngen.deploy.watching.watch import Choice
 
 
@@ -81,17 +81,17 @@ class Screen:
 
     def _show(self, message: Message) -> None:
         from cfngen.cli.render import deletion, diagnosis, etcd, plan, validation
+        from cfngen.deploy.deletion.execution import Deleted
+        from cfngen.deploy.deletion.orphaned_resource import Removed
+        from cfngen.deploy.deletion.plan import DeletionPlan
+        from cfngen.deploy.deletion.remains import Remains
+        from cfngen.deploy.deletion.stack_removal import DeletionFailed
         from cfngen.deploy.etcd.backup import BackupTaken
         from cfngen.deploy.etcd.restore import Restored, RestorePlan
         from cfngen.deploy.etcd.watch import RestoreProgress
         from cfngen.deploy.inspection.validation import Validation, ValidationChange
         from cfngen.deploy.messages import Finished
         from cfngen.deploy.preview.plan import Plan
-        from cfngen.deploy.removal.deletion import Deleted
-        from cfngen.deploy.removal.leftover import Removed
-        from cfngen.deploy.removal.remains import Remains
-        from cfngen.deploy.removal.stack_removal import DeletionFailed
-        from cfngen.deploy.removal.survey import Survey
         from cfngen.deploy.watching.diagnosis import Diagnosis
 
         lines: list[str]
@@ -105,7 +105,7 @@ class Screen:
             lines = validation.result(message)
         elif isinstance(message, ValidationChange):
             lines = validation.change(message)
-        elif isinstance(message, Survey):
+        elif isinstance(message, DeletionPlan):
             lines = deletion.survey(message)
         elif isinstance(message, Deleted):
             lines = ["", *deletion.result(message)]
@@ -131,15 +131,15 @@ class Screen:
         suggested = (self._target.again(line) if line.startswith("Next:") else line for line in lines)
         click.echo("\n".join(suggested), err=passing)
 
-    def waiting(self, consent: Consent) -> Waiting:
+    def waiting(self, consent: Consent) -> Interaction:
         """Return what a wait needs: this screen, the questions to the user, and the one after Ctrl-C."""
-        from cfngen.deploy.recovery import Waiting
+        from cfngen.deploy.recovery import Interaction
 
         def ask(question: Question) -> bool:
             self.close()
             return consent(question)
 
-        return Waiting(self.report, ask, self.interrupted)
+        return Interaction(self.report, ask, self.interrupted)
 
     def interrupted(self) -> Choice:
         """Ask what to do after Ctrl-C; another one, and nobody to ask, mean to leave.

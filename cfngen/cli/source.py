@@ -49,7 +49,7 @@ class Source:
             chosen.append(("--defaults",) if self.path is None else ("-f", name))
         if self.no_env:
             chosen.append(("--no-env",))
-        return (*chosen, *(("--set", each) for each in self.overrides))
+        return (*chosen, *(("--set", override) for override in self.overrides))
 
     @property
     def description(self) -> str:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from cfngen.cli.again import again
-from cfngen.cli.failures import Settings
+from cfngen.cli.exit_codes import Settings
 from cfngen.cli.json_output import emit
 from cfngen.cli.render.wrapping import columns, wrapped
 from cfngen.cli.source import Source, source_options
+from cfngen.cli.suggested_commands import again
 from cfngen.cli.terminal import warning
 from cfngen.errors import CfngenError
 
@@ -40,7 +40,7 @@ class NobodyToAskError(CfngenError):
 
     def __init__(self, question: Question) -> None:
         context = click.get_current_context(silent=True)
-        apart = context is not None and any(each.name == "allow_danger" for each in context.command.params)
+        apart = context is not None and any(param.name == "allow_danger" for param in context.command.params)
         flag = "--yes --allow-danger" if question.dangerous and apart else "--yes"
         super().__init__(
             f"consent is needed, and standard input is not a terminal: {question.text}",
@@ -133,9 +133,9 @@ class Target:
             CfngenError: the sandbox cannot be reached or started.
         """
         from cfngen.deploy.account import connect
-        from cfngen.deploy.failures import aws_errors
+        from cfngen.deploy.aws_errors import translate_aws_errors
 
-        with aws_errors():
+        with translate_aws_errors():
             return connect(self._session(), self.region, clock=self.clock, expected_account=self.account_number)
 
     def kubernetes_override(self, endpoint: str) -> str:

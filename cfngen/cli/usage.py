@@ -77,7 +77,7 @@ def _options(command: click.Command) -> list[str]:
 
 def _nearest(name: str, names: Sequence[str]) -> str:
     """Return the question whether one of the nearest names is meant; nothing if none is near."""
-    near = [repr(each) for each in get_close_matches(name, names, n=3)]
+    near = [repr(close_match) for close_match in get_close_matches(name, names, n=3)]
     if not near:
         return ""
     *first, last = near

@@ -121,7 +121,7 @@ def openings(cluster: Cluster) -> tuple[Opening, ...]:
     plugin = network_plugin(cluster)
     seen = plugin.routes or plugin.interfaces
     return tuple(
-        Opening(each.name, "tcp", each.port, each.purpose)
-        for each in listeners(cluster)
-        if each.callers == "nodes" and (each.network == "host" or seen)
+        Opening(listener.name, "tcp", listener.port, listener.purpose)
+        for listener in listeners(cluster)
+        if listener.callers == "nodes" and (listener.network == "host" or seen)
     )

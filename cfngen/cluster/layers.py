@@ -10,7 +10,7 @@ from typing import Any
 from cfngen.cluster.paths import EVERY, Path, dotted, free_form, leaves, lookup, parsed, within
 from cfngen.cluster.problems import Problem, Source
 from cfngen.cluster.yaml_file import YamlFile, value
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Layers:
                 here = here.setdefault(part, new)
             elif isinstance(here, list) and isinstance(part, int):
                 if part > len(here):
-                    known = counted(len(here), "item")
+                    known = pluralize(len(here), "item")
                     message = f"{dotted(path[:depth])} has {known}, so [{part}] names none; the next is [{len(here)}]"
                     raise IndexError(message)
                 if part == len(here):

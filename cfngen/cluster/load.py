@@ -10,8 +10,8 @@ from typing import Any
 from cfngen.cluster import checks, layers, yaml_file
 from cfngen.cluster.kube_up import assignments
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.outcome import Origin, Outcome
 from cfngen.cluster.problems import ClusterFileError, Problem, Source, ordered
+from cfngen.cluster.validation import Origin, ValidationResult
 
 __all__ = ["ClusterFileError", "Loaded", "Origin", "load", "parse"]
 
@@ -48,7 +48,7 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     from_flags, flag_faults = layers.overrides(overrides)
     problems = [*environment_faults, *given.lay(from_environment), *flag_faults, *given.lay(from_flags)]
 
-    outcome = Outcome(given.data, file=file, sources=given.sources)
+    outcome = ValidationResult(given.data, file=file, sources=given.sources)
     cluster = outcome.cluster(problems)
     warnings = [
         *_unused(given),
@@ -67,7 +67,7 @@ def parse(data: Mapping[str, Any]) -> Cluster:
     Raises:
         ClusterFileError: with everything that is wrong.
     """
-    return Outcome(layers.without_nulls(data)).cluster()
+    return ValidationResult(layers.without_nulls(data)).cluster()
 
 
 def _unused(given: layers.Layers) -> list[Problem]:

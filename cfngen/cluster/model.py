@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from cfngen.cluster import values
+from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, Plugin
 from cfngen.cluster.sections.instances import ControlPlane, Image, Instances, NodeGroup, Slot, Taint, Unit, Volume
 from cfngen.cluster.sections.network import Api, ElasticIp, Network, Ssh, Subnet, Vpc
@@ -60,11 +60,11 @@ __all__ = [
 class Cluster(Model):
     """One Kubernetes cluster."""
 
-    name: values.ClusterName = Field(
+    name: field_types.ClusterName = Field(
         "kubernetes", description="Name of the cluster: of its stack, its tags and its kubeconfig context."
     )
-    region: values.Region = Field("us-west-2", description="AWS region. Default: that of the first subnet's zone.")
-    kubernetes_version: values.KubernetesVersion = Field(
+    region: field_types.Region = Field("us-west-2", description="AWS region. Default: that of the first subnet's zone.")
+    kubernetes_version: field_types.KubernetesVersion = Field(
         "1.36", description="Kubernetes version: a minor (its newest known patch is taken) or an exact one."
     )
     network: Network = Field(default_factory=Network, description="VPC, subnets, pods and services.")
@@ -95,7 +95,7 @@ class Cluster(Model):
         return tuple(
             Slot(
                 letter="abcde"[index],
-                subnet=next((each for each in subnets if address in each.cidr), subnets[index % len(subnets)]),
+                subnet=next((subnet for subnet in subnets if address in subnet.cidr), subnets[index % len(subnets)]),
                 address=address,
             )
             for index, address in enumerate(self.control_plane.addresses)

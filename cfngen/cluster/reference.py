@@ -19,9 +19,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from cfngen.cluster import kube_up, names
+from cfngen.cluster.field_types import Text
 from cfngen.cluster.keys import fields, is_list, section_of
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.values import Text
 
 _NOTICE = "<!-- Made by `python -m cfngen.cluster.reference docs`; change the models, not this page. -->"
 
@@ -178,11 +178,11 @@ def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     if origin is typing.Annotated:
         return _type(arguments[0], arguments[1:])
     if origin in (typing.Union, types.UnionType):
-        return _type(next(each for each in arguments if each is not type(None)), metadata)
+        return _type(next(argument for argument in arguments if argument is not type(None)), metadata)
     if origin is tuple:
         return f"list; each item {_type(arguments[0])}"
     if origin is typing.Literal:
-        return " or ".join(f"`{each}`" for each in arguments)
+        return " or ".join(f"`{argument}`" for argument in arguments)
     if annotation is int:
         return _number(metadata)
     if origin is dict:

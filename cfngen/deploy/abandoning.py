@@ -7,13 +7,13 @@ from dataclasses import replace
 from cfngen.deploy import protection
 from cfngen.deploy.account import Account
 from cfngen.deploy.messages import Question
-from cfngen.deploy.recovery import Waiting
+from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import Outcome, watch
 
 
-def abandoned(account: Account, waiting: Waiting, outcome: Outcome) -> Outcome:
+def abandoned(account: Account, waiting: Interaction, outcome: Outcome) -> Outcome:
     """Delete a stack whose creation the user wants to end, after consent; without it, watch on.
 
     Args:

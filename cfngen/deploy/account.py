@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from cfngen.deploy.aws_errors import RegionError, translate_aws_errors
 from cfngen.deploy.clock import Clock
-from cfngen.deploy.failures import RegionError, aws_errors
 from cfngen.errors import CfngenError
 
 ATTEMPTS = 8
@@ -57,7 +57,9 @@ class Account:
         from botocore.loaders import create_loader
 
         partitions = create_loader().load_data("partitions")["partitions"]
-        return next(str(each["outputs"]["dnsSuffix"]) for each in partitions if each["id"] == self.partition)
+        return next(
+            str(partition["outputs"]["dnsSuffix"]) for partition in partitions if partition["id"] == self.partition
+        )
 
 
 def connect(
@@ -76,8 +78,11 @@ def connect(
         AwsError: no or refused credentials, no such region, no answer.
         WrongAccountError: not the expected account.
     """
-    with aws_errors():
-        if not any(region in session.get_available_regions("sts", each) for each in session.get_available_partitions()):
+    with translate_aws_errors():
+        if not any(
+            region in session.get_available_regions("sts", available_partition)
+            for available_partition in session.get_available_partitions()
+        ):
             hint = "correct `region` in the cluster file, or update boto3."
             raise RegionError(f"{region} is no region that is known here", hint=hint)
         answer = _client(session, "sts", region, attempts).get_caller_identity()

@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Event, Notice, Report
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.watching.event_scope import LastOperation
 from cfngen.deploy.watching.events import parsed
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 PREFIX = "cfngen-plan-"
 """How the names of our change sets begin."""
@@ -55,14 +55,14 @@ def begun(account: Account, stack: StackView) -> Begun | None:
     Raises:
         AwsError: events cannot be read.
     """
-    with aws_errors():
+    with translate_aws_errors():
         first = _first(account, stack)
     if first is None:
         return None
     event, token = first
     if token.startswith(PREFIX):
         try:
-            with aws_errors():
+            with translate_aws_errors():
                 found = account.client("cloudformation").describe_change_set(ChangeSetName=token, StackName=stack.id)
         except AwsError:
             return Begun(event.time)
@@ -91,15 +91,15 @@ def tell_of_others(account: Account, stack: StackView, report: Report) -> None:
     not be listed, nothing is told.
     """
     try:
-        with aws_errors():
+        with translate_aws_errors():
             pages = account.client("cloudformation").get_paginator("list_change_sets").paginate(StackName=stack.id)
-            summaries = [each for page in pages for each in page["Summaries"] if _is_open(account, each)]
+            summaries = [summary for page in pages for summary in page["Summaries"] if _is_open(account, summary)]
     except AwsError:
         return
-    for each in summaries:
-        match = _NOTE.match(each.get("Description", ""))
-        who = match["caller"] if match else f"somebody (change set {each['ChangeSetName']})"
-        made: datetime = each["CreationTime"]
+    for summary in summaries:
+        match = _NOTE.match(summary.get("Description", ""))
+        who = match["caller"] if match else f"somebody (change set {summary['ChangeSetName']})"
+        made: datetime = summary["CreationTime"]
         report(
             Notice(
                 f"{who} has been planning a change of {stack.name} since {moment(account, made)}",
@@ -123,4 +123,4 @@ def _is_open(account: Account, summary: dict[str, Any]) -> bool:
 def moment(account: Account, time: datetime) -> str:
     """Return a time with how long ago that is, e.g. `12:03 UTC (4 minutes ago)`."""
     minutes = round((account.clock.now() - time).total_seconds() / 60)
-    return f"{time:%H:%M} UTC ({counted(minutes, 'minute') if minutes > 0 else 'less than a minute'} ago)"
+    return f"{time:%H:%M} UTC ({pluralize(minutes, 'minute') if minutes > 0 else 'less than a minute'} ago)"

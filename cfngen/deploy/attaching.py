@@ -5,14 +5,14 @@ from __future__ import annotations
 from cfngen.deploy import at_work, protection, public_addresses
 from cfngen.deploy.abandoning import abandoned
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.deletion import remains
 from cfngen.deploy.messages import Finished, Notice, Report
 from cfngen.deploy.next_steps import in_words, next_steps
 from cfngen.deploy.ownership import check
-from cfngen.deploy.recovery import Waiting
-from cfngen.deploy.removal import remains
+from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import StackView, existing, reread
-from cfngen.deploy.status import Standing
+from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.watch import Outcome, watch
 from cfngen.errors import CfngenError
@@ -30,7 +30,7 @@ class NothingUnderWayError(CfngenError):
         )
 
 
-def attach(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> Finished:
+def attach(account: Account, stack_name: str, cluster: str, waiting: Interaction) -> Finished:
     """Watch a stack's newest operation until it ends; protect the stack as its deployment was asked to.
 
     Args:
@@ -46,9 +46,9 @@ def attach(account: Account, stack_name: str, cluster: str, waiting: Waiting) ->
         WatchEndedError: AWS refuses to answer; the operation goes on.
         AwsError: a call failed.
     """
-    with aws_errors():
+    with translate_aws_errors():
         stack = existing(account, stack_name)
-        if stack.status.standing is Standing.EMPTY:
+        if stack.status.standing is StackHealth.EMPTY:
             raise NothingUnderWayError(stack)
         report = waiting.report
         outcome = watch(account, stack.id, report=report, interrupted=waiting.interrupted)
@@ -62,7 +62,7 @@ def attach(account: Account, stack_name: str, cluster: str, waiting: Waiting) ->
             public_addresses.tell(account, now, report)
         if not outcome.detached and now.cluster == cluster:
             _finish(account, now, outcome, report)
-            if now.status.standing is Standing.DEAD:
+            if now.status.standing is StackHealth.DEAD:
                 remains.of_creation(account, now, cluster, report)
     return outcome.finished(outcome.action, now)
 

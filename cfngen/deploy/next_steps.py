@@ -8,35 +8,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cfngen.deploy.status import StackStatus, Standing
+from cfngen.deploy.status import StackHealth, StackStatus
 
-_STEPS: Mapping[Standing, tuple[tuple[str, str], ...]] = {
-    Standing.ABSENT: (("deploy", "creates the cluster"),),
-    Standing.EMPTY: (("deploy", "creates the cluster in the empty stack"),),
-    Standing.BUSY: (("watch", "attaches to the operation that is still under way"),),
-    Standing.PAUSED: (
+_STEPS: Mapping[StackHealth, tuple[tuple[str, str], ...]] = {
+    StackHealth.ABSENT: (("deploy", "creates the cluster"),),
+    StackHealth.EMPTY: (("deploy", "creates the cluster in the empty stack"),),
+    StackHealth.BUSY: (("watch", "attaches to the operation that is still under way"),),
+    StackHealth.PAUSED: (
         ("deploy", "goes on from here, once the cause is removed"),
         ("rollback", "returns to the last success, or deletes what has been created if there was none"),
     ),
-    Standing.DEAD: (
+    StackHealth.DEAD: (
         ("deploy", "asks to delete the remains and creates the cluster anew, once the cause is removed"),
         ("delete", "deletes the remains"),
     ),
-    Standing.STUCK: (
+    StackHealth.STUCK: (
         ("rollback", "continues the rollback, once the cause is removed"),
         ("rollback --force", "continues it and leaves what cannot be taken back as it is"),
     ),
-    Standing.LOST: (
+    StackHealth.LOST: (
         ("events --failures", "shows what failed; AWS Support can put such a stack right"),
         ("delete", "deletes the cluster; CloudFormation has no way to continue the rollback of an import"),
     ),
-    Standing.UNDELETED: (
+    StackHealth.UNDELETED: (
         ("delete", "removes what Kubernetes has made and goes on with the deletion"),
         ("delete --leave-behind", "goes on, and gives up what CloudFormation cannot delete"),
     ),
-    Standing.HEALTHY: (),
+    StackHealth.HEALTHY: (),
 }
-_CREATED_IN_PART = (_STEPS[Standing.PAUSED][0], ("rollback", "deletes what has been created"))
+_CREATED_IN_PART = (_STEPS[StackHealth.PAUSED][0], ("rollback", "deletes what has been created"))
 
 
 @dataclass(frozen=True)

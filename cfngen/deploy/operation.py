@@ -22,34 +22,34 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy import at_work, ownership, protection, public_addresses
 from cfngen.deploy.abandoning import abandoned
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, aws_errors
-from cfngen.deploy.limits import quotas, route_tables
-from cfngen.deploy.limits.needs import Needs, deployed, needs
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.deletion import remains
 from cfngen.deploy.messages import Finished, Notice, Question, Step
+from cfngen.deploy.parameters import parameter_values
+from cfngen.deploy.parameters.parameter_file import ParameterFile
 from cfngen.deploy.phasing import update
 from cfngen.deploy.phasing.deployed import deployed as as_deployed
 from cfngen.deploy.phasing.part_planning import PartPlanning
 from cfngen.deploy.planning_account import PlanningAccount
 from cfngen.deploy.preview import change_sets, existing_objects, foundations, master_addresses, volumes
 from cfngen.deploy.preview.costs import difference
-from cfngen.deploy.preview.foreseen import foreseen
+from cfngen.deploy.preview.immutable_changes import setting_impacts
 from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.preview.planning import CompareUserData
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.carrying import carried
 from cfngen.deploy.publishing.publish import addressed, nested, publish
-from cfngen.deploy.recovery import DeclinedError, Waiting, ready
-from cfngen.deploy.removal import remains
+from cfngen.deploy.quotas import route_tables, service_quotas
+from cfngen.deploy.quotas.demand import Demand, deployed, needs
+from cfngen.deploy.recovery import DeclinedError, Interaction, ensure_deployable
 from cfngen.deploy.stacks import StackView, find, template
-from cfngen.deploy.status import Standing
-from cfngen.deploy.values import parameters
-from cfngen.deploy.values.parameter_file import ParameterFile
+from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.expectations import Action, Expectation, expect
 from cfngen.deploy.watching.watch import Outcome, watch
 from cfngen.errors import CfngenError
-from cfngen.templates.decided import COUNT, noted
 from cfngen.templates.document import Document
+from cfngen.templates.immutable_settings import COUNT, recorded_settings
 
 OnFailure = Literal["rollback", "delete", "keep"]
 _ACTIONS: Mapping[str, Action] = {"add": "create", "import": "create", "update": "update", "remove": "delete"}
@@ -78,7 +78,7 @@ class ImpossiblePlanError(CfngenError):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DeploymentRequest:
     """What is to be deployed, and how.
 
     Attributes:
@@ -120,7 +120,7 @@ class Wanted:
     compare_user_data: CompareUserData | None = None
 
 
-def plan(account: Account, wanted: Wanted, waiting: Waiting) -> Plan:
+def plan(account: Account, wanted: DeploymentRequest, waiting: Interaction) -> Plan:
     """Find out what a deployment would change, and leave nothing behind.
 
     Raises:
@@ -130,7 +130,7 @@ def plan(account: Account, wanted: Wanted, waiting: Waiting) -> Plan:
         return _planned(PlanningAccount.of(account), wanted, waiting, leaving).plan
 
 
-def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
+def deploy(account: Account, wanted: DeploymentRequest, waiting: Interaction) -> Finished:
     """Bring the root stack to the templates and values that are wanted.
 
     Returns:
@@ -175,7 +175,7 @@ def deploy(account: Account, wanted: Wanted, waiting: Waiting) -> Finished:
                 expected=_expected(wanted, documents, plan),
             )
 
-        with aws_errors():
+        with translate_aws_errors():
             if phases:
                 outcome = update.carry_out(account, phases, waiting, execute, wanted.cluster.name)
             else:
@@ -194,18 +194,18 @@ class _Planned:
     phases: update.Phased | None = None
 
 
-def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitStack) -> _Planned:
+def _planned(account: Account, wanted: DeploymentRequest, waiting: Interaction, leaving: ExitStack) -> _Planned:
     """Return the plan; its change set is deleted by `leaving` unless it has been executed."""
     name = wanted.cluster.name
-    with aws_errors():
-        existing = ready(account, wanted.stack_name, name, waiting)
+    with translate_aws_errors():
+        existing = ensure_deployable(account, wanted.stack_name, name, waiting)
         before = template(account, existing.id) if existing else {}
-        beyond = foreseen(before, wanted.cluster)
+        beyond = setting_impacts(before, wanted.cluster)
         kept = carried(account, wanted.documents, existing, cluster=name, bucket=wanted.bucket, report=waiting.report)
         wanted = replace(wanted, documents=kept.documents)
         # Whatever is wrong with the parameters is said before anything is sent.
         *_, root = addressed(account, wanted.documents, cluster=name, bucket=wanted.bucket)
-        chosen = parameters.chosen(
+        chosen = parameter_values.chosen(
             root.document.body,
             flags=wanted.flags,
             file=wanted.file,
@@ -242,10 +242,10 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
             express=wanted.express,
             foreseen=(*beyond, *kept.meanings, *real.meanings),
             note=at_work.note(account, name, protect=wanted.protect),
-            quotas=() if now is None else quotas.check(account, after, now),
+            quotas=() if now is None else service_quotas.check(account, after, now),
             quotas_ignored=wanted.ignore_quotas,
             costs=() if now is None or existing is None else difference(now, after),
-            masters=int(noted(before).get(COUNT, 0)),
+            masters=int(recorded_settings(before).get(COUNT, 0)),
         )
         waiting.report(Step("asking CloudFormation what would change"))
         found = change_sets.make_plan(
@@ -270,10 +270,10 @@ def _planned(account: Account, wanted: Wanted, waiting: Waiting, leaving: ExitSt
     return _Planned(phases.plan if phases else found, existing, phases)
 
 
-def _taken(account: Account, existing: StackView | None, waiting: Waiting) -> Needs | None:
+def _taken(account: Account, existing: StackView | None, waiting: Interaction) -> Demand | None:
     """Return what the cluster takes of the account now; None if that cannot be found out."""
     if existing is None:
-        return Needs()
+        return Demand()
     try:
         return deployed(account, existing)
     except AwsError as error:
@@ -287,9 +287,9 @@ def _defaults(root: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(each["Default"]) for name, each in parameters if "Default" in each}
 
 
-def _expected(wanted: Wanted, documents: Sequence[Document], found: Plan) -> Expectation:
+def _expected(wanted: DeploymentRequest, documents: Sequence[Document], found: Plan) -> Expectation:
     """Return what is known of an operation before it begins, for the screen."""
-    by_name = {each.name: each.body for each in documents}
+    by_name = {document.name: document.body for document in documents}
     bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): by_name["cluster"]}
     for logical_id, name in nested(by_name["cluster"]).items():
         bodies[logical_id,] = by_name[name]
@@ -304,15 +304,17 @@ def _expected(wanted: Wanted, documents: Sequence[Document], found: Plan) -> Exp
     return expect(bodies, actions, values)
 
 
-def _agreed(waiting: Waiting, wanted: Wanted, found: Plan) -> None:
+def _agreed(waiting: Interaction, wanted: DeploymentRequest, found: Plan) -> None:
     dangerous = found.is_dangerous
     text = f"Deploy {wanted.stack_name} in spite of the danger above?" if dangerous else f"Deploy {wanted.stack_name}?"
     if not waiting.consent(Question(text, dangerous=dangerous, name=wanted.cluster.name if dangerous else "")):
         raise DeclinedError
 
 
-def _ended(account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome, action: str) -> Finished:
-    with aws_errors():
+def _ended(
+    account: Account, wanted: DeploymentRequest, waiting: Interaction, outcome: Outcome, action: str
+) -> Finished:
+    with translate_aws_errors():
         stack = find(account, outcome.stack_id)
     if not outcome.detached and stack is not None:
         if outcome.succeeded:
@@ -321,7 +323,7 @@ def _ended(account: Account, wanted: Wanted, waiting: Waiting, outcome: Outcome,
             waiting.report(diagnose(account, stack.id))
             protection.give_up(account, stack, waiting.report)
             public_addresses.tell(account, stack, waiting.report)
-            if action == "create" and stack.status.standing is not Standing.PAUSED:
+            if action == "create" and stack.status.standing is not StackHealth.PAUSED:
                 remains.of_creation(account, stack, wanted.cluster.name, waiting.report)
     return outcome.finished(action, stack)
 
@@ -332,7 +334,7 @@ def _is_protected(change: Change) -> bool:
     return goes and change.type in protection.KEPT
 
 
-def _protect(account: Account, stack: StackView, wanted: Wanted, waiting: Waiting) -> None:
+def _protect(account: Account, stack: StackView, wanted: DeploymentRequest, waiting: Interaction) -> None:
     """Protect a stack that is as it is wanted; that this is not allowed does not make a failure of the deployment."""
     try:
         protection.protect(account, stack, wanted.protect, report=waiting.report)
@@ -341,7 +343,7 @@ def _protect(account: Account, stack: StackView, wanted: Wanted, waiting: Waitin
         waiting.report(Notice(text, error.hint or "the next deployment tries again."))
 
 
-def _unchanged(account: Account, wanted: Wanted, began: datetime, stack: StackView | None) -> Finished:
+def _unchanged(account: Account, wanted: DeploymentRequest, began: datetime, stack: StackView | None) -> Finished:
     return Finished(
         action="none",
         stack=wanted.stack_name,

@@ -16,10 +16,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, aws_errors, code_of
+from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.stacks import NESTED, StackView, find, resources, stack_name
-from cfngen.deploy.status import Standing
+from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 
 # Nested stacks whose loss is the cluster's: etcd's volumes and the API's address, and the certificate authorities.
@@ -40,7 +40,10 @@ Policy = Mapping[str, Any]
 EVERYTHING: Policy = {"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}
 _LOSS = {"Effect": "Deny", "Action": ["Update:Replace", "Update:Delete"], "Principal": "*"}
 OF_ROOT: Policy = {
-    "Statement": [*EVERYTHING["Statement"], {**_LOSS, "Resource": [f"LogicalResourceId/{each}" for each in HOLDERS]}]
+    "Statement": [
+        *EVERYTHING["Statement"],
+        {**_LOSS, "Resource": [f"LogicalResourceId/{holder}" for holder in HOLDERS]},
+    ]
 }
 OF_HOLDERS: Policy = {
     "Statement": [
@@ -58,7 +61,7 @@ class NotRestoredError(CfngenError):
     """
 
     def __init__(self, stacks: tuple[str, ...], reason: Exception) -> None:
-        names = ", ".join(stack_name(each) for each in stacks)
+        names = ", ".join(stack_name(stack) for stack in stacks)
         super().__init__(
             f"the stack policy could not be put back on {names}: {reason}",
             hint="deploy once more without changes: that sets it again. Until then an update may replace volumes.",
@@ -78,7 +81,7 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
     Raises:
         AwsError: CloudFormation refuses.
     """
-    with aws_errors():
+    with translate_aws_errors():
         if termination and not root.protected:
             _terminate(account, root, protected=True)
         for stack, policy in _policies(account, root):
@@ -112,7 +115,7 @@ def lift(account: Account, root: StackView, *, report: Report) -> Iterator[None]
     lifted: dict[str, Policy] = {}
     failed = True
     try:
-        with aws_errors():
+        with translate_aws_errors():
             for stack, _ in _policies(account, root):
                 found = _policy_of(account, stack)
                 if found not in (None, EVERYTHING):
@@ -133,7 +136,7 @@ def protect_new(account: Account, stack_id: str) -> None:
         account: the account.
         stack_id: ARN of the root, which is still empty.
     """
-    with suppress(AwsError), aws_errors():
+    with suppress(AwsError), translate_aws_errors():
         account.client("cloudformation").update_termination_protection(
             StackName=stack_id, EnableTerminationProtection=True
         )
@@ -147,7 +150,7 @@ def give_up(account: Account, root: StackView, report: Report) -> None:
         root: the root stack, in which no operation is under way.
         report: told if that is not allowed.
     """
-    if root.status.standing is not Standing.DEAD:
+    if root.status.standing is not StackHealth.DEAD:
         return
     try:
         unprotect(account, root)
@@ -161,7 +164,7 @@ def missing(account: Account, root: StackView) -> tuple[str, ...]:
     Raises:
         AwsError: a call failed.
     """
-    with aws_errors():
+    with translate_aws_errors():
         found = [stack for stack, _ in _policies(account, root) if _policy_of(account, stack) in (None, EVERYTHING)]
     return tuple(stack_name(each) for each in found)
 
@@ -173,7 +176,7 @@ def unprotect(account: Account, root: StackView) -> None:
         AwsError: CloudFormation refuses.
     """
     if root.protected:
-        with aws_errors():
+        with translate_aws_errors():
             _terminate(account, root, protected=False)
 
 
@@ -186,14 +189,14 @@ def _terminate(account: Account, root: StackView, *, protected: bool) -> None:
 def _policies(account: Account, root: StackView) -> list[tuple[str, Policy]]:
     """Return the ARN of each stack that is there, with the policy it should have."""
     holders = [
-        each.physical_id
-        for each in resources(account, root.id)
-        if each.type == NESTED
-        and each.logical_id in HOLDERS
-        and each.physical_id
-        and not each.status.startswith("DELETE")
+        resource.physical_id
+        for resource in resources(account, root.id)
+        if resource.type == NESTED
+        and resource.logical_id in HOLDERS
+        and resource.physical_id
+        and not resource.status.startswith("DELETE")
     ]
-    return [(root.id, OF_ROOT), *((each, OF_HOLDERS) for each in holders)]
+    return [(root.id, OF_ROOT), *((holder, OF_HOLDERS) for holder in holders)]
 
 
 def _policy_of(account: Account, stack: str) -> Policy | None:
@@ -241,12 +244,12 @@ def _put_back(
 def _restore(account: Account, stack: str, policy: Policy) -> None:
     from botocore.exceptions import ClientError
 
-    with aws_errors():
+    with translate_aws_errors():
         try:
             _set(account, stack, policy)
         except ClientError as error:
             # The update has deleted the stack, as it was allowed to.
-            if code_of(error) == "ValidationError" and _is_gone(account, stack):
+            if error_code(error) == "ValidationError" and _is_gone(account, stack):
                 return
             raise
 
@@ -254,7 +257,7 @@ def _restore(account: Account, stack: str, policy: Policy) -> None:
 def _is_at_work(account: Account, stack: str) -> bool:
     """Return whether an operation is under way; if that cannot be read, putting back is what tells."""
     try:
-        with aws_errors():
+        with translate_aws_errors():
             found = find(account, stack)
     except CfngenError:
         return False

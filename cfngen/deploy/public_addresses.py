@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.stacks import ResourceView, StackView, tree
-from cfngen.deploy.status import Standing
+from cfngen.deploy.status import StackHealth
 
 _ASSOCIATION = re.compile(r"Master([A-Z])ElasticIpAssociation")
 
@@ -71,12 +71,12 @@ def lost_addresses(
     Raises:
         AwsError: a call failed.
     """
-    existing = {each.logical_id: each.physical_id for each in resources if _exists(each)}
+    existing = {resource.logical_id: resource.physical_id for resource in resources if _exists(resource)}
     slots = [match[1] for name in sorted(existing) if (match := _ASSOCIATION.fullmatch(name))]
     interfaces = {letter: existing.get(f"Master{letter}NetworkInterface", "") for letter in slots}
     if not any(interfaces.values()):
         return ()
-    with aws_errors():
+    with translate_aws_errors():
         client = account.client("ec2")
         filters = [{"Name": "network-interface-id", "Values": sorted(filter(None, interfaces.values()))}]
         described = client.describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
@@ -96,10 +96,10 @@ def tell(account: Account, stack: StackView, report: Report) -> None:
         stack: the root stack as it is now.
         report: is told.
     """
-    if not stack.status.taken_back and stack.status.standing is not Standing.STUCK:
+    if not stack.status.taken_back and stack.status.standing is not StackHealth.STUCK:
         return
     try:
-        with aws_errors():
+        with translate_aws_errors():
             views = [each.view for each in tree(account, stack.id)]
         lost = lost_addresses(account, views, stack.parameters)
     except AwsError:
@@ -120,8 +120,8 @@ def _lost(
     addresses: Iterable[Mapping[str, str]],
     parameters: Mapping[str, str],
 ) -> Iterator[LostAddress]:
-    by_address = {each["PublicIp"]: each for each in addresses}
-    by_allocation = {each.get("AllocationId", ""): each for each in addresses}
+    by_address = {address["PublicIp"]: address for address in addresses}
+    by_allocation = {address.get("AllocationId", ""): address for address in addresses}
     for letter, interface in interfaces.items():
         # Ref is the address; the registry's identifier is the address, a bar, and the allocation id.
         own = existing.get(f"Master{letter}ElasticIp", "").partition("|")[0]

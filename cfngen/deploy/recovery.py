@@ -10,18 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.deploy import at_work, namesakes, public_addresses
+from cfngen.deploy import at_work, name_conflicts, public_addresses
 from cfngen.deploy.account import Account
-from cfngen.deploy.blockers import blockers
-from cfngen.deploy.failures import AwsError, aws_errors
-from cfngen.deploy.left_behind import left_behind
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.deletion import remains
 from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Step
 from cfngen.deploy.next_steps import in_words, next_steps
 from cfngen.deploy.ownership import check
 from cfngen.deploy.protection import unprotect
-from cfngen.deploy.removal import remains
+from cfngen.deploy.rollback_blockers import rollback_blockers
 from cfngen.deploy.stacks import StackView, existing, find, reread, resources, tree
-from cfngen.deploy.status import StackStatus, Standing
+from cfngen.deploy.stale_groups import stale_groups
+from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import Choice, Outcome, watch
 from cfngen.errors import CfngenError
@@ -118,7 +118,7 @@ class NothingToRollBackError(CfngenError):
 
 
 @dataclass(frozen=True)
-class Waiting:
+class Interaction:
     """What every wait of a command needs.
 
     Attributes:
@@ -132,7 +132,7 @@ class Waiting:
     interrupted: Callable[[], Choice]
 
 
-def ready(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> StackView | None:
+def ensure_deployable(account: Account, stack_name: str, cluster: str, waiting: Interaction) -> StackView | None:
     """Bring a stack to where a change set can be made.
 
     Returns:
@@ -148,9 +148,9 @@ def ready(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> 
         RemainsError: it would have to be deleted first, and this is for a plan.
     """
     stack = find(account, stack_name)
-    if stack is None or stack.status.standing is Standing.EMPTY:
+    if stack is None or stack.status.standing is StackHealth.EMPTY:
         # CloudFormation shows no tags before the first change set is executed; and there is nothing to lose.
-        namesakes.check(account, cluster, stack_name)
+        name_conflicts.check(account, cluster, stack_name)
         if stack is not None:
             at_work.tell_of_others(account, stack, waiting.report)
         return None
@@ -160,23 +160,23 @@ def ready(account: Account, stack_name: str, cluster: str, waiting: Waiting) -> 
         watch(account, stack.id, report=waiting.report, interrupted=waiting.interrupted)
         stack = reread(account, stack)
     standing = stack.status.standing
-    if standing is Standing.BUSY:
+    if standing is StackHealth.BUSY:
         raise busy(account, stack)
-    if standing is Standing.STUCK:
+    if standing is StackHealth.STUCK:
         raise BlockedError(stack, "the rollback of its last update failed")
-    if standing is Standing.LOST:
+    if standing is StackHealth.LOST:
         raise LostError(stack)
-    if standing is Standing.UNDELETED:
+    if standing is StackHealth.UNDELETED:
         raise BlockedError(stack, "its deletion failed half-way")
-    if standing is Standing.DEAD:
-        namesakes.check(account, cluster, stack_name)
-        _bury(account, stack, waiting)
+    if standing is StackHealth.DEAD:
+        name_conflicts.check(account, cluster, stack_name)
+        _delete_failed_creation(account, stack, waiting)
         return None
-    if standing is Standing.ABSENT:
+    if standing is StackHealth.ABSENT:
         return None
     if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
         waiting.report(Notice(f"the last update of {stack.name} was taken back; this is the next one"))
-    if standing is Standing.PAUSED:
+    if standing is StackHealth.PAUSED:
         text = f"{stack.name} is in {stack.status}: this goes on where the last operation failed, with rollback off"
         waiting.report(Notice(text, f"`cfngen rollback --stack-name {stack.name}` would take it back instead."))
     at_work.tell_of_others(account, stack, waiting.report)
@@ -187,7 +187,7 @@ def rollback(
     account: Account,
     stack_name: str,
     cluster: str,
-    waiting: Waiting,
+    waiting: Interaction,
     *,
     skip: tuple[str, ...] = (),
     force: bool = False,
@@ -216,17 +216,17 @@ def rollback(
 
 
 def _taken_back(
-    account: Account, stack_name: str, cluster: str, waiting: Waiting, skip: tuple[str, ...], *, force: bool
+    account: Account, stack_name: str, cluster: str, waiting: Interaction, skip: tuple[str, ...], *, force: bool
 ) -> Outcome:
     stack = existing(account, stack_name)
-    if stack.status.standing is Standing.EMPTY:
+    if stack.status.standing is StackHealth.EMPTY:
         # Whose it is shows only once something has been created in it.
         raise NothingToRollBackError(stack)
     check(stack, cluster)
     cloudformation = account.client("cloudformation")
     if stack.status.in_progress:
         raise busy(account, stack)
-    if stack.status.standing is Standing.PAUSED:
+    if stack.status.standing is StackHealth.PAUSED:
         created = _never_succeeded(account, stack)
         consequences = (
             ("the creation never succeeded, so rolling back deletes everything the stack has made",)
@@ -242,18 +242,20 @@ def _taken_back(
         if created and not outcome.detached:
             remains.of_creation(account, reread(account, stack), cluster, waiting.report)
         return outcome
-    if stack.status.standing is Standing.LOST:
+    if stack.status.standing is StackHealth.LOST:
         raise LostError(stack)
-    if stack.status.standing is not Standing.STUCK:
+    if stack.status.standing is not StackHealth.STUCK:
         raise NothingToRollBackError(stack)
     return _continued(account, stack, waiting, skip, force=force)
 
 
-def _continued(account: Account, stack: StackView, waiting: Waiting, skip: tuple[str, ...], *, force: bool) -> Outcome:
+def _continued(
+    account: Account, stack: StackView, waiting: Interaction, skip: tuple[str, ...], *, force: bool
+) -> Outcome:
     for _ in range(LONGEST_ROLLBACK):
         skipped = skip
         if force:
-            failed = blockers(account, stack)
+            failed = rollback_blockers(account, stack)
             skipped = tuple(dict.fromkeys((*skip, *failed)))
         consequences = tuple(
             f"{name} stays as it is, and CloudFormation believes it was rolled back: put it right by hand"
@@ -268,19 +270,19 @@ def _continued(account: Account, stack: StackView, waiting: Waiting, skip: tuple
         outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
         if skipped and outcome.status.taken_back:
             _tell_left_behind(account, stack, waiting)
-        if not force or outcome.detached or outcome.status.standing is not Standing.STUCK:
+        if not force or outcome.detached or outcome.status.standing is not StackHealth.STUCK:
             return outcome
-        if set(blockers(account, stack)) <= set(skipped):
+        if set(rollback_blockers(account, stack)) <= set(skipped):
             return outcome
     return outcome
 
 
-def _tell_left_behind(account: Account, stack: StackView, waiting: Waiting) -> None:
+def _tell_left_behind(account: Account, stack: StackView, waiting: Interaction) -> None:
     """Say which groups launch from another version than CloudFormation believes, since their rollback was skipped."""
     try:
-        with aws_errors():
+        with translate_aws_errors():
             views = [each.view for each in tree(account, stack.id)]
-        found = left_behind(account, views)
+        found = stale_groups(account, views)
     except AwsError:
         return  # `status`, `plan` and `deploy` look again
     for each in found:
@@ -288,9 +290,9 @@ def _tell_left_behind(account: Account, stack: StackView, waiting: Waiting) -> N
         waiting.report(Notice(each.text, hint))
 
 
-def _bury(account: Account, stack: StackView, waiting: Waiting) -> None:
+def _delete_failed_creation(account: Account, stack: StackView, waiting: Interaction) -> None:
     """Delete what a failed creation has left, so that the stack can be created anew."""
-    kept = [each for each in resources(account, stack.id) if not each.status.startswith("DELETE_COMPLETE")]
+    kept = [resource for resource in resources(account, stack.id) if not resource.status.startswith("DELETE_COMPLETE")]
     if account.only_planning:
         raise RemainsError(stack, tuple(each.logical_id for each in kept))
     consequences = (
@@ -331,14 +333,14 @@ def _never_succeeded(account: Account, stack: StackView) -> bool:
         if event.get("PhysicalResourceId") == stack.id
     ]
     begun = any(status.name in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS") for status in own)
-    return begun and not any(status.standing is Standing.HEALTHY for status in own)
+    return begun and not any(status.standing is StackHealth.HEALTHY for status in own)
 
 
 def _ways(stack: StackView) -> str:
     return in_words(next_steps(stack.status, stack.name))
 
 
-def _agreed(waiting: Waiting, question: Question) -> None:
+def _agreed(waiting: Interaction, question: Question) -> None:
     if not waiting.consent(question):
         raise DeclinedError
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import code_of
+from cfngen.deploy.aws_errors import error_code
 from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
 
@@ -124,7 +124,7 @@ def find(account: Account, name_or_id: str) -> StackView | None:
         answer = account.client("cloudformation").describe_stacks(StackName=name_or_id)
     except ClientError as error:
         # There is no error code of its own for this: boto/boto3 and every deploy tool go by the text.
-        if code_of(error) == "ValidationError" and "does not exist" in str(error):
+        if error_code(error) == "ValidationError" and "does not exist" in str(error):
             return None
         raise
     return view(answer["Stacks"][0])
@@ -154,9 +154,11 @@ def view(stack: Mapping[str, Any]) -> StackView:
         id=stack["StackId"],
         status=StackStatus(stack["StackStatus"]),
         reason=stack.get("StackStatusReason", ""),
-        parameters={each["ParameterKey"]: each.get("ParameterValue", "") for each in stack.get("Parameters", ())},
-        outputs={each["OutputKey"]: each.get("OutputValue", "") for each in stack.get("Outputs", ())},
-        tags={each["Key"]: each["Value"] for each in stack.get("Tags", ())},
+        parameters={
+            parameter["ParameterKey"]: parameter.get("ParameterValue", "") for parameter in stack.get("Parameters", ())
+        },
+        outputs={output["OutputKey"]: output.get("OutputValue", "") for output in stack.get("Outputs", ())},
+        tags={tag["Key"]: tag["Value"] for tag in stack.get("Tags", ())},
         created=stack.get("CreationTime"),
         updated=stack.get("LastUpdatedTime"),
         parent_id=stack.get("ParentId", ""),
@@ -175,14 +177,14 @@ def resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...]:
     pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name_or_id)
     return tuple(
         ResourceView(
-            logical_id=each["LogicalResourceId"],
-            physical_id=each.get("PhysicalResourceId", ""),
-            type=each["ResourceType"],
-            status=each["ResourceStatus"],
-            reason=each.get("ResourceStatusReason", ""),
+            logical_id=stack_resource_summary["LogicalResourceId"],
+            physical_id=stack_resource_summary.get("PhysicalResourceId", ""),
+            type=stack_resource_summary["ResourceType"],
+            status=stack_resource_summary["ResourceStatus"],
+            reason=stack_resource_summary.get("ResourceStatusReason", ""),
         )
         for page in pages
-        for each in page["StackResourceSummaries"]
+        for stack_resource_summary in page["StackResourceSummaries"]
     )
 
 

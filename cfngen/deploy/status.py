@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Standing(str, Enum):
+class StackHealth(str, Enum):
     """What a status means to somebody who wants to change the stack."""
 
     ABSENT = "absent"  # there is no stack
@@ -25,21 +25,21 @@ class Standing(str, Enum):
 
 
 _STANDINGS = {
-    "REVIEW_IN_PROGRESS": Standing.EMPTY,
-    "CREATE_COMPLETE": Standing.HEALTHY,
-    "UPDATE_COMPLETE": Standing.HEALTHY,
-    "IMPORT_COMPLETE": Standing.HEALTHY,
-    "UPDATE_ROLLBACK_COMPLETE": Standing.HEALTHY,
-    "IMPORT_ROLLBACK_COMPLETE": Standing.HEALTHY,
-    "CREATE_FAILED": Standing.PAUSED,
-    "UPDATE_FAILED": Standing.PAUSED,
-    "ROLLBACK_COMPLETE": Standing.DEAD,
-    "ROLLBACK_FAILED": Standing.DEAD,
-    "UPDATE_ROLLBACK_FAILED": Standing.STUCK,
-    "IMPORT_ROLLBACK_FAILED": Standing.LOST,
-    "DELETE_FAILED": Standing.UNDELETED,
-    "DELETE_COMPLETE": Standing.ABSENT,
-    "": Standing.ABSENT,
+    "REVIEW_IN_PROGRESS": StackHealth.EMPTY,
+    "CREATE_COMPLETE": StackHealth.HEALTHY,
+    "UPDATE_COMPLETE": StackHealth.HEALTHY,
+    "IMPORT_COMPLETE": StackHealth.HEALTHY,
+    "UPDATE_ROLLBACK_COMPLETE": StackHealth.HEALTHY,
+    "IMPORT_ROLLBACK_COMPLETE": StackHealth.HEALTHY,
+    "CREATE_FAILED": StackHealth.PAUSED,
+    "UPDATE_FAILED": StackHealth.PAUSED,
+    "ROLLBACK_COMPLETE": StackHealth.DEAD,
+    "ROLLBACK_FAILED": StackHealth.DEAD,
+    "UPDATE_ROLLBACK_FAILED": StackHealth.STUCK,
+    "IMPORT_ROLLBACK_FAILED": StackHealth.LOST,
+    "DELETE_FAILED": StackHealth.UNDELETED,
+    "DELETE_COMPLETE": StackHealth.ABSENT,
+    "": StackHealth.ABSENT,
 }
 _SUCCESSES = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE", "DELETE_COMPLETE"})
 
@@ -62,20 +62,20 @@ class StackStatus:
         return self.name or "absent"
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> StackHealth:
         """What the status means to somebody who wants to change the stack."""
         # Whatever CloudFormation adds to its statuses is either under way or not yet understood: nothing is done in it.
-        return _STANDINGS.get(self.name, Standing.BUSY)
+        return _STANDINGS.get(self.name, StackHealth.BUSY)
 
     @property
     def in_progress(self) -> bool:
         """Whether an operation is under way."""
-        return self.standing is Standing.BUSY
+        return self.standing is StackHealth.BUSY
 
     @property
     def exists(self) -> bool:
         """Whether there is a stack, be it an empty one."""
-        return self.standing is not Standing.ABSENT
+        return self.standing is not StackHealth.ABSENT
 
     @property
     def succeeded(self) -> bool:
@@ -113,6 +113,6 @@ class StackStatus:
     @property
     def change_set_kind(self) -> str:
         """Type of the change set to make: CREATE or UPDATE; empty where none is accepted."""
-        if self.standing in (Standing.ABSENT, Standing.EMPTY):
+        if self.standing in (StackHealth.ABSENT, StackHealth.EMPTY):
             return "CREATE"
-        return "UPDATE" if self.standing in (Standing.HEALTHY, Standing.PAUSED) else ""
+        return "UPDATE" if self.standing in (StackHealth.HEALTHY, StackHealth.PAUSED) else ""

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Literal
 
 from cfngen.errors import CfngenError
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 Severity = Literal["error", "warning", "informational"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "informational")
@@ -77,7 +77,7 @@ class LintError(CfngenError):
 
     def _text(self) -> str:
         counts = {severity: sum(f.severity == severity for f in self.findings) for severity in SEVERITIES}
-        total = ", ".join(counted(count, _NOUNS[severity]) for severity, count in counts.items() if count)
+        total = ", ".join(pluralize(count, _NOUNS[severity]) for severity, count in counts.items() if count)
         lines = [f"the templates do not pass lint ({total}):"]
         shown = self.findings[: self.SHOWN]
         for _, findings in groupby(shown, key=lambda finding: finding.document):

@@ -192,7 +192,7 @@ class _Change:
             shutil.rmtree(self.work, ignore_errors=True)
 
     def _make(self, directory: Path) -> None:
-        missing = [each for each in (directory, *directory.parents) if not each.exists()]
+        missing = [parent for parent in (directory, *directory.parents) if not parent.exists()]
         for each in reversed(missing):
             self.made.append(each)
             each.mkdir(exist_ok=True)

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, aws_errors, code_of
+from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
+from cfngen.deploy.deletion.custody import Custody
+from cfngen.deploy.deletion.execution import Deleted, delete
+from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.messages import Notice, Report, Step
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.publishing.bucket import default_name
-from cfngen.deploy.recovery import Waiting
-from cfngen.deploy.removal.custody import Custody
-from cfngen.deploy.removal.deletion import Deleted, delete
-from cfngen.deploy.removal.survey import DeletionRequest
+from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView, find, tree
-from cfngen.deploy.status import Standing
+from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.watch import watch
 from cfngen.errors import CfngenError
 from cfngen.rehearse.clusters import NAME
@@ -71,12 +71,12 @@ def standing(account: Account) -> StackView | None:
     Raises:
         NotOursError: there is one that no rehearsal made.
     """
-    with aws_errors():
+    with translate_aws_errors():
         stack = find(account, NAME)
         if stack is None or not stack.status.exists:
             return None
         # CloudFormation shows no tags of a stack before its first change set is executed.
-        tags = _tags_in_review(account, stack) if stack.status.standing is Standing.EMPTY else stack.tags
+        tags = _tags_in_review(account, stack) if stack.status.standing is StackHealth.EMPTY else stack.tags
         if MARK not in tags:
             raise NotOursError(account)
         return stack
@@ -84,19 +84,19 @@ def standing(account: Account) -> StackView | None:
 
 def kept_by_earlier(account: Account) -> tuple[str, ...]:
     """Return the ARNs of deleted stacks of rehearsals of which something may be left, as far as they are remembered."""
-    with aws_errors():
+    with translate_aws_errors():
         pages = (
             account.client("cloudformation")
             .get_paginator("list_stacks")
             .paginate(StackStatusFilter=["DELETE_COMPLETE"])
         )
         ids = [
-            str(each["StackId"])
+            str(stack_summary["StackId"])
             for page in pages
-            for each in page["StackSummaries"]
-            if each["StackName"] == NAME and not each.get("ParentId")
+            for stack_summary in page["StackSummaries"]
+            if stack_summary["StackName"] == NAME and not stack_summary.get("ParentId")
         ]
-        stacks = (find(account, each) for each in ids)
+        stacks = (find(account, id_) for id_ in ids)
         return tuple(stack.id for stack in stacks if stack and MARK in stack.tags and any(_kept(account, stack.id)))
 
 
@@ -106,13 +106,13 @@ def kept(account: Account, stack_id: str) -> dict[str, str]:
     return {f"{kind}s that CloudFormation keeps": str(kinds.count(kind)) for kind in ("bucket", "snapshot")}
 
 
-def remove_stack(account: Account, stack: StackView, waiting: Waiting) -> Deleted:
+def remove_stack(account: Account, stack: StackView, waiting: Interaction) -> Deleted:
     """Delete the rehearsal's stack, whatever state it is in, with what CloudFormation keeps of it.
 
     Raises:
         CfngenError: as `deletion.delete`.
     """
-    with aws_errors():
+    with translate_aws_errors():
         _settle(account, stack, waiting)
         request = DeletionRequest(NAME, NAME, authorities=Custody("destroy"))
     return delete(account, request, waiting)
@@ -122,19 +122,19 @@ def remove_kept(account: Account, stack_ids: Iterable[str], report: Report) -> t
     """Remove what CloudFormation has kept of stacks that are deleted; return what stays."""
     left: list[Leftover] = []
     for stack_id in stack_ids:
-        with aws_errors():
+        with translate_aws_errors():
             things = list(_kept(account, stack_id))
         for kind, name in things:
             report(Step(f"deleting the {kind} {name}, which the stack has left"))
             try:
-                with aws_errors():
+                with translate_aws_errors():
                     _remove(account, kind, name)
             except CfngenError as error:
                 left.append(Leftover(kind, name, str(error), _command(account, kind, name)))
     return tuple(left)
 
 
-def remove_templates(account: Account, waiting: Waiting, *, bucket: str, made: bool) -> tuple[Leftover, ...]:
+def remove_templates(account: Account, waiting: Interaction, *, bucket: str, made: bool) -> tuple[Leftover, ...]:
     """Remove the rehearsal's templates, and the bucket if the rehearsal made it; return what stays.
 
     Args:
@@ -145,7 +145,7 @@ def remove_templates(account: Account, waiting: Waiting, *, bucket: str, made: b
     """
     name = bucket or default_name(account)
     try:
-        with aws_errors():
+        with translate_aws_errors():
             if not template_objects.find(account, name, NAME).versions:
                 return ()
             waiting.report(Step(f"deleting the templates in s3://{name}/{NAME}/"))
@@ -164,11 +164,11 @@ def bucket_exists(account: Account, bucket: str) -> bool:
     try:
         account.client("s3").head_bucket(Bucket=bucket or default_name(account))
     except ClientError as error:
-        return code_of(error) not in ("404", "NoSuchBucket")
+        return error_code(error) not in ("404", "NoSuchBucket")
     return True
 
 
-def _settle(account: Account, stack: StackView, waiting: Waiting) -> None:
+def _settle(account: Account, stack: StackView, waiting: Interaction) -> None:
     """Bring a stack that is being updated or rolled back to where it can be deleted."""
     if stack.status.cancellable:
         waiting.report(Notice(f"the update of {stack.name} is being cancelled"))
@@ -182,10 +182,10 @@ def _tags_in_review(account: Account, stack: StackView) -> dict[str, str]:
     """Return the tags that the change sets of an empty stack would give it; an empty stack without any is nobody's."""
     cloudformation = account.client("cloudformation")
     pages = cloudformation.get_paginator("list_change_sets").paginate(StackName=stack.id)
-    ids = [each["ChangeSetId"] for page in pages for each in page["Summaries"]]
+    ids = [summary["ChangeSetId"] for page in pages for summary in page["Summaries"]]
     if not ids:
         return {MARK: "", CLUSTER_TAG: NAME}
-    described = (cloudformation.describe_change_set(ChangeSetName=each) for each in ids)
+    described = (cloudformation.describe_change_set(ChangeSetName=id_) for id_ in ids)
     return {tag["Key"]: tag["Value"] for each in described for tag in each.get("Tags", ())}
 
 
@@ -194,17 +194,17 @@ def _kept(account: Account, stack_id: str) -> Iterator[tuple[str, str]]:
     from botocore.exceptions import ClientError
 
     members = [each.view for each in tree(account, stack_id) if each.view.physical_id]
-    volumes = sorted({each.physical_id for each in members if each.type == VOLUME})
+    volumes = sorted({member.physical_id for member in members if member.type == VOLUME})
     if volumes:
         pages = account.client("ec2").get_paginator("describe_snapshots")
         filters = [{"Name": "volume-id", "Values": volumes}]
         for page in pages.paginate(Filters=filters, OwnerIds=["self"]):
-            yield from (("snapshot", str(each["SnapshotId"])) for each in page["Snapshots"])
-    for bucket in sorted({each.physical_id for each in members if each.type == BUCKET}):
+            yield from (("snapshot", str(snapshot["SnapshotId"])) for snapshot in page["Snapshots"])
+    for bucket in sorted({member.physical_id for member in members if member.type == BUCKET}):
         try:
             account.client("s3").head_bucket(Bucket=bucket)
         except ClientError as error:
-            if code_of(error) in ("404", "NoSuchBucket"):
+            if error_code(error) in ("404", "NoSuchBucket"):
                 continue
         yield "bucket", bucket
 

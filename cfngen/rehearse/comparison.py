@@ -152,11 +152,11 @@ def _order(events: Sequence[OperationEvent], documents: Sequence[Document], name
 
 
 def _dependencies(documents: Sequence[Document], names: Names) -> Iterator[tuple[str, str, bool]]:
-    root = next((each for each in documents if each.children), None)
+    root = next((document for document in documents if document.children), None)
     if root is None:
         return
     bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): root.body}
-    by_name = {each.name: each.body for each in documents}
+    by_name = {document.name: document.body for document in documents}
     for logical_id, name in nested(root.body).items():
         bodies[(logical_id,)] = by_name[name]
     for path, body in bodies.items():

@@ -57,8 +57,8 @@ class Masks:
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._known: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
-        texts = sorted({each for each in names if len(each) > 2}, key=len, reverse=True)
-        self._names = re.compile("|".join(rf"(?<!\w){re.escape(each)}(?!\w)" for each in texts)) if texts else None
+        texts = sorted({name for name in names if len(name) > 2}, key=len, reverse=True)
+        self._names = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in texts)) if texts else None
 
     def __call__(self, text: str) -> str:
         """Return the text with its masks; what is masked already stays."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import DENIED, code_of
+from cfngen.deploy.aws_errors import DENIED, error_code
 from cfngen.deploy.stacks import GROUP, StackResource, tree
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 INTERFACE, KEY, SECRET, BUCKET = (
     "AWS::EC2::NetworkInterface",
@@ -45,7 +45,7 @@ def shells(account: Account, name: str) -> Sight:
     pages = (
         account.client("cloudformation").get_paginator("list_stacks").paginate(StackStatusFilter=["REVIEW_IN_PROGRESS"])
     )
-    names = [str(each["StackName"]) for page in pages for each in page["StackSummaries"]]
+    names = [str(stack_summary["StackName"]) for page in pages for stack_summary in page["StackSummaries"]]
     left = sum(each == name or each.startswith(f"{name}-") for each in names)
     return Sight({"empty stacks that are left": str(left)})
 
@@ -57,18 +57,19 @@ def slot(account: Account, stack_id: str) -> Sight:
     sight = Sight()
     answer = account.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=list(groups.values()))
     serving = [
-        each["InstanceId"]
+        instance["InstanceId"]
         for group in answer["AutoScalingGroups"]
-        for each in group["Instances"]
-        if each["LifecycleState"] == "InService"
+        for instance in group["Instances"]
+        if instance["LifecycleState"] == "InService"
     ]
     sight.facts["masters in service"] = str(len(serving))
     interfaces = _ids(members, INTERFACE)
     described = account.client("ec2").describe_network_interfaces(NetworkInterfaceIds=list(interfaces.values()))
     held = [
-        each
-        for each in described["NetworkInterfaces"]
-        if each.get("Attachment", {}).get("InstanceId") in serving and each["Attachment"].get("DeviceIndex") == 0
+        network_interface
+        for network_interface in described["NetworkInterfaces"]
+        if network_interface.get("Attachment", {}).get("InstanceId") in serving
+        and network_interface["Attachment"].get("DeviceIndex") == 0
     ]
     sight.facts["interfaces of slots that are a master's primary one"] = str(len(held))
     for group in groups.values():
@@ -95,9 +96,9 @@ def secrets_gone(account: Account, made: Mapping[str, str]) -> Sight:
 
 def _ids(members: tuple[StackResource, ...], kind: str, prefix: str = "") -> dict[str, str]:
     return {
-        each.view.logical_id: each.view.physical_id
-        for each in members
-        if each.exists and each.view.type == kind and each.view.logical_id.startswith(prefix)
+        member.view.logical_id: member.view.physical_id
+        for member in members
+        if member.exists and member.view.type == kind and member.view.logical_id.startswith(prefix)
     }
 
 
@@ -105,15 +106,15 @@ def _failed_launches(account: Account, group: str) -> list[str]:
     """Return in words the launches of a group that failed and were tried again."""
     answer = account.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=100)
     messages = [
-        str(each.get("StatusMessage") or each["StatusCode"])
-        for each in answer["Activities"]
-        if each["StatusCode"] in ("Failed", "Cancelled")
+        str(activity.get("StatusMessage") or activity["StatusCode"])
+        for activity in answer["Activities"]
+        if activity["StatusCode"] in ("Failed", "Cancelled")
     ]
     return [
-        f"a launch failed and was tried again, {counted(messages.count(each), 'time')}"
-        + (", as is known of the interface that the old instance still has" if IN_USE in each else "")
-        + f": {each}"
-        for each in dict.fromkeys(messages)
+        f"a launch failed and was tried again, {pluralize(messages.count(fromkey), 'time')}"
+        + (", as is known of the interface that the old instance still has" if IN_USE in fromkey else "")
+        + f": {fromkey}"
+        for fromkey in dict.fromkeys(messages)
     ]
 
 
@@ -140,9 +141,9 @@ def _answer(call: Any, absent: set[str], **arguments: str) -> Mapping[str, Any] 
     try:
         answer: Mapping[str, Any] = call(**arguments)
     except ClientError as error:
-        if code_of(error) in absent:
+        if error_code(error) in absent:
             return "gone"
-        if code_of(error) in DENIED:
+        if error_code(error) in DENIED:
             return "not to be seen"
         raise
     return answer

@@ -8,15 +8,15 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
-from cfngen.deploy.limits.needs import Needs, needs
 from cfngen.deploy.preview.costs import difference
 from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.quotas.demand import Demand, needs
 from cfngen.deploy.watching.expectations import Action as ResourceAction
 from cfngen.deploy.watching.expectations import expect
 from cfngen.rehearse.expectations import Expectations, key
 from cfngen.rehearse.operations import Names
 from cfngen.rehearse.steps import DELETE, VALUES, Action, Deployable, RehearsalStep, Zones, ends_stack
-from cfngen.words import plural
+from cfngen.text import plural_form
 
 PLANNING = 2
 """Minutes in which CloudFormation makes a change set of nested stacks, and deletes it again."""
@@ -103,7 +103,7 @@ def _minutes(step: RehearsalStep, steps: Sequence[RehearsalStep], zones: Zones, 
 
 
 def _bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
-    by_name = {each.name: each.body for each in deployable.documents}
+    by_name = {document.name: document.body for document in deployable.documents}
     yield (), by_name["cluster"]
     for logical_id, name in nested(by_name["cluster"]).items():
         yield (logical_id,), by_name[name]
@@ -115,9 +115,11 @@ def _units(step: RehearsalStep, zones: Zones) -> tuple[str, ...]:
     if make is None:
         return ()
     documents = made(make, zones).documents
-    parameters = next(each for each in documents if each.children).body.get("Parameters", {})
+    parameters = next(document for document in documents if document.children).body.get("Parameters", {})
     defaults = {name: str(each["Default"]) for name, each in parameters.items() if "Default" in each}
-    return tuple(
-        f"{cost.quantity} {cost.unit if cost.quantity == 1 or cost.unit == 'GiB' else plural(cost.unit)} ({cost.what})"
-        for cost in difference(Needs(), needs(documents, {**defaults, **VALUES}))
-    )
+    costs = difference(Demand(), needs(documents, {**defaults, **VALUES}))
+    return tuple(f"{cost.quantity} {_unit(cost.unit, cost.quantity)} ({cost.what})" for cost in costs)
+
+
+def _unit(unit: str, quantity: int) -> str:
+    return unit if quantity == 1 or unit == "GiB" else plural_form(unit)

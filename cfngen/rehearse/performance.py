@@ -12,19 +12,19 @@ from dataclasses import replace
 from cfngen import __version__
 from cfngen.deploy import operation as deployment
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import (
+from cfngen.deploy.aws_errors import (
     AwsError,
     CredentialsError,
     DeniedError,
     RegionError,
     ThrottledError,
     UnreachableError,
-    aws_errors,
+    translate_aws_errors,
 )
 from cfngen.deploy.messages import Event, Message, Notice, Report, Step
 from cfngen.deploy.preview.plan import Plan, Replacement
 from cfngen.deploy.publishing.bucket import BucketError
-from cfngen.deploy.recovery import BusyError, DeclinedError, Waiting
+from cfngen.deploy.recovery import BusyError, DeclinedError, Interaction
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching.diagnosis import Diagnosis
 from cfngen.deploy.watching.progress import Progress
@@ -41,7 +41,7 @@ from cfngen.rehearse.outlines import made, minutes
 from cfngen.rehearse.report import RehearsedOperation, Result
 from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.steps import VALUES, Action, Deployable, RehearsalStep
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 # Of the account, or of the way to it: they say nothing about how AWS does things.
 _OF_THE_ACCOUNT = (
@@ -94,7 +94,7 @@ class Performance:
         self.account = account
         self.request = request
         self.expected = expected
-        self.waiting = Waiting(self.report, lambda question: True, self._interrupt)
+        self.waiting = Interaction(self.report, lambda question: True, self._interrupt)
         caller = account.caller.split(":")[-1].split("/")[1:]
         self.masks = Masks((request.profile, request.bucket, request.role_arn.rpartition("/")[2], *caller))
         self.operations: list[RehearsedOperation] = []
@@ -135,7 +135,7 @@ class Performance:
             raise KeyboardInterrupt
         self._keep(seen, deployable, self.expected, step, action)
         if found := self.operations[-1].surprises:
-            raise StoppedError("surprise", f"{counted(len(found), 'surprise')}, first {found[0]}")
+            raise StoppedError("surprise", f"{pluralize(len(found), 'surprise')}, first {found[0]}")
 
     def _keep(
         self,
@@ -173,9 +173,9 @@ class Performance:
         finished = deployment.deploy(self.account, wanted, self.waiting)
         return self._looked(action, Operation(action.name, finished.status, finished.seconds), finished.stack_id)
 
-    def _wanted(self, deployable: Deployable) -> deployment.Wanted:
-        root = next(each for each in deployable.documents if each.children)
-        return deployment.Wanted(
+    def _wanted(self, deployable: Deployable) -> deployment.DeploymentRequest:
+        root = next(document for document in deployable.documents if document.children)
+        return deployment.DeploymentRequest(
             cluster=deployable.cluster,
             documents=deployable.documents,
             stack_name=NAME,
@@ -191,7 +191,7 @@ class Performance:
         """Return an operation with what is found after it."""
         sight = observing.Sight()
         try:
-            with aws_errors():
+            with translate_aws_errors():
                 if action.look == "shells":
                     sight = observing.shells(self.account, NAME)
                 elif action.look == "slot":
@@ -210,7 +210,7 @@ class Performance:
             return Operation(action.name, "deleted")
         self.deleted.append(stack.id)
         deleted = cleaning.remove_stack(self.account, stack, self.waiting)
-        with aws_errors():
+        with translate_aws_errors():
             after = find(self.account, stack.id)
             facts = cleaning.kept(self.account, stack.id)
         status = after.status.name if after else ""

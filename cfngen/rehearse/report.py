@@ -15,7 +15,7 @@ from cfngen.errors import CfngenError
 from cfngen.rehearse.comparison import Surprise
 from cfngen.rehearse.operations import Operation
 from cfngen.rehearse.outlines import Outline
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 Result = Literal["as expected", "surprise", "refused", "interrupted", "not reached"]
 SHOWN = 400
@@ -105,7 +105,7 @@ class Rehearsal(Message):
     @property
     def surprises(self) -> tuple[Surprise, ...]:
         """What AWS did otherwise than the emulator."""
-        return tuple(each for step in self.steps for one in step.operations for each in one.surprises)
+        return tuple(surprise for step in self.steps for one in step.operations for surprise in one.surprises)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def page(rehearsal: Rehearsal) -> str:
         "|---|---|---|",
     ]
     for step in rehearsal.steps:
-        minutes = sum(each.operation.seconds for each in step.operations) / 60
+        minutes = sum(operation.operation.seconds for operation in step.operations) / 60
         lines.append(f"| {step.number}. {_cell(step.title)} | {step.result} | {minutes:.0f} |")
     for step in rehearsal.steps:
         if step.operations or step.error:
@@ -198,7 +198,7 @@ def _step(step: RehearsedStep) -> list[str]:
         lines += [f"- remark: {_line(one)}" for one in each.remarks]
         lines += [f"- {name}: {value}" for name, value in operation.facts.items()]
         if operation.changes:
-            lines += [f"- {counted(len(operation.changes), 'change')} in the change set"]
+            lines += [f"- {pluralize(len(operation.changes), 'change')} in the change set"]
         if operation.events:
             lines += ["", "| seconds | resource | status | reason |", "|---|---|---|---|"]
             lines += [
@@ -206,7 +206,7 @@ def _step(step: RehearsedStep) -> list[str]:
                 for event in operation.events[:SHOWN]
             ]
         if len(operation.events) > SHOWN:
-            lines += ["", f"{counted(len(operation.events) - SHOWN, 'event')} more in the JSON."]
+            lines += ["", f"{pluralize(len(operation.events) - SHOWN, 'event')} more in the JSON."]
     return lines
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from cfngen import __version__
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Question, Step
-from cfngen.deploy.recovery import DeclinedError, Waiting
+from cfngen.deploy.recovery import DeclinedError, Interaction
 from cfngen.deploy.watching.watch import Choice
 from cfngen.errors import CfngenError
 from cfngen.rehearse import cleaning, observing
@@ -25,7 +25,7 @@ from cfngen.rehearse.performance import Performance, StoppedError, only_shown
 from cfngen.rehearse.report import Rehearsal, RehearsedStep, Result
 from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.steps import DELETE, ends_stack
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Ended:
     stop: BaseException | None = None
 
 
-def clean_up(account: Account, waiting: Waiting, request: RehearsalRequest) -> tuple[Leftover, ...]:
+def clean_up(account: Account, waiting: Interaction, request: RehearsalRequest) -> tuple[Leftover, ...]:
     """Remove what earlier rehearsals have left, after consent; return what stays.
 
     Raises:
@@ -56,13 +56,13 @@ def clean_up(account: Account, waiting: Waiting, request: RehearsalRequest) -> t
         if not waiting.consent(Question(f"Remove what rehearsals have left in {account.region} of {account.id}?")):
             raise DeclinedError
         # It was agreed to as a whole, and what a deletion says of its parts is said of clusters that somebody needs.
-        quiet = Waiting(only_shown(waiting.report), lambda question: True, waiting.interrupted)
+        quiet = Interaction(only_shown(waiting.report), lambda question: True, waiting.interrupted)
         return _removed(account, quiet, bucket=request.bucket)
     waiting.report(Step("no rehearsal has left a stack, a snapshot or a bucket"))
     return cleaning.remove_templates(account, waiting, bucket=request.bucket, made=False)
 
 
-def rehearse(account: Account, request: RehearsalRequest, expected: Expectations | None, waiting: Waiting) -> Ended:
+def rehearse(account: Account, request: RehearsalRequest, expected: Expectations | None, waiting: Interaction) -> Ended:
     """Rehearse, and leave nothing behind.
 
     Args:
@@ -81,7 +81,7 @@ def rehearse(account: Account, request: RehearsalRequest, expected: Expectations
 
 class _Run:
     def __init__(
-        self, account: Account, request: RehearsalRequest, expected: Expectations | None, waiting: Waiting
+        self, account: Account, request: RehearsalRequest, expected: Expectations | None, waiting: Interaction
     ) -> None:
         self.account = account
         self.request = request
@@ -97,7 +97,7 @@ class _Run:
         stack, kept = cleaning.standing(self.account), cleaning.kept_by_earlier(self.account)
         self._ask(found=bool(stack or kept))
         began = self.account.clock.now()
-        with aws_errors():
+        with translate_aws_errors():
             default_vpc = observing.has_default_vpc(self.account)
             bucket_there = cleaning.bucket_exists(self.account, self.request.bucket)
         stop: BaseException | None = None
@@ -143,16 +143,16 @@ class _Run:
     def _ask(self, *, found: bool) -> None:
         account, steps = self.account, self.request.outlines
         told = [
-            f"{each.number}. {each.title}: some {counted(each.minutes, 'minute')}, "
-            + (", ".join(each.units) or "nothing that is billed")
-            for each in steps
+            f"{step.number}. {step.title}: some {pluralize(step.minutes, 'minute')}, "
+            + (", ".join(step.units) or "nothing that is billed")
+            for step in steps
         ]
         if found:
             told.insert(0, f"what an earlier rehearsal has left, the stack {NAME} or what was in it, is removed first")
         told.append("everything is removed again; the minutes are estimates, and AWS takes its own time")
         profile = f" (profile {self.request.profile})" if self.request.profile else ""
         where = f"{account.region} of account {account.id}, as {account.caller}{profile}"
-        if not self.outside.consent(Question(f"Rehearse {counted(len(steps), 'step')} in {where}?", tuple(told))):
+        if not self.outside.consent(Question(f"Rehearse {pluralize(len(steps), 'step')} in {where}?", tuple(told))):
             raise DeclinedError
 
     def _remove_earlier(self) -> None:
@@ -208,7 +208,7 @@ class _Run:
 
 
 def _removed(
-    account: Account, waiting: Waiting, *, bucket: str, made: bool = False, deleted: tuple[str, ...] = ()
+    account: Account, waiting: Interaction, *, bucket: str, made: bool = False, deleted: tuple[str, ...] = ()
 ) -> tuple[Leftover, ...]:
     """Remove the stack, what CloudFormation keeps of it and of earlier ones, and the templates; return what stays."""
     left: list[Leftover] = []

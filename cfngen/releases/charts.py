@@ -59,9 +59,16 @@ def charts() -> tuple[PinnedChart, ...]:
     text = resources.files("cfngen.releases").joinpath("charts.json").read_text(encoding="utf-8")
     entries: dict[str, list[dict[str, Any]]] = json.loads(text)["charts"]
     return tuple(
-        PinnedChart(name, each["version"], each["appVersion"], each["url"], each["sha256"], tuple(each["kubernetes"]))
+        PinnedChart(
+            name,
+            release["version"],
+            release["appVersion"],
+            release["url"],
+            release["sha256"],
+            tuple(release["kubernetes"]),
+        )
         for name, releases in entries.items()
-        for each in releases
+        for release in releases
     )
 
 

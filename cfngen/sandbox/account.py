@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 
 from cfngen.sandbox.api import Served, serving
-from cfngen.sandbox.world import World, opened
+from cfngen.sandbox.emulated_account import EmulatedAccount, opened
 
 OPERATOR = ("operator", "operator")  # any key but the double's own, which passes all faults
 
@@ -23,7 +23,7 @@ class WorldClock:
         world: whose time it is.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: EmulatedAccount) -> None:
         self._world = world
 
     def now(self) -> datetime.datetime:
@@ -45,7 +45,7 @@ class SandboxAccount:
         clock: simulated time.
     """
 
-    world: World
+    world: EmulatedAccount
     served: Served
     clock: WorldClock
 

@@ -115,7 +115,7 @@ class Program:
             "addons.essentials": self._addons,
             "join_information.publish": self._join_information,
             "certificates.schedule": self._certificates,
-            "older_masters.wait": self._older_masters,
+            "version_skew.wait": self._older_masters,
             "node.join": self._join,
             "node.ready": self._ready,
         }[function]
@@ -350,7 +350,7 @@ class Program:
         """Wait while a master is of an older minor version than this node's kubelet; see the boot program's own."""
         begin = self._clock.now
         hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
-        yield from self._wait("masters of this version", self._older, hint, self.configuration["patience"] * 60)
+        yield from self._wait("masters of this version", self._older, hint, self.configuration["upgradeWait"] * 60)
         waited = self._clock.now - begin
         self._deadline += waited
         return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"

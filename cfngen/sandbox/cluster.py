@@ -115,7 +115,7 @@ class KubernetesCluster:
         kubernetes = ("kubernetes", "kubernetes.default", "kubernetes.default.svc")
         own = {*kubernetes, f"kubernetes.default.svc.{self._domain}", str(self._services[1]), "127.0.0.1", "localhost"}
         own |= {self.references["privateAddress"], self.endpoint.rpartition(":")[0]}
-        return own | {each for each in self._names if "${" not in each}
+        return own | {name for name in self._names if "${" not in name}
 
     def next_pod_range(self) -> str:
         """Return the range of the next node's pods."""

@@ -212,20 +212,20 @@ class Controllers:
             arn = elbv2.describe_load_balancers(Names=[name])["LoadBalancers"][0]["LoadBalancerArn"]
             targets = elbv2.describe_target_groups(LoadBalancerArn=arn)["TargetGroups"]
             elbv2.delete_load_balancer(LoadBalancerArn=arn)
-            for each in targets:
-                elbv2.delete_target_group(TargetGroupArn=each["TargetGroupArn"])
+            for target in targets:
+                elbv2.delete_target_group(TargetGroupArn=target["TargetGroupArn"])
         else:
             client("elb", self.region).delete_load_balancer(LoadBalancerName=name)
         interfaces = self._ec2.describe_network_interfaces(
             Filters=[{"Name": "description", "Values": [_description(service)]}]
         )["NetworkInterfaces"]
-        for each in interfaces:
-            self._ec2.delete_network_interface(NetworkInterfaceId=each["NetworkInterfaceId"])
+        for interface in interfaces:
+            self._ec2.delete_network_interface(NetworkInterfaceId=interface["NetworkInterfaceId"])
         named = [{"Name": "group-name", "Values": [f"k8s-elb-{name}"]}]
-        for each in self._ec2.describe_security_groups(Filters=named)["SecurityGroups"]:
+        for security_group in self._ec2.describe_security_groups(Filters=named)["SecurityGroups"]:
             for own in self._own_groups(vpc):
-                self._ec2.revoke_security_group_ingress(GroupId=own, IpPermissions=_from(each["GroupId"]))
-            self._ec2.delete_security_group(GroupId=each["GroupId"])
+                self._ec2.revoke_security_group_ingress(GroupId=own, IpPermissions=_from(security_group["GroupId"]))
+            self._ec2.delete_security_group(GroupId=security_group["GroupId"])
 
     def _discard(self, volume: Object) -> None:
         claim = volume["spec"].get("claimRef", {})
@@ -266,10 +266,12 @@ class Controllers:
         if not self.route_table:
             nodes = [each["metadata"]["name"] for each in self.state.list("nodes")]
             found = self._ec2.describe_instances(InstanceIds=nodes)["Reservations"]
-            instances = [each for reservation in found for each in reservation["Instances"]]
-            return str(instances[0]["VpcId"]), sorted({each["SubnetId"] for each in instances})
+            instances = [instance for reservation in found for instance in reservation["Instances"]]
+            return str(instances[0]["VpcId"]), sorted({instance["SubnetId"] for instance in instances})
         [table] = self._ec2.describe_route_tables(RouteTableIds=[self.route_table])["RouteTables"]
-        return str(table["VpcId"]), [each["SubnetId"] for each in table["Associations"] if "SubnetId" in each]
+        return str(table["VpcId"]), [
+            association["SubnetId"] for association in table["Associations"] if "SubnetId" in association
+        ]
 
     def _own_groups(self, vpc: str) -> list[str]:
         """The groups that carry the cluster's tag and are no balancer's: the controller lets balancers through them."""

@@ -59,7 +59,7 @@ def release(region: str, instance_id: str) -> None:
 
 def _named(region: str, instance: Any) -> str:
     """Return the id of the primary interface in the launch template of an instance; nothing if there is none."""
-    tags = {each["key"]: each["value"] for each in instance.get_tags()}
+    tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
     template, version = (tags.get(key, "") for key in TEMPLATE_TAGS)
     if not template:
         return ""
@@ -70,4 +70,6 @@ def _named(region: str, instance: Any) -> str:
     except ClientError:
         return ""
     interfaces = found["LaunchTemplateData"].get("NetworkInterfaces", [])
-    return next((each["NetworkInterfaceId"] for each in interfaces if each.get("NetworkInterfaceId")), "")
+    return next(
+        (interface["NetworkInterfaceId"] for interface in interfaces if interface.get("NetworkInterfaceId")), ""
+    )

@@ -116,11 +116,11 @@ def start_control_plane(state: KubernetesState, node: str) -> None:
 
 def start_addons(state: KubernetesState, node: str, manifests: list[Object]) -> None:
     """Add a master's pods of the DaemonSets that the boot program applies."""
-    for each in manifests:
-        if each["kind"] == "DaemonSet":
-            name = each["metadata"]["name"]
-            state.put("daemonsets", each)
-            state.add_pod(f"{name}-{suffix(node + name)}", node, labels=each["spec"]["selector"]["matchLabels"])
+    for manifest in manifests:
+        if manifest["kind"] == "DaemonSet":
+            name = manifest["metadata"]["name"]
+            state.put("daemonsets", manifest)
+            state.add_pod(f"{name}-{suffix(node + name)}", node, labels=manifest["spec"]["selector"]["matchLabels"])
 
 
 def schedule(state: KubernetesState) -> None:

@@ -125,11 +125,11 @@ class KubernetesState:
         status = "True" if ready else "Unknown" if reason == "NodeStatusUnknown" else "False"
         reason = reason or ("KubeletReady" if ready else "KubeletNotReady")
         message = message or ("kubelet is posting ready status" if ready else "container runtime network not ready")
-        taints = [each for each in found["spec"].get("taints", []) if each["key"] != "node.kubernetes.io/not-ready"]
+        taints = [taint for taint in found["spec"].get("taints", []) if taint["key"] != "node.kubernetes.io/not-ready"]
         if not ready:
             taints.append({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"})
         found["spec"]["taints"] = taints
-        others = [each for each in found["status"]["conditions"] if each["type"] != "Ready"]
+        others = [condition for condition in found["status"]["conditions"] if condition["type"] != "Ready"]
         found["status"]["conditions"] = [*others, self._condition("Ready", status, reason, message)]
 
     def set_waiting(self, pod: str, reason: str, message: str = "", restarts: int = 5) -> None:
@@ -138,7 +138,11 @@ class KubernetesState:
         [container] = found["status"]["containerStatuses"]
         state = {"waiting": {"reason": reason, "message": message}}
         container |= {"ready": False, "started": False, "restartCount": restarts, "state": state}
-        others = [each for each in found["status"]["conditions"] if each["type"] not in ("Ready", "ContainersReady")]
+        others = [
+            condition
+            for condition in found["status"]["conditions"]
+            if condition["type"] not in ("Ready", "ContainersReady")
+        ]
         found["status"]["conditions"] = [
             *others,
             *(self._condition(each, "False", "ContainersNotReady") for each in ("ContainersReady", "Ready")),

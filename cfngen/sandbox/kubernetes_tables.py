@@ -103,7 +103,7 @@ AFTER_AGE = frozenset({"Version"})
 
 
 def _node_status(node: Object) -> str:
-    conditions = {each["type"]: each["status"] for each in node.get("status", {}).get("conditions", [])}
+    conditions = {condition["type"]: condition["status"] for condition in node.get("status", {}).get("conditions", [])}
     known = {"True": "Ready"}.get(conditions["Ready"], "NotReady") if "Ready" in conditions else "Unknown"
     return known + (",SchedulingDisabled" if node.get("spec", {}).get("unschedulable") else "")
 
@@ -116,7 +116,7 @@ def _roles(node: Object) -> str:
 def _address(kind: str) -> Callable[[Object], str]:
     def cell(node: Object) -> str:
         addresses = node.get("status", {}).get("addresses", [])
-        return next((each["address"] for each in addresses if each["type"] == kind), NONE)
+        return next((address["address"] for address in addresses if address["type"] == kind), NONE)
 
     return cell
 
@@ -149,19 +149,19 @@ def _containers(item: Object) -> list[Object]:
 
 
 def _pod_ready(pod: Object) -> str:
-    ready = sum(bool(each.get("ready")) for each in _containers(pod))
+    ready = sum(bool(container.get("ready")) for container in _containers(pod))
     return f"{ready}/{len(pod.get('spec', {}).get('containers', []))}"
 
 
 def _pod_status(pod: Object) -> str:
     if pod["metadata"].get("deletionTimestamp"):
         return "Terminating"
-    waiting = (_at("state", "waiting", "reason", missing="")(each) for each in _containers(pod))
+    waiting = (_at("state", "waiting", "reason", missing="")(container) for container in _containers(pod))
     return next(filter(None, waiting), "") or str(_at("status", "phase", missing="Pending")(pod))
 
 
 def _restarts(pod: Object) -> str:
-    return str(sum(each.get("restartCount", 0) for each in _containers(pod)))
+    return str(sum(container.get("restartCount", 0) for container in _containers(pod)))
 
 
 def _ports(service: Object) -> str:
@@ -203,12 +203,12 @@ def _modes(item: Object) -> str:
 
 def _images(item: Object) -> str:
     containers = _at("spec", "template", "spec", "containers", missing=())(item)
-    return ",".join(each.get("image", "") for each in containers) or NONE
+    return ",".join(container.get("image", "") for container in containers) or NONE
 
 
 def _names(item: Object) -> str:
     containers = _at("spec", "template", "spec", "containers", missing=())(item)
-    return ",".join(each.get("name", "") for each in containers) or NONE
+    return ",".join(container.get("name", "") for container in containers) or NONE
 
 
 def _count(*path: str) -> Callable[[Any], Any]:

@@ -163,10 +163,13 @@ class Machines:
         """What instances will fail with that are launched from now on."""
         return [
             Fault(
-                each.resource, each.script.step, each.script.message, 0 if each.times == math.inf else int(each.times)
+                trouble.resource,
+                trouble.script.step,
+                trouble.script.message,
+                0 if trouble.times == math.inf else int(trouble.times),
             )
-            for each in self._troubles
-            if each.times > 0
+            for trouble in self._troubles
+            if trouble.times > 0
         ]
 
     def heal(self) -> None:
@@ -175,10 +178,10 @@ class Machines:
 
     def script(self, instance: Instance) -> Script | None:
         """Return what is to go wrong on an instance."""
-        for each in self._troubles:
-            if each.times > 0 and meant(each.resource, instance.name, instance.told.references["resource"]):
-                each.times -= 1
-                return each.script
+        for trouble in self._troubles:
+            if trouble.times > 0 and meant(trouble.resource, instance.name, instance.told.references["resource"]):
+                trouble.times -= 1
+                return trouble.script
         return None
 
     def say(self, instance: Instance, line: str) -> None:
@@ -188,7 +191,7 @@ class Machines:
 
     def answering(self, cluster: KubernetesCluster) -> bool:
         """Return whether more than half of the cluster's masters run: etcd answers as long as that."""
-        running = [each for each in cluster.members.values() if each not in self._gone]
+        running = [member for member in cluster.members.values() if member not in self._gone]
         return 2 * len(running) > len(cluster.members)
 
     def look(self) -> None:
@@ -197,7 +200,7 @@ class Machines:
         self._see(running)
         if unknown := sorted(running - self.instances.keys() - self._foreign):
             answer = client("ec2", self.region).describe_instances(InstanceIds=unknown)
-            for each in (each for reservation in answer["Reservations"] for each in reservation["Instances"]):
+            for each in (instance for reservation in answer["Reservations"] for instance in reservation["Instances"]):
                 tags = {tag["Key"]: tag["Value"] for tag in each.get("Tags", [])}
                 self(Launched(each["InstanceId"], tags.get(GROUP_TAG, "")))
 
@@ -236,7 +239,7 @@ class Machines:
 
     def _in_state(self, *states: str) -> set[str]:
         instances = ec2_backends[DEFAULT_ACCOUNT_ID][self.region].all_instances()
-        return {each.id for each in instances if each.state in states}
+        return {instance.id for instance in instances if instance.state in states}
 
     def _image(self, identifier: str) -> str:
         try:

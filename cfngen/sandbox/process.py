@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from cfngen.errors import CfngenError
-from cfngen.sandbox.contact import SPEED, STATUS, SandboxClock, SandboxGoneError, State, ask, clusters
-from cfngen.sandbox.last import STOPPED, Last, recall, remember
+from cfngen.sandbox.control_api import SPEED, STATUS, SandboxClock, SandboxGoneError, State, ask, clusters
+from cfngen.sandbox.last_sandbox import STOPPED, Last, recall, remember
 from cfngen.sandbox.status import SandboxStatus, of_none, of_running
 
 NEEDED = ("moto", "flask", "flask_cors", "werkzeug")

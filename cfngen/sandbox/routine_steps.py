@@ -46,13 +46,13 @@ def draining(configuration: Configuration, instance: Instance) -> str:
 
 def further_files(configuration: Configuration, instance: Instance) -> str:
     """Say how many files of the cluster file were put in place."""
-    given = configuration["given"]
+    given = configuration["hooks"]
     return f"{len(given['files'])} files, {len(given['units'])} units"
 
 
 def further_units(configuration: Configuration, instance: Instance) -> str:
     """Say which units of the cluster file were started."""
-    names = [unit["name"] for unit in configuration["given"]["units"] if unit["enable"]]
+    names = [unit["name"] for unit in configuration["hooks"]["units"] if unit["enable"]]
     return ", ".join(names) or "none to be started"
 
 
@@ -63,7 +63,7 @@ def commands_before(configuration: Configuration, instance: Instance) -> str:
 
 def commands_after(configuration: Configuration, instance: Instance) -> str:
     """Say how many commands of the cluster file were run after everything else."""
-    return _ran(configuration["given"]["after"])
+    return _ran(configuration["hooks"]["after"])
 
 
 def instance_storage(configuration: Configuration, instance: Instance) -> str:
@@ -112,20 +112,20 @@ def addresses_looked_up(configuration: Configuration, instance: Instance) -> str
 STORAGE = "/mnt/instance-storage"
 DRAINING = "drain.start"  # from here on a service waits for the instance's end
 ROUTINE: Mapping[str, tuple[float, Callable[[Configuration, Instance], str]]] = {
-    "given.before": (1.0, commands_before),
+    "hooks.before": (1.0, commands_before),
     "system.settings": (0.6, settings),
     "pod_network.prepare": (0.5, pod_network),
     DRAINING: (0.3, draining),
-    "given.files": (0.2, further_files),
+    "hooks.files": (0.2, further_files),
     "disks.disks": (0.4, instance_storage),
     "system.services": (2.3, services),
-    "given.units": (0.4, further_units),
+    "hooks.units": (0.4, further_units),
     "hosts.of_master": (0.1, names),
-    "approval.start": (0.8, serving_certificates),
+    "csr_approval.start": (0.8, serving_certificates),
     "backup.schedule": (0.4, backups),
     "first_pod.run": (1.6, first_pod),
     "node.follow": (0.2, addresses_looked_up),
-    "given.after": (1.0, commands_after),
+    "hooks.after": (1.0, commands_after),
 }
 """Seconds and words, by `module.function` of the boot program."""
 

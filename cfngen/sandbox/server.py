@@ -34,11 +34,11 @@ from werkzeug.serving import make_server
 
 from cfngen.sandbox.api import serving
 from cfngen.sandbox.cloudformation.clock import START
-from cfngen.sandbox.contact import HOST, PATH, SPEED, STATUS, State, write
+from cfngen.sandbox.control_api import HOST, PATH, SPEED, STATUS, State, write
 from cfngen.sandbox.durations import DURATIONS
+from cfngen.sandbox.emulated_account import EmulatedAccount
 from cfngen.sandbox.groups import groups, meant
-from cfngen.sandbox.last import Last, remember
-from cfngen.sandbox.world import World
+from cfngen.sandbox.last_sandbox import Last, remember
 
 TICK = 0.05  # seconds of real time between two looks at the clock
 LONGEST = 1.0  # seconds of real time that may pass at once: a machine that was suspended must not skip hours
@@ -59,7 +59,7 @@ class Sandbox:
         speed: simulated seconds in a second.
     """
 
-    def __init__(self, worlds: Mapping[str, World], application: Application, speed: float) -> None:
+    def __init__(self, worlds: Mapping[str, EmulatedAccount], application: Application, speed: float) -> None:
         self.worlds = worlds
         self.speed = speed
         self.token = secrets.token_hex(16)
@@ -198,7 +198,7 @@ class Sandbox:
             for world in self.worlds.values():
                 self._advance(world, seconds)
 
-    def _advance(self, world: World, seconds: float) -> None:
+    def _advance(self, world: EmulatedAccount, seconds: float) -> None:
         try:
             world.advance(seconds)
         except Exception as error:  # noqa: BLE001 - time must go on for the other stacks; clients are told
@@ -218,7 +218,7 @@ def sandbox(speed: float = SPEED) -> Iterator[Sandbox]:
     lock = threading.RLock()
     regions = boto3.Session().get_available_regions("cloudformation")
     with mock_aws(config=CONFIG):
-        worlds = {region: World(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
+        worlds = {region: EmulatedAccount(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
         with serving({region: world.cloud for region, world in worlds.items()}) as served:
             for world in worlds.values():
                 world.machines.console = served.gaps.console

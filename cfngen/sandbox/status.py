@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from cfngen.sandbox.last import Last
+from cfngen.sandbox.last_sandbox import Last
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Told:
     @property
     def architecture(self) -> str:
         """What the instance's programs are made for, `amd64` or `arm64`."""
-        return "arm64" if any("arm64" in each["url"] for each in self.configuration.get("assets", [])) else "amd64"
+        return "arm64" if any("arm64" in asset["url"] for asset in self.configuration.get("assets", [])) else "amd64"
 
     def version(self, program: str, default: str = "") -> str:
         """Return the version of what the instance downloads: the one in the address of a file of that name."""

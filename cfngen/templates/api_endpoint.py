@@ -134,8 +134,8 @@ def balanced(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInt
             Port=cluster.api.port,
             TargetType="ip",
             Targets=[
-                elb.TargetDescription(Id=GetAtt(each, "PrimaryPrivateIpAddress"), Port=cluster.api.port)
-                for each in interfaces
+                elb.TargetDescription(Id=GetAtt(interface, "PrimaryPrivateIpAddress"), Port=cluster.api.port)
+                for interface in interfaces
             ],
             TargetGroupAttributes=[
                 elb.TargetGroupAttribute(Key=key, Value=value) for key, value in sorted(_ATTRIBUTES.items())

@@ -9,12 +9,12 @@ from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 from cfngen.cluster.checks.volumes import TYPES
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
+from cfngen.cluster.upgrade_timeouts import LONGEST, SPARE
 from cfngen.templates.images import root_device
 from cfngen.templates.secrets import key_name
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 from cfngen.userdata import UserData
-from cfngen.userdata.patience import LONGEST, SPARE
 
 # An Auto Scaling group that heals or rebalances during a rolling update counts instances twice (AWS CloudFormation
 # User Guide, AutoScalingRollingUpdate, SuspendProcesses). Launch and Terminate stay: the update itself needs them.

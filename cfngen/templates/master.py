@@ -153,8 +153,8 @@ def _volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
         description="Size of each master's data volume (etcd) in GiB; it may grow, never shrink",
         default=volume.size,
         # Of whichever type is chosen beside it.
-        MinValue=max(TYPES[each].sizes[0] for each in interchangeable_types(volume)),
-        MaxValue=min(TYPES[each].sizes[1] for each in interchangeable_types(volume)),
+        MinValue=max(TYPES[interchangeable_type].sizes[0] for interchangeable_type in interchangeable_types(volume)),
+        MaxValue=min(TYPES[interchangeable_type].sizes[1] for interchangeable_type in interchangeable_types(volume)),
     )
     kind = stack.ask(
         "MasterVolumeType",

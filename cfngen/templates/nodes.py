@@ -15,6 +15,7 @@ from cfngen import userdata
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import DRAIN_HOOK, auto_scaling_group, group_id
+from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 from cfngen.templates import master
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
@@ -24,7 +25,6 @@ from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import group_tags
 from cfngen.templates.vpc import internet_access
-from cfngen.userdata.patience import patience
 
 # Seconds that Auto Scaling waits for a sign of life of an instance that it terminates. The instance gives one every
 # half minute while it moves its pods (boot/drain.py), so this is what one costs that gives none.
@@ -89,7 +89,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             LaunchTemplate=latest(template),
             Tags=[*group_tags(cluster, name, discoverable=True), *_node_template(group)],
             CreationPolicy=wait_for_signals(group, desired.get("DesiredCapacity", least)),
-            UpdatePolicy=roll_one_at_a_time(group, group.drain_timeout, patience(cluster, group)),
+            UpdatePolicy=roll_one_at_a_time(group, group.drain_timeout, master_upgrade_wait(cluster, group)),
             **desired,
             **_drain(group),
         ),

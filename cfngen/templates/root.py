@@ -9,8 +9,8 @@ import troposphere
 from troposphere import GetAtt, Join, Ref, Sub, cloudformation
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates.decided import decided
 from cfngen.templates.document import Document
+from cfngen.templates.immutable_settings import immutable_settings
 from cfngen.templates.security_groups import ACCESS_GROUP, LOAD_BALANCER_GROUP
 from cfngen.templates.stack import TEMPLATES, WITH_THE_STACK, Parameter, Stack, add_parameter, finish
 from cfngen.templates.tagging import private_tags, tags
@@ -67,7 +67,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
             if output.shown:
                 value = GetAtt(stack.logical_id, f"Outputs.{output.name}")
                 template.add_output(troposphere.Output(output.name, Description=output.description, Value=value))
-    body = finish(template, cluster, "cluster", parameters, decided(cluster))
+    body = finish(template, cluster, "cluster", parameters, immutable_settings(cluster))
     return Document("cluster", body, __name__, tuple(stack.name for stack in stacks))
 
 
@@ -79,7 +79,7 @@ def _root_type(parameter: Parameter) -> str:
 def _nested(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
     values = {parameter.name: _value(parameter, wiring) for parameter in stack.parameters.values()}
     # What is in a stack takes over its tags: where something must not bear the cluster's, the stack must not either.
-    unmarked = any(each == LOAD_BALANCER_GROUP or ACCESS_GROUP in each for each in stack.resources)
+    unmarked = any(resource == LOAD_BALANCER_GROUP or ACCESS_GROUP in resource for resource in stack.resources)
     tagged = private_tags if unmarked else tags
     return cloudformation.Stack(
         stack.logical_id,

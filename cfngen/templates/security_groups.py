@@ -54,7 +54,7 @@ def build(cluster: Cluster) -> Stack:
     for name, protocol, port, purpose in (
         ("Api", "tcp", cluster.api.port, "Nodes and pods to the API server"),
         ("Kubelet", "tcp", KUBELET_PORT, "Metrics collection from the kubelet"),
-        *((each.name, each.protocol, each.port, each.purpose) for each in openings),
+        *((opening.name, opening.protocol, opening.port, opening.purpose) for opening in openings),
     ):
         # Of ICMP the second number is the code; -1 stands for all.
         ports = (port, -1 if protocol == "icmp" else port)

@@ -224,7 +224,7 @@ def finish(
         labels[parameter.name] = {"default": parameter.label}
     rank = {NETWORK: 0, ACCESS: 1, MASTERS: 2, NODES: 3, TEMPLATES: 9}
     metadata: dict[str, Any] = {
-        "cfngen": {"cluster": cluster.name, "stack": name, **({"decided": dict(notes)} if notes else {})},
+        "cfngen": {"cluster": cluster.name, "stack": name, **({"immutableSettings": dict(notes)} if notes else {})},
         # Whoever lints the template by itself should have it judged for its own region.
         "cfn-lint": {"config": {"regions": [cluster.region]}},
     }

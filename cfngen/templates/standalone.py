@@ -15,8 +15,8 @@ import troposphere
 from troposphere import cloudformation
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates.decided import decided
 from cfngen.templates.document import Document
+from cfngen.templates.immutable_settings import immutable_settings
 from cfngen.templates.stack import Stack, add_parameter, finish, plain
 from cfngen.templates.wiring import ROOT_VALUES, Wiring, WiringError
 
@@ -43,7 +43,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     template.set_description(f"Kubernetes cluster {cluster.name}: all of it in one template")
     for parameter in wiring.asked.values():
         add_parameter(template, parameter)
-    body = finish(template, cluster, "standalone", wiring.asked.values(), decided(cluster))
+    body = finish(template, cluster, "standalone", wiring.asked.values(), immutable_settings(cluster))
     resources: dict[str, Any] = {}
     outputs: dict[str, Any] = {}
     known: dict[str, Any] = dict(ROOT_VALUES)

@@ -9,11 +9,11 @@ from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
 from cfngen.cluster.names import api_host, auto_scaling_group, group_id, slot_id, wait_condition
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 from cfngen.releases import PAUSE, Asset, exact_version, master_tools, release
 from cfngen.userdata import addons, cloud_controller, files, instances, kubeadm, node_rights, pod_network
 from cfngen.userdata.mirror import mirrored
 from cfngen.userdata.pack import UNIT, UserData, pack
-from cfngen.userdata.patience import patience
 
 # Programs that a distribution's image may lack, with apt's and dnf's package. kubeadm, the kubelet and the portmap
 # plugin call iptables. kubeadm 1.32 and newer asks neither for conntrack nor for crictl, and containerd forwards ports
@@ -43,10 +43,10 @@ MASTER_STEPS = {
     "add-ons": "addons.essentials",
     "join information": "join_information.publish",
     "certificates": "certificates.schedule",
-    "serving certificates": "approval.start",
+    "serving certificates": "csr_approval.start",
 }
 NODE_STEPS = {
-    "masters": "older_masters.wait",
+    "masters": "version_skew.wait",
     "join": "node.join",
     "ready": "node.ready",
     "first pod": "first_pod.run",
@@ -56,7 +56,7 @@ NODE_STEPS = {
 MASTER_TASKS = {
     "join": {"join information": "join_information.publish"},
     "certificates": {"certificates": "certificates.renew"},
-    "approve": {"serving certificates": "approval.approve"},
+    "approve": {"serving certificates": "csr_approval.approve"},
     "addons": {"add-ons": "addons.apply"},
 }
 NODE_TASKS = {"addresses": {"addresses": "node.addresses"}}
@@ -131,7 +131,7 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, Any]) -> U
         "tasks": {**NODE_TASKS, **instances.tasks(group)},
         "join": kubeadm.join(group),
         "pause": PAUSE,
-        "patience": patience(cluster, group),
+        "upgradeWait": master_upgrade_wait(cluster, group),
     }
     placed = _placed(files.common(cluster, master=False), files.of_node(), instances.files(cluster, group))
     return pack(f"nodes-{group.name}", group_id(group.name), config, placed, references, group.cloud_config)

@@ -12,7 +12,7 @@ from typing import Any
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Instances
 from cfngen.releases import PAUSE
-from cfngen.userdata.merging import merge
+from cfngen.userdata.deep_merge import merge
 
 CERTS = "/etc/containerd/certs.d"
 _IMAGES = "io.containerd.cri.v1.images"

@@ -118,7 +118,7 @@ def credential_providers() -> Mapping[str, Any]:
             {
                 "name": "ecr-credential-provider",
                 "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
-                "matchImages": [f"*.{service}.*.{each}" for service, ends in services for each in ends],
+                "matchImages": [f"*.{service}.*.{end}" for service, ends in services for end in ends],
                 "defaultCacheDuration": "12h",
             }
         ],

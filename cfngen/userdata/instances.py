@@ -11,9 +11,9 @@ from typing import Any
 
 from cfngen.cluster.model import Cluster, Instances, NodeGroup
 from cfngen.userdata import containerd, kubeadm, pod_network
+from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import UNITS
 from cfngen.userdata.lines import text_of
-from cfngen.userdata.merging import merge
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
@@ -21,13 +21,13 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 def settings(cluster: Cluster, instances: Instances) -> dict[str, Any]:
     """Return these instances' part of the configuration."""
     given = {
-        "files": [each.model_dump() for each in instances.files],
-        "units": [each.model_dump() for each in instances.units],
+        "files": [file.model_dump() for file in instances.files],
+        "units": [unit.model_dump() for unit in instances.units],
         "after": list(instances.post_boot_commands),
     }
     return {
         "kubeletPatch": kubelet(cluster, instances),
-        **({"given": given} if any(given.values()) else {}),
+        **({"hooks": given} if any(given.values()) else {}),
         **({"before": list(instances.pre_boot_commands)} if instances.pre_boot_commands else {}),
         **({"drain": drain_minutes(instances)} if drain_minutes(instances) else {}),
     }
@@ -47,18 +47,18 @@ def steps(instances: Instances, common: Mapping[str, str], own: Mapping[str, str
         # As early as can be: an instance that fails later can then be let go at once.
         found["draining"] = "drain.start"
     if instances.files or instances.units:
-        found["further files"] = "given.files"
+        found["further files"] = "hooks.files"
     if instances.instance_storage != "none":
         found["instance storage"] = "disks.disks"
     found.update(others)
     if instances.units:
-        found["further units"] = "given.units"
+        found["further units"] = "hooks.units"
     return {**found, **own}
 
 
 def last(instances: Instances, steps: Mapping[str, str]) -> dict[str, str]:
     """Return steps with those that come after everything else."""
-    return {**steps, **({"post-boot commands": "given.after"} if instances.post_boot_commands else {})}
+    return {**steps, **({"post-boot commands": "hooks.after"} if instances.post_boot_commands else {})}
 
 
 def tasks(instances: Instances) -> dict[str, dict[str, str]]:

@@ -14,8 +14,8 @@ from cfngen.cluster.names import api_host
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import exact_version
 from cfngen.userdata import audit
+from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import BIN, CREDENTIAL_PROVIDERS, MASTER_MOUNT
-from cfngen.userdata.merging import merge
 
 VERSION = "kubeadm.k8s.io/v1beta4"
 # Written by the boot program (boot/encryption.py), which has the key.
@@ -100,7 +100,7 @@ def join(group: NodeGroup) -> dict[str, Any]:
     labels = ",".join(f"{key}={value}" for key, value in sorted(group.labels.items()))
     registration = _registration(**({"node-labels": labels} if labels else {}))
     if group.taints:
-        registration["taints"] = [each.model_dump() for each in group.taints]
+        registration["taints"] = [taint.model_dump() for taint in group.taints]
     return {
         "apiVersion": VERSION,
         "kind": "JoinConfiguration",
@@ -124,7 +124,7 @@ def kubelet(cluster: Cluster) -> dict[str, Any]:
             "nodefs.inodesFree": "5%",
         },
         "rotateCertificates": True,
-        # Masters approve the certificates (boot/approval.py).
+        # Masters approve the certificates (boot/csr_approval.py).
         "serverTLSBootstrap": True,
         "shutdownGracePeriod": grace[0],
         "shutdownGracePeriodCriticalPods": grace[1],

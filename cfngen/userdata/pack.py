@@ -45,7 +45,7 @@ LONGEST = {
 FIRST = ("role", "cluster", "region", "timeout", "packages", "steps")
 FIRST_STEPS = {"packages": "packages.install", "program": "program.fetch"}
 # Before anything else, where there are such commands: a proxy may have to be set before packages can be fetched.
-BEFORE = {"pre-boot commands": "given.before"}
+BEFORE = {"pre-boot commands": "hooks.before"}
 # Explicit, so that no library's default changes the bytes.
 FILTERS = [
     {

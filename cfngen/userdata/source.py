@@ -33,7 +33,7 @@ def _imported(module: str) -> frozenset[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(source(module))):
         if isinstance(node, ast.ImportFrom) and node.level:
-            names |= {node.module} if node.module else {each.name for each in node.names}
+            names |= {node.module} if node.module else {name.name for name in node.names}
     return frozenset(names)
 
 
@@ -95,14 +95,20 @@ def _dropped(tree: ast.Module) -> dict[Position, tuple[Position, str]]:
         elif isinstance(node, ast.FunctionDef):
             given = node.args
             arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
-            annotations = [node.returns, *(each.annotation for each in arguments if each)]
+            annotations = [node.returns, *(argument.annotation for argument in arguments if argument)]
         elif isinstance(node, ast.ImportFrom) and node.module == "__future__":
             found[node.lineno, node.col_offset] = (_end(node), "")
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
             alone = len(node.body) == 1 and not isinstance(node, ast.Module)
             docstring = node.body[0]
             found[docstring.lineno, docstring.col_offset] = (_end(docstring), "pass" if alone else "")
-        found.update({(each.lineno, each.col_offset): (_end(each), "") for each in annotations if each})
+        found.update(
+            {
+                (annotation.lineno, annotation.col_offset): (_end(annotation), "")
+                for annotation in annotations
+                if annotation
+            }
+        )
     return found
 
 

@@ -10,7 +10,7 @@ from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from small_stacks import REGION, group, reasons, running, signalling, text, types
 
-from cfngen.sandbox.api.gaps import Gaps
+from cfngen.sandbox.api.moto_extensions import MotoExtensions
 from cfngen.sandbox.cloudformation import CloudFormation, NotModelledError, Stack, client
 from cfngen.sandbox.services import capacity, scaling_activities
 from cfngen.sandbox.services.scaling_activities import RETRY
@@ -102,7 +102,7 @@ def test_a_batch_waits_on_for_signals_while_its_launches_fail(seconds: int) -> N
 def test_a_group_that_is_grown_by_hand_launches_what_it_can_and_tries_again(cloud: CloudFormation) -> None:
     cloud.durations[RETRY] = 30
     stack = cloud.create_stack("s", body=text(unwatched(MaxSize="4")))
-    gaps = Gaps()
+    gaps = MotoExtensions()
     gaps.quota("ec2", "L-1216C47A", 4)  # of which an instance has two
     with gaps.filled():
         _grow(stack, 3)
@@ -150,7 +150,7 @@ def _grow(stack: Stack, size: int) -> None:
 
 
 def test_the_quotas_are_those_that_service_quotas_answers(cloud: CloudFormation) -> None:
-    gaps = Gaps()
+    gaps = MotoExtensions()
     gaps.quota("ec2", "L-1216C47A", 1)
     with gaps.filled():
         stack = cloud.wait(cloud.create_stack("s", body=text(unwatched())))

@@ -11,7 +11,7 @@ from typing import Any
 from etcd_cluster import Etcd, RefusedError
 from scripted_machine import IDENTITY, ScriptedMachine, SecretsManager
 
-from cfngen.boot.authorities import FILES, KUBEADM, PKI
+from cfngen.boot.certificate_authorities import FILES, KUBEADM, PKI
 from cfngen.boot.etcd_data import DATA, FOLDER
 from cfngen.boot.etcd_members import KUBEADM_JOIN
 from cfngen.boot.kubelet import KUBELET_CONF

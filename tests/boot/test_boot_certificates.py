@@ -9,7 +9,7 @@ from masters import EXPIRES, MANIFESTS, Master
 from scripted_machine import PowerCut
 from slots import boot
 
-from cfngen.boot import certificates, expiry
+from cfngen.boot import certificate_expiry, certificates
 from cfngen.boot.machine import BootError
 
 DAY = 24 * 3600
@@ -89,18 +89,18 @@ def test_control_plane_that_does_not_come_back_is_not_taken_for_renewed(master: 
 
 def test_renewal_without_the_note_of_what_was_last_read_is_read_all_the_same(master: Master) -> None:
     """The first renewal by a program of this version on an instance that an older one has set up."""
-    master.remove(expiry.READ)
+    master.remove(certificate_expiry.READ)
     master.passed = 260 * DAY
     assert certificates.renew(master, master.config) == f"good until 2028-05-18T12:00:00Z, renewed (before: {EXPIRES})"
     assert restarted(master)
-    assert master.files[expiry.READ] == "2028-05-18T12:00:00Z"
+    assert master.files[certificate_expiry.READ] == "2028-05-18T12:00:00Z"
 
 
 def test_instance_without_the_note_whose_certificates_are_good_restarts_nothing(master: Master) -> None:
-    master.remove(expiry.READ)
+    master.remove(certificate_expiry.READ)
     assert certificates.renew(master, master.config) == f"good until {EXPIRES}"
     assert not restarted(master)
-    assert master.files[expiry.READ] == EXPIRES
+    assert master.files[certificate_expiry.READ] == EXPIRES
 
 
 def test_renewal_that_renews_nothing_fails(master: Master) -> None:
@@ -140,7 +140,7 @@ def test_certificates_are_due_with_thirty_percent_of_a_year_left_and_two_less_fo
     master: Master, slot: str, left: int, due: bool
 ) -> None:
     master.config["facts"]["slot"] = slot
-    assert expiry.due(master, master.config, master.time(left)) is due
+    assert certificate_expiry.due(master, master.config, master.time(left)) is due
 
 
 def test_manifests_stay_in_place_while_certificates_are_renewed(master: Master) -> None:
@@ -190,5 +190,5 @@ def test_masters_that_were_made_together_do_not_restart_their_etcd_in_the_same_n
         found = []
         for day in (250, 260, 265, 272):
             master.passed = day * DAY
-            found += [day] if expiry.due(master, master.config, EXPIRES) else []
+            found += [day] if certificate_expiry.due(master, master.config, EXPIRES) else []
         assert found == days

@@ -9,8 +9,8 @@ import pytest
 from masters import BUNDLE, CA_SECRET, INSTANCE, Master, configuration
 from scripted_machine import FIRST_VERSION, ScriptedMachine
 
-from cfngen.boot import authorities, control_plane, encryption, kubelet
-from cfngen.boot.authorities import INITIALISED, KUBEADM, PKI, RESTORED
+from cfngen.boot import certificate_authorities, control_plane, encryption, kubelet
+from cfngen.boot.certificate_authorities import INITIALISED, KUBEADM, PKI, RESTORED
 from cfngen.boot.etcd_data import DATA
 from cfngen.boot.machine import HOME, BootError
 
@@ -69,8 +69,8 @@ def test_new_cluster(secret: str) -> None:
     preflight = machine.commands.index(f"kubeadm init phase preflight --config {KUBEADM}")
     assert machine.commands[preflight + 1 :] == START
     bundle = json.loads(machine.secrets.text(CA_SECRET))
-    assert {name: bundle[name] for name in authorities.FILES} == {
-        name: machine.files[PKI + name] for name in authorities.FILES
+    assert {name: bundle[name] for name in certificate_authorities.FILES} == {
+        name: machine.files[PKI + name] for name in certificate_authorities.FILES
     }
     assert bundle[INITIALISED] == "2026-09-01T12:00:00Z"
 
@@ -196,10 +196,10 @@ def test_second_writer_takes_the_first_ones_authorities() -> None:
 def test_two_writers_of_one_version_get_the_same_token_and_so_only_one_wins() -> None:
     machine, config = Master(), configuration()
     config["secretVersion"] = FIRST_VERSION
-    authorities.store(machine, config, BUNDLE)
+    certificate_authorities.store(machine, config, BUNDLE)
     config["secretVersion"] = FIRST_VERSION
     other = {**BUNDLE, "ca.key": "another"}
-    assert authorities.store(machine, config, other) == BUNDLE
+    assert certificate_authorities.store(machine, config, other) == BUNDLE
 
 
 def meddle(machine: Master, times: int) -> list[str]:
@@ -223,7 +223,7 @@ def meddle(machine: Master, times: int) -> list[str]:
 def test_master_that_was_overtaken_adds_to_what_the_other_one_wrote(times: int) -> None:
     machine, config = Master(**{CA_SECRET: json.dumps(BUNDLE)}), configuration()
     written = meddle(machine, times)
-    authorities.mark(machine, config, "restored-1")
+    certificate_authorities.mark(machine, config, "restored-1")
     bundle = json.loads(machine.secrets.text(CA_SECRET))
     assert (bundle[INITIALISED], bundle[RESTORED]) == (machine.time(), "restored-1")
     assert {bundle[note] for note in written} <= {"of another master"}
@@ -233,9 +233,9 @@ def test_master_that_was_overtaken_adds_to_what_the_other_one_wrote(times: int) 
 
 def test_key_of_encryption_is_that_of_the_master_that_was_faster() -> None:
     machine, config = Master(**{CA_SECRET: json.dumps(BUNDLE)}), configuration()
-    authorities.load(machine, config)
+    certificate_authorities.load(machine, config)
     meddle(machine, 2)
-    bundle = authorities.complete(machine, config, dict(BUNDLE))
+    bundle = certificate_authorities.complete(machine, config, dict(BUNDLE))
     assert bundle == json.loads(machine.secrets.text(CA_SECRET))
     assert bundle[encryption.KEY]
     assert bundle["note 1"]
@@ -245,10 +245,10 @@ def test_secret_that_keeps_changing_ends_the_boot_with_what_to_look_at() -> None
     machine, config = Master(**{CA_SECRET: json.dumps(BUNDLE)}), configuration()
     written = meddle(machine, 10**6)
     for attempt in (
-        lambda: authorities.mark(machine, config, ""),
-        lambda: authorities.complete(machine, config, dict(BUNDLE)),
+        lambda: certificate_authorities.mark(machine, config, ""),
+        lambda: certificate_authorities.complete(machine, config, dict(BUNDLE)),
     ):
-        authorities.load(machine, config)
+        certificate_authorities.load(machine, config)
         with pytest.raises(BootError, match="the secret of the certificate authorities keeps changing") as caught:
             attempt()
         assert caught.value.hint == "who else writes it?"

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from cfngen.boot.approval import parsed
+from cfngen.boot.csr_approval import parsed
 from cfngen.boot.der import content
 
 

@@ -13,7 +13,7 @@ from scripted_machine import ScriptedMachine, SecretsManager
 from slots import boot
 
 from cfngen.boot import join_information, kubelet, node
-from cfngen.boot.authorities import PKI
+from cfngen.boot.certificate_authorities import PKI
 from cfngen.boot.machine import BootError
 
 # What `openssl x509 -pubkey | openssl pkey -pubin -outform der | sha256sum` says.

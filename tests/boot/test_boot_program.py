@@ -16,7 +16,7 @@ from cfngen.userdata import UserData, roles
 from cfngen.userdata.source import packed
 
 VALUES = {"stack": "kubernetes-Master-1ABCDEFGHIJKL", "privateAddress": "172.20.0.9"}
-FIRST_STAGE = {f"boot/{each}.py" for each in ("__main__", "machine", "packages", "program", "reasons", "sequence")}
+FIRST_STAGE = {f"boot/{each}.py" for each in ("__main__", "machine", "packages", "program", "reasons", "runner")}
 
 
 def of_role(cluster: Cluster, role: str = "master") -> UserData:

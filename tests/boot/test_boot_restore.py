@@ -13,7 +13,7 @@ from scripted_machine import PowerCut, refusal
 from slots import assert_whole, boot, cluster_of_three, master_of, request, successor, together
 
 from cfngen.boot import restore
-from cfngen.boot.authorities import RESTORED
+from cfngen.boot.certificate_authorities import RESTORED
 from cfngen.boot.etcd_data import ADDING, DATA, FOLDER, JOINING
 from cfngen.boot.machine import BootError
 

@@ -12,7 +12,7 @@ from scripted_machine import PowerCut, refusal
 from slots import assert_whole, boot, cluster_of_three, master_of, successor, together
 
 from cfngen.boot import control_plane, etcd_members
-from cfngen.boot.authorities import INITIALISED
+from cfngen.boot.certificate_authorities import INITIALISED
 from cfngen.boot.etcd_data import ADDING, DATA, FOLDER, JOINING, MEMBER
 from cfngen.boot.machine import BootError
 

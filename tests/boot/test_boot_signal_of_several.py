@@ -8,7 +8,7 @@ import pytest
 from scripted_machine import ScriptedMachine, refusal
 
 from cfngen.boot.machine import BootError
-from cfngen.boot.sequence import signal
+from cfngen.boot.runner import signal
 
 FACTS = {"stack": "k8s-MasterStack", "resource": "MasterBAutoScalingGroup"}
 FACTS |= {"condition": "MasterBWaitCondition", "conditionStack": "k8s"}

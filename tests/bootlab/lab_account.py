@@ -34,7 +34,7 @@ from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.api.identity import Credentials
 from cfngen.sandbox.cloudformation import CloudFormation, Stack, client
 from cfngen.sandbox.cloudformation.clock import START
-from cfngen.sandbox.world import Published
+from cfngen.sandbox.emulated_account import Published
 from cfngen.templates import generate
 
 BUCKET = "templates-of-the-operator"

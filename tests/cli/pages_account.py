@@ -25,7 +25,7 @@ from deployed_cluster import session  # noqa: E402
 
 from cfngen.cli.target import Target  # noqa: E402
 from cfngen.sandbox.api import serving  # noqa: E402
-from cfngen.sandbox.world import World, opened  # noqa: E402
+from cfngen.sandbox.emulated_account import EmulatedAccount, opened  # noqa: E402
 
 REGIONS = ("us-west-2", "eu-central-1")  # of the default cluster, and of the README's
 LONGER = 12  # times that a sleep takes
@@ -61,7 +61,7 @@ class PagesAccount:
     pid = 1
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.worlds: dict[str, World] = {}
+        self.worlds: dict[str, EmulatedAccount] = {}
         self.clocks: dict[str, WorldClock] = {}
         self._opened = ExitStack()
         self._sandbox: bool | None = None

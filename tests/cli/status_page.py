@@ -8,7 +8,7 @@ from itertools import groupby
 from status_walk import STACK, Known, Ran, shortened
 from walked import ACTING, CANCELLING, LEADING, READING, Found
 
-from cfngen.deploy.status import Standing
+from cfngen.deploy.status import StackHealth
 
 BEGIN = "<!-- What follows was recorded by tests/cli/test_status_walk.py; change the program, not this table. -->"
 END = "<!-- End of what was recorded. -->"
@@ -82,7 +82,11 @@ def _pair(first: Ran, second: Ran) -> str:
 
 def _cell(ran: Ran) -> str:
     code = f"({ran.code})"
-    if ran.command == "watch" and not ran.changed and ran.status.standing not in (Standing.ABSENT, Standing.EMPTY):
+    if (
+        ran.command == "watch"
+        and not ran.changed
+        and ran.status.standing not in (StackHealth.ABSENT, StackHealth.EMPTY)
+    ):
         return f"shows how it ended {code}"
     if ran.refused:
         steps = [f"`{shortened(step)}`" for step in ran.steps if shortened(step) in LEADING]

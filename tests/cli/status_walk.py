@@ -36,11 +36,11 @@ from deployed_cluster import Place, session  # noqa: E402
 from moto.autoscaling.models import autoscaling_backends  # noqa: E402
 from moto.core.models import DEFAULT_ACCOUNT_ID  # noqa: E402
 
-from cfngen.cli.again import suggested  # noqa: E402
 from cfngen.cli.application import application  # noqa: E402
 from cfngen.cli.screen import Screen  # noqa: E402
+from cfngen.cli.suggested_commands import suggested  # noqa: E402
 from cfngen.cli.target import Target  # noqa: E402
-from cfngen.deploy.status import StackStatus, Standing  # noqa: E402
+from cfngen.deploy.status import StackHealth, StackStatus  # noqa: E402
 from cfngen.deploy.watching.watch import Choice  # noqa: E402
 from cfngen.sandbox.cloudformation import Stack  # noqa: E402
 
@@ -101,7 +101,7 @@ class Ran:
     @property
     def good(self) -> bool:
         """Whether it has left nothing, or a cluster that may be deployed to."""
-        return self.status.standing in (Standing.ABSENT, Standing.HEALTHY)
+        return self.status.standing in (StackHealth.ABSENT, StackHealth.HEALTHY)
 
 
 Known = dict[tuple[str, str], Ran]

@@ -14,7 +14,7 @@ import pytest
 
 import cfngen as package
 from cfngen.cli.application import COMMANDS, application
-from cfngen.cli.failures import EXIT_CODES
+from cfngen.cli.exit_codes import EXIT_CODES
 from cfngen.cli.signs import STAND_INS
 from cfngen.cli.template_file import TemplateFileError
 from cfngen.cli.usage import ELSEWHERE

@@ -13,7 +13,7 @@ from cfngen.cli.render import etcd as render
 from cfngen.cli.render.status import screen
 from cfngen.deploy.etcd.restore import RestorePlan
 from cfngen.deploy.etcd.snapshots import Snapshot, Snapshots
-from cfngen.deploy.inspection.cluster_inquiry import read_status
+from cfngen.deploy.inspection.status_reader import read_status
 
 
 @pytest.fixture(autouse=True)

@@ -10,11 +10,11 @@ import pytest
 
 from cfngen.cli.render import deletion
 from cfngen.cli.screen import Screen
-from cfngen.deploy.removal.deletion import Deleted
-from cfngen.deploy.removal.leftover import Leftover, Removed
-from cfngen.deploy.removal.obstacles import Obstacle
-from cfngen.deploy.removal.stack_removal import DeletionFailed, Undeleted
-from cfngen.deploy.removal.survey import Part, Survey
+from cfngen.deploy.deletion.blockers import Blocker
+from cfngen.deploy.deletion.execution import Deleted
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
+from cfngen.deploy.deletion.plan import DeletionPlan, Part
+from cfngen.deploy.deletion.stack_removal import DeletionFailed, Undeleted
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import Choice
 
@@ -26,7 +26,7 @@ GOES = (
 
 
 def survey(**more: Any) -> list[str]:
-    found = Survey("kubernetes", "kubernetes", "arn", "CREATE_COMPLETE", "123456789012", "us-west-2", **more)
+    found = DeletionPlan("kubernetes", "kubernetes", "arn", "CREATE_COMPLETE", "123456789012", "us-west-2", **more)
     return [click.unstyle(line) for line in deletion.survey(found, 81)]
 
 
@@ -41,14 +41,16 @@ def test_columns_line_up_beside_a_text_that_has_no_room() -> None:
 
 def test_what_is_in_the_way_stands_under_what_was_not_deleted() -> None:
     undeleted = Undeleted("VpcStack/Vpc", "vpc-1", "AWS::EC2::VPC", "The vpc 'vpc-1' has dependencies")
-    failure = DeletionFailed("kubernetes", 1, 3, (undeleted,), (Obstacle("sg-late", "security group late"),))
+    failure = DeletionFailed("kubernetes", 1, 3, (undeleted,), (Blocker("sg-late", "security group late"),))
     lines = [click.unstyle(line) for line in deletion.failed(failure, 60)]
     assert "  sg-late  security group late" in lines
     assert max(map(len, lines)) < 60
 
 
 def test_what_is_gone_is_no_wider_than_the_terminal() -> None:
-    gone = Leftover("security group", "sg-1", "k8s-elb-" + 32 * "a", "Security group for Kubernetes ELB of default/web")
+    gone = OrphanedResource(
+        "security group", "sg-1", "k8s-elb-" + 32 * "a", "Security group for Kubernetes ELB of default/web"
+    )
     lines = [click.unstyle(line) for line in deletion.removed(Removed(gone), 60)]
     assert (len(lines), lines[0][:4]) == (2, "  - ")
     assert max(map(len, lines)) < 60

@@ -9,23 +9,23 @@ import click
 import pytest
 
 from cfngen.cli.render.plan import flow, lines, shortened
-from cfngen.deploy.limits.quotas import Quota
 from cfngen.deploy.preview.plan import (
     Change,
     Cost,
     Counts,
     Creation,
     Danger,
+    Impact,
     Item,
-    Meaning,
     Plan,
     PropertyChange,
     Replacement,
     StackPlan,
 )
+from cfngen.deploy.quotas.service_quotas import Quota
 
-ADDRESS = Meaning("API address changes: kubeconfigs and nodes stop reaching it", Danger.DANGEROUS)
-ROLLS = Meaning("node group `gpu`: its instances are replaced one at a time", Danger.DISRUPTIVE)
+ADDRESS = Impact("API address changes: kubeconfigs and nodes stop reaching it", Danger.DANGEROUS)
+ROLLS = Impact("node group `gpu`: its instances are replaced one at a time", Danger.DISRUPTIVE)
 INTERFACE = Change(
     "MasterANetworkInterface",
     "eni-0123",
@@ -68,7 +68,7 @@ def text(plan: Plan, width: int = 100) -> list[str]:
 
 
 def stack(
-    *changes: Change, name: str = "MasterStack", action: str = "update", meaning: Meaning | None = None
+    *changes: Change, name: str = "MasterStack", action: str = "update", meaning: Impact | None = None
 ) -> StackPlan:
     return StackPlan((name,), f"kubernetes-{name}", action, changes, meaning)
 
@@ -109,7 +109,7 @@ def test_stacks_that_come_and_go_say_so():
     new = stack(
         Change("A", "", "AWS::X::Y", "add"),
         action="create",
-        meaning=Meaning("new node group `gpu`: 2 nodes of t3.large"),
+        meaning=Impact("new node group `gpu`: 2 nodes of t3.large"),
     )
     gone = stack(Change("B", "b-1", "AWS::X::Y", "remove", policy="retain"), name="OldStack", action="delete")
     assert text(update(new, gone, counts=Counts(add=1, remove=1)))[2:10] == [
@@ -318,7 +318,7 @@ def test_long_values_can_be_shown_whole():
 
 
 def test_of_what_is_said_only_the_part_that_hurts_is_repeated_at_the_end():
-    both = Meaning("it rolls; it grows", Danger.DISRUPTIVE, hurts="it rolls")
+    both = Impact("it rolls; it grows", Danger.DISRUPTIVE, hurts="it rolls")
     change = Change("G", "g", "T", "update", meaning=both, danger=Danger.DISRUPTIVE)
     shown = text(update(stack(change)))
     assert shown[-1] == "  ! it rolls"

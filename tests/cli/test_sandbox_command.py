@@ -15,7 +15,7 @@ from cfngen.cli.render.sandbox import sandbox_status
 from cfngen.cli.source import Source
 from cfngen.cli.target import Target
 from cfngen.sandbox import process
-from cfngen.sandbox.last import Last, remember
+from cfngen.sandbox.last_sandbox import Last, remember
 from cfngen.sandbox.status import SandboxFault, SandboxStack, SandboxStatus
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=timezone.utc)

@@ -12,10 +12,10 @@ from deployed import STACK
 from deployed_cluster import Command, Place
 
 from cfngen.cli.render.status import screen
-from cfngen.deploy.inspection.cluster_inquiry import read_status
 from cfngen.deploy.inspection.cluster_status import ApiState, Expiry, Unknown, next_command
 from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
-from cfngen.deploy.left_behind import LeftBehind
+from cfngen.deploy.inspection.status_reader import read_status
+from cfngen.deploy.stale_groups import StaleGroup
 from cfngen.deploy.status import StackStatus
 
 NODES = "NodeGroupNodesAutoScalingGroup"
@@ -138,7 +138,7 @@ def test_what_an_operation_has_left_undone_is_named(where: Place) -> None:
     """No stack policies after a creation that was left, and a group that a forced rollback has skipped."""
     status = read_status(where.account, where.name, where.cluster, override=where.override)
     assert status.left_behind is None
-    behind = LeftBehind(NODES, "asg-1", "lt-1", "2", "3", "NodesProgram0123", "", unbootable=True)
+    behind = StaleGroup(NODES, "asg-1", "lt-1", "2", "3", "NodesProgram0123", "", unbootable=True)
     stack = replace(status.stack, without_policy=("k8s", "k8s-MasterStack-1"))
     text = "\n".join(screen(replace(status, stack=stack, left_behind=(behind,))))
     assert "without a stack policy: k8s, k8s-MasterStack-1; `cfngen deploy` sets it" in text

@@ -11,7 +11,7 @@ from status_page import placed, section
 from status_walk import walking
 from walked import violations, walk
 
-from cfngen.deploy.status import StackStatus, Standing
+from cfngen.deploy.status import StackHealth, StackStatus
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 
@@ -42,4 +42,4 @@ def test_every_status_of_cloudformation_is_tried() -> None:
         # They pass within a second, and are followed by the event of the operation's end.
         "DELETE_COMPLETE",
     }
-    assert all(StackStatus(each).standing is not Standing.BUSY or each.endswith("_IN_PROGRESS") for each in tried)
+    assert all(StackStatus(each).standing is not StackHealth.BUSY or each.endswith("_IN_PROGRESS") for each in tried)

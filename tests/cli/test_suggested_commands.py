@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 from deployed_cluster import Command, Place, Shell, place
 
-from cfngen.cli.again import again
 from cfngen.cli.screen import _summary
 from cfngen.cli.source import Source
+from cfngen.cli.suggested_commands import again
 from cfngen.cli.target import Target
 from cfngen.deploy.inspection.cluster_status import Unknown
 from cfngen.deploy.messages import Finished, Notice, Step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cfngen.words import counted, plural
+from cfngen.text import plural_form, pluralize
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from cfngen.words import counted, plural
     ],
 )
 def test_nouns_and_verbs_agree_with_their_number(number: int, noun: str, verb: str, text: str) -> None:
-    assert counted(number, noun, verb) == text
+    assert pluralize(number, noun, verb) == text
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_nouns_and_verbs_agree_with_their_number(number: int, noun: str, verb: s
     ],
 )
 def test_plurals(one: str, several: str) -> None:
-    assert plural(one) == several
+    assert plural_form(one) == several

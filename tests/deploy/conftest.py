@@ -17,8 +17,8 @@ from in_moto import Calls, in_moto
 from removing import NOW, Deletions, arn
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.deletion import stack_removal
 from cfngen.deploy.messages import Message
-from cfngen.deploy.removal import stack_removal
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from clusters import resources
 from made_by_kubernetes import Place
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.deletion.execution import Deleted, delete
+from cfngen.deploy.deletion.plan import DeletionRequest
+from cfngen.deploy.deletion.stack_removal import DeletionFailed
 from cfngen.deploy.messages import Message, Question
-from cfngen.deploy.recovery import Waiting
-from cfngen.deploy.removal.deletion import Deleted, delete
-from cfngen.deploy.removal.stack_removal import DeletionFailed
-from cfngen.deploy.removal.survey import DeletionRequest
+from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.watching.watch import Choice
 
 REGION = "us-west-2"
@@ -44,7 +44,7 @@ class Operator:
         return self.answers(question)
 
     def deletes(self, stack: str = NAME, *, drain: Any = None, **wishes: Any) -> Deleted:
-        waiting = Waiting(self.told.append, self.asked, lambda: Choice.DETACH)
+        waiting = Interaction(self.told.append, self.asked, lambda: Choice.DETACH)
         wanted = {"cluster": NAME, "pod_cidr": "10.244.0.0/16"} | wishes
         return delete(self.account, DeletionRequest(stack, **wanted), waiting, drain=drain)
 

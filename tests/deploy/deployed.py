@@ -21,7 +21,7 @@ from cfngen.deploy.account import Account, connect
 from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.cluster import KubernetesCluster
-from cfngen.sandbox.world import World, opened
+from cfngen.sandbox.emulated_account import EmulatedAccount, opened
 
 LONGEST = timedelta(days=2)
 STACK = "k8s"
@@ -34,7 +34,7 @@ class WorldClock:
         meanwhile: what else happens, by the number of the sleep, from 1.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: EmulatedAccount) -> None:
         self._world = world
         self._start = self.now()
         self.sleeps = 0
@@ -54,7 +54,7 @@ class WorldClock:
 class Place:
     """An account, and the cluster that is or will be in it."""
 
-    world: World
+    world: EmulatedAccount
     served: Served
     cluster: Cluster
     clock: WorldClock

@@ -13,9 +13,9 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.messages import Finished, Message, Question
-from cfngen.deploy.operation import Wanted, deploy, plan
+from cfngen.deploy.operation import DeploymentRequest, deploy, plan
 from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.recovery import Waiting
+from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.watching.watch import Choice
 
 ALLOWED = {"ApiAllowedCidr": "203.0.113.7/32"}
@@ -46,16 +46,16 @@ class Operator:
         return connect(self.cloud.session, self.cloud.cluster.region, clock=self.cloud.clock)
 
     @property
-    def waiting(self) -> Waiting:
-        return Waiting(self.messages.append, self._ask, lambda: self.choice())
+    def waiting(self) -> Interaction:
+        return Interaction(self.messages.append, self._ask, lambda: self.choice())
 
-    def wanted(self, cluster: Cluster | Mapping[str, Any] | None = None, **options: Any) -> Wanted:
+    def wanted(self, cluster: Cluster | Mapping[str, Any] | None = None, **options: Any) -> DeploymentRequest:
         """What is wanted of a cluster: the default one, or that of a cluster file's content."""
         built = cluster if isinstance(cluster, Cluster) else parse(dict(cluster or {}))
         self.made += 1
         options = {"flags": ALLOWED, **options}
         documents = options.pop("documents", None) or templates_of(built)
-        return Wanted(built, documents, options.pop("stack_name", built.name), f"test{self.made}", **options)
+        return DeploymentRequest(built, documents, options.pop("stack_name", built.name), f"test{self.made}", **options)
 
     def deploy(self, cluster: Cluster | Mapping[str, Any] | None = None, **options: Any) -> Finished:
         self.messages.clear()

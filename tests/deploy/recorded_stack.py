@@ -10,7 +10,7 @@ from typing import Any
 from recorded import NESTED, NOW, STACK_ID, Recorded, RefusedError
 
 from cfngen.deploy.messages import Message, Notice, Question, Step
-from cfngen.deploy.recovery import Waiting
+from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView, find
 from cfngen.deploy.watching.watch import Choice
 
@@ -88,8 +88,8 @@ class Told:
     messages: list[Message] = field(default_factory=list)
 
     @property
-    def waiting(self) -> Waiting:
-        return Waiting(self.messages.append, self._consent, lambda: self.choice)
+    def waiting(self) -> Interaction:
+        return Interaction(self.messages.append, self._consent, lambda: self.choice)
 
     @property
     def notices(self) -> list[str]:

@@ -11,7 +11,7 @@ from answering import REGION, Aws, RefusedError, pairs
 from in_moto import NUMBER
 
 from cfngen.deploy.messages import Event, Message, Question, Report
-from cfngen.deploy.recovery import Waiting
+from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import ResourceView, StackResource
 from cfngen.deploy.watching.watch import Choice
 
@@ -170,5 +170,5 @@ class Asked:
         return self.agrees
 
     @property
-    def waiting(self) -> Waiting:
-        return Waiting(self.told.append, self.consent, lambda: Choice.DETACH)
+    def waiting(self) -> Interaction:
+        return Interaction(self.told.append, self.consent, lambda: Choice.DETACH)

@@ -23,7 +23,7 @@ from cfngen.deploy.access.authorities import (
 )
 from cfngen.deploy.access.certificates import KeyPair
 from cfngen.deploy.access.cluster_access import NoEndpointError
-from cfngen.deploy.failures import AwsError
+from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.stacks import StackView, find
 
 SECRET = "arn-of-a-secret-of-the-cluster"

@@ -9,7 +9,7 @@ import pytest
 from recorded import CHANGE_SET, NOW, STACK_ID, Recorded, RefusedError, description
 
 from cfngen.deploy import at_work
-from cfngen.deploy.failures import AwsError
+from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Message, Notice
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus

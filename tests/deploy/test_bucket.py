@@ -8,7 +8,7 @@ import boto3
 import pytest
 from in_moto import NUMBER, in_moto
 
-from cfngen.deploy.failures import DeniedError, aws_errors
+from cfngen.deploy.aws_errors import DeniedError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Step
 from cfngen.deploy.publishing import bucket
 
@@ -197,7 +197,7 @@ def test_a_new_bucket_that_cannot_be_hardened_is_a_failure(account, calls, said)
     # moto carries out what is refused, so that only a look that is refused too leaves it open what the bucket is.
     calls.refuse("s3:PutBucketVersioning")
     calls.refuse("s3:GetBucketVersioning")
-    with pytest.raises(DeniedError, match="PutBucketVersioning"), aws_errors():
+    with pytest.raises(DeniedError, match="PutBucketVersioning"), translate_aws_errors():
         bucket.ready(account, report=said.append)
 
 

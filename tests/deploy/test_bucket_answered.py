@@ -10,7 +10,7 @@ import pytest
 from answers import DENIED, Answer, Answers
 from recorded import RefusedError
 
-from cfngen.deploy.failures import DeniedError, aws_errors
+from cfngen.deploy.aws_errors import DeniedError, translate_aws_errors
 from cfngen.deploy.messages import Message, Notice
 from cfngen.deploy.publishing import bucket
 
@@ -82,7 +82,7 @@ def ready(
     answers: Mapping[str, Answer], *, region: str = "us-west-2", **options: Any
 ) -> tuple[Answers, list[Message], str]:
     api, said = Answers({**GOOD, **answers}, region=region), list[Message]()
-    with aws_errors():
+    with translate_aws_errors():
         name = bucket.ready(api.account, report=said.append, **options)
     assert all(sent["ExpectedBucketOwner"] == "123456789012" for call, sent in api.calls if call != "s3:CreateBucket")
     assert all(sent["Bucket"] == name for _, sent in api.calls)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cfngen.deploy.preview.certainty import Certainty
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, Description, Detail, Entry
 from cfngen.deploy.preview.plan import Replacement
+from cfngen.deploy.preview.replacement import ReplacementAnalysis
 from cfngen.templates.document import Document
 
 NESTED, ASG = "AWS::CloudFormation::Stack", "AWS::AutoScaling::AutoScalingGroup"
@@ -78,7 +78,7 @@ ALWAYS = {"recreation": "Always"}
 )
 def test_what_comes_of_a_resource(found: Entry, replaced: Replacement, changes: bool) -> None:
     root = described("root", found)
-    certainty = Certainty(root, ())
+    certainty = ReplacementAnalysis(root, ())
     assert (certainty.replacement(root, found), certainty.changes(root, found)) == (replaced, changes)
 
 
@@ -94,7 +94,7 @@ def test_of_reasons_at_one_place_the_most_certain_counts_and_then_the_one_with_a
     ):
         found = entry("T", *details)
         root = described("root", found, other)
-        [judged] = Certainty(root, ()).details(root, found)
+        [judged] = ReplacementAnalysis(root, ()).details(root, found)
         assert judged.detail is best
         assert judged.certain
 
@@ -122,13 +122,13 @@ def test_what_refers_to_another_resource_follows_it(others: list[Entry], attribu
     source = "ResourceAttribute" if attribute else "ResourceReference"
     found = entry("T", because(f"Other.{attribute}" if attribute else "Other", source))
     root = described("root", found, *others)
-    assert Certainty(root, ()).replacement(root, found) is expected
+    assert ReplacementAnalysis(root, ()).replacement(root, found) is expected
 
 
 def test_resources_that_refer_to_each_other_end_somewhere() -> None:
     one, two = (entry(name, because(other, "ResourceReference")) for name, other in (("A", "B"), ("B", "A")))
     root = described("root", one, two)
-    assert Certainty(root, ()).replacement(root, one) is NO
+    assert ReplacementAnalysis(root, ()).replacement(root, one) is NO
 
 
 REF = {"Ref": "P"}
@@ -183,7 +183,7 @@ def test_what_a_nested_stack_is_handed(
     stacks = (entry("SupplierStack", type_=NESTED), entry("UserStack", *details, type_=NESTED))
     root = described("root", *stacks, SupplierStack=described("supplier", *supplier), UserStack=user)
     documents = (CHILD, root_document(handed)) if handed is not None else (CHILD,)
-    assert Certainty(root, documents).replacement(user, found) is expected
+    assert ReplacementAnalysis(root, documents).replacement(user, found) is expected
 
 
 def test_an_output_may_be_a_parameter_that_is_handed_on() -> None:
@@ -194,7 +194,7 @@ def test_an_output_may_be_a_parameter_that_is_handed_on() -> None:
         stack = entry("SupplierStack", prop("Parameters/P", "1", after), type_=NESTED)
         root = described("root", stack, found, SupplierStack=supplier)
         documents = (CHILD, Document("cluster", body, "m", ("child",)))
-        assert Certainty(root, documents).replacement(root, found) is expected
+        assert ReplacementAnalysis(root, documents).replacement(root, found) is expected
 
 
 @pytest.mark.parametrize(("action", "expected"), [("Add", MIGHT), ("Remove", MIGHT)])
@@ -202,7 +202,7 @@ def test_an_output_of_a_stack_that_comes_or_goes(action: str, expected: Replacem
     found = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
     stack = entry("SupplierStack", type_=NESTED, action=action)
     root = described("root", stack, found, SupplierStack=described("supplier", TAGGED))
-    assert Certainty(root, (CHILD,)).replacement(root, found) is expected
+    assert ReplacementAnalysis(root, (CHILD,)).replacement(root, found) is expected
 
 
 ROLLING, REPLACING = {"AutoScalingRollingUpdate": {}}, {"AutoScalingReplacingUpdate": {}}
@@ -215,7 +215,10 @@ def test_groups_that_roll_their_instances_stay(policy: Any, expected: Replacemen
     group = {"Type": ASG, **({"UpdatePolicy": policy} if policy is not None else {})}
     found = entry("G", prop(before="1", after="2", recreation="Conditionally"), type_=ASG)
     root = described("root", found)
-    assert Certainty(root, (Document("x", {"Resources": {"G": group}}, "m"),)).replacement(root, found) is expected
+    assert (
+        ReplacementAnalysis(root, (Document("x", {"Resources": {"G": group}}, "m"),)).replacement(root, found)
+        is expected
+    )
 
 
 def test_outputs_are_those_of_nested_stacks() -> None:
@@ -224,7 +227,7 @@ def test_outputs_are_those_of_nested_stacks() -> None:
     top = Document("cluster", {"Resources": {}, "Outputs": {"Id": {"Value": "fixed"}}}, "m", ("child",))
     found = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
     root = described("root", entry("SupplierStack", type_=NESTED), found, SupplierStack=described("supplier", CHANGED))
-    assert Certainty(root, (CHILD, flat, top)).replacement(root, found) is WILL
+    assert ReplacementAnalysis(root, (CHILD, flat, top)).replacement(root, found) is WILL
 
 
 def test_each_attribute_of_each_resource_is_judged_for_itself() -> None:
@@ -233,7 +236,7 @@ def test_each_attribute_of_each_resource_is_judged_for_itself() -> None:
     others = (entry("A", prop(before="1", after="2")), entry("B", prop(before="1", after="2", **ALWAYS)))
     child = described("child", entry("A", prop(before="1", after="2", **ALWAYS)), found[0])
     root = described("root", *found, *others, ChildStack=child)
-    certainty = Certainty(root, ())
+    certainty = ReplacementAnalysis(root, ())
     assert [certainty.replacement(root, each) for each in found] == [expected for _, expected in names]
     assert certainty.replacement(child, found[0]) is WILL
 
@@ -260,4 +263,4 @@ def test_an_output_of_a_stack_without_a_change_set_follows_what_it_is_handed(
 ) -> None:
     found = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
     root = described("root", entry("SupplierStack", told, type_=NESTED), found)
-    assert Certainty(root, (CHILD,)).replacement(root, found) is expected
+    assert ReplacementAnalysis(root, (CHILD,)).replacement(root, found) is expected

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from recorded import CHANGE_SET, NESTED, NOW, STACK_ID, Recorded, RefusedError, change, description, nested, nested_arn
 
-from cfngen.deploy.failures import AwsError
+from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.preview.change_set_reading import (
     UNKNOWN,
     Description,

@@ -22,7 +22,7 @@ from recorded import (
     request,
 )
 
-from cfngen.deploy.failures import DeniedError, ThrottledError
+from cfngen.deploy.aws_errors import DeniedError, ThrottledError
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.preview.change_sets import (
     ChangeSetTimeoutError,

@@ -7,8 +7,8 @@ import pytest
 from deployed import Place, place
 
 from cfngen.cli.render.status import screen
-from cfngen.deploy.inspection.cluster_inquiry import read_status
 from cfngen.deploy.inspection.cluster_status import ClusterStatus, Unknown
+from cfngen.deploy.inspection.status_reader import read_status
 
 pytestmark = pytest.mark.drill
 

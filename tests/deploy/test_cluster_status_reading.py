@@ -11,9 +11,8 @@ from botocore.stub import ANY, Stubber
 from deployed import Place, allow_everything_but, place
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import CredentialsError
-from cfngen.deploy.inspection import cluster_inquiry, drift
-from cfngen.deploy.inspection.cluster_inquiry import read_status
+from cfngen.deploy.aws_errors import CredentialsError
+from cfngen.deploy.inspection import drift, status_reader
 from cfngen.deploy.inspection.cluster_status import (
     ApiState,
     ClusterStatus,
@@ -23,6 +22,7 @@ from cfngen.deploy.inspection.cluster_status import (
     stack_state,
 )
 from cfngen.deploy.inspection.drift import Difference
+from cfngen.deploy.inspection.status_reader import read_status
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus
 from cfngen.sandbox.cloudformation import client
@@ -302,7 +302,7 @@ def test_drift_is_detected_in_every_stack_and_awaited(where):
 
 def test_drift_is_asked_of_the_root_and_its_children(where, monkeypatch):
     asked = {}
-    monkeypatch.setattr(cluster_inquiry.drift, "detect", lambda account, stacks: asked.update(stacks))
+    monkeypatch.setattr(status_reader.drift, "detect", lambda account, stacks: asked.update(stacks))
     said = []
     read_status(
         where.account, where.name, where.cluster, override=where.override, detect_drift=True, report=said.append

@@ -13,7 +13,7 @@ from clusters import inventory, resources
 from deleting import REGION, Operator, created
 
 from cfngen.deploy.account import connect
-from cfngen.deploy.removal.custody import CopyError, Custody, UnreadableAuthoritiesError
+from cfngen.deploy.deletion.custody import CopyError, Custody, UnreadableAuthoritiesError
 
 BUNDLE = json.dumps({"ca.crt": "certificate", "ca.key": "key"})
 

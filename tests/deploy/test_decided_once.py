@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.preview.foreseen import DecidedOnceError, foreseen
 from cfngen.deploy.preview.foundations import check
+from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
 from cfngen.deploy.preview.plan import Danger
-from cfngen.templates.decided import decided
+from cfngen.templates.immutable_settings import immutable_settings
 
 NOW: dict[str, Any] = {"kubernetesVersion": "1.35"}
-EXACT = decided(parse(NOW))["kubernetesVersion"]
+EXACT = immutable_settings(parse(NOW))["kubernetesVersion"]
 ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abc"]
 THREE = {**NOW, "network": {"subnets": ZONES}, "controlPlane": {"count": 3}}
 FIVE = {**NOW, "network": {"subnets": ZONES}, "controlPlane": {"count": 5}}
@@ -27,12 +27,12 @@ KEEP = (
 def told(was: dict[str, str], wanted: dict[str, Any]) -> list[tuple[str, Danger]]:
     """What is foreseen of a wanted cluster whose root has other notes."""
     cluster = parse(wanted)
-    root = {"Metadata": {"cfngen": {"decided": {**decided(cluster), **was}}}}
-    return [(each.text, each.danger) for each in foreseen(root, cluster)]
+    root = {"Metadata": {"cfngen": {"immutableSettings": {**immutable_settings(cluster), **was}}}}
+    return [(each.text, each.danger) for each in setting_impacts(root, cluster)]
 
 
-def refused(was: dict[str, str], wanted: dict[str, Any]) -> DecidedOnceError:
-    with pytest.raises(DecidedOnceError) as raised:
+def refused(was: dict[str, str], wanted: dict[str, Any]) -> ImmutableSettingError:
+    with pytest.raises(ImmutableSettingError) as raised:
         told(was, wanted)
     return raised.value
 
@@ -57,8 +57,8 @@ def test_what_is_decided_once_is_refused(key: str) -> None:
     assert (str(error), error.hint) == (problem, NEW_CLUSTER)
     # What was not noted, or is not decided any more, is not judged.
     cluster = parse(NOW)
-    notes = {name: value for name, value in decided(cluster).items() if name != key}
-    assert foreseen({"Metadata": {"cfngen": {"decided": notes}}}, cluster) == ()
+    notes = {name: value for name, value in immutable_settings(cluster).items() if name != key}
+    assert setting_impacts({"Metadata": {"cfngen": {"immutableSettings": notes}}}, cluster) == ()
     assert told({"network.other": "another"}, NOW) == []
 
 
@@ -118,8 +118,8 @@ def test_masters_neither_go_nor_move() -> None:
 @pytest.mark.parametrize("notes", ["controlPlane.count", "controlPlane.zones"])
 def test_notes_that_an_earlier_version_did_not_make_are_not_judged(notes: str) -> None:
     cluster = parse(THREE)
-    was = {name: value for name, value in decided(cluster).items() if name != notes}
-    assert foreseen({"Metadata": {"cfngen": {"decided": was}}}, cluster) == ()
+    was = {name: value for name, value in immutable_settings(cluster).items() if name != notes}
+    assert setting_impacts({"Metadata": {"cfngen": {"immutableSettings": was}}}, cluster) == ()
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ BACK = "set it back in the cluster file (and in the parameters), or make a new c
     ],
 )
 def test_what_a_cluster_stands_on_stays(before: dict[str, str], after: dict[str, str], problem: str, kept: str) -> None:
-    with pytest.raises(DecidedOnceError) as raised:
+    with pytest.raises(ImmutableSettingError) as raised:
         check(before, after)
     assert raised.value.problems == (problem,)
     assert raised.value.hint == (f"{BACK} `{kept}` goes on with what the stack has." if kept else BACK)
@@ -202,7 +202,7 @@ def test_what_comes_goes_or_stays_is_no_exchange(before: dict[str, str], after: 
 
 
 def test_every_exchange_is_named() -> None:
-    with pytest.raises(DecidedOnceError) as raised:
+    with pytest.raises(ImmutableSettingError) as raised:
         check({"VpcCidr": "1", "SubnetACidr": "1", "ZoneB": "1"}, {"VpcCidr": "2", "SubnetACidr": "2", "ZoneB": "2"})
     keys = [each.partition(":")[0] for each in raised.value.problems]
     assert keys == ["network.vpc", "network.subnets (zone A)", "network.subnets (zone B)"]

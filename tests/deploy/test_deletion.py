@@ -16,16 +16,16 @@ from deployments import Operator as Deployer
 from made_by_kubernetes import Place
 
 from cfngen.deploy.account import connect
+from cfngen.deploy.deletion.blockers import OccupiedError
+from cfngen.deploy.deletion.execution import rehearse, survey
+from cfngen.deploy.deletion.orphan_removal import LivingNamesakeError
+from cfngen.deploy.deletion.orphaned_resource import Removed
+from cfngen.deploy.deletion.plan import DeletionRequest
+from cfngen.deploy.deletion.stack_removal import DeletionFailed
 from cfngen.deploy.messages import Event, Notice, Report
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.publishing.template_objects import TemplatesInUseError
 from cfngen.deploy.recovery import BusyError, DeclinedError
-from cfngen.deploy.removal.deletion import rehearse, survey
-from cfngen.deploy.removal.leftover import Removed
-from cfngen.deploy.removal.leftovers import LivingNamesakeError
-from cfngen.deploy.removal.obstacles import OccupiedError
-from cfngen.deploy.removal.stack_removal import DeletionFailed
-from cfngen.deploy.removal.survey import DeletionRequest
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.errors import CfngenError

@@ -13,12 +13,12 @@ from deployed import place
 
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.account import connect
+from cfngen.deploy.deletion.drain import drain
+from cfngen.deploy.deletion.execution import survey
+from cfngen.deploy.deletion.orphan_removal import LivingNamesakeError
+from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.publishing.template_objects import TemplatesInUseError
-from cfngen.deploy.removal.deletion import survey
-from cfngen.deploy.removal.drain import drain
-from cfngen.deploy.removal.leftovers import LivingNamesakeError
-from cfngen.deploy.removal.survey import DeletionRequest
 from cfngen.sandbox.api.dependencies import refused as dependencies
 
 pytestmark = pytest.mark.drill

@@ -10,9 +10,9 @@ from deleting import NAME, OURS, REGION, Operator
 from made_by_kubernetes import pairs
 
 from cfngen.deploy.account import connect
+from cfngen.deploy.deletion.execution import survey
+from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.removal.deletion import survey
-from cfngen.deploy.removal.survey import DeletionRequest
 from cfngen.deploy.stacks import find
 
 BODY = '{"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}}}'

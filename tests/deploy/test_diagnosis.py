@@ -16,7 +16,7 @@ from watched import NAME, Operator, operating
 
 from cfngen.cli.render.diagnosis import lines
 from cfngen.deploy.account import Account, connect
-from cfngen.deploy.failures import UnreachableError
+from cfngen.deploy.aws_errors import UnreachableError
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
 from cfngen.sandbox.cloudformation import client
 

@@ -11,7 +11,7 @@ import pytest
 from botocore.stub import Stubber
 from in_moto import StillClock
 
-from cfngen.boot.sequence import run
+from cfngen.boot.runner import run
 from cfngen.deploy.account import Account
 from cfngen.deploy.watching.console_output import SPOKEN_LINES, boot_words, launch_failures, of_group, of_instance
 

@@ -10,10 +10,10 @@ from cloud import Cloud
 from deleting import NAME, REGION, Operator
 
 from cfngen.deploy.account import Account, connect
-from cfngen.deploy.failures import DeniedError
+from cfngen.deploy.aws_errors import DeniedError
+from cfngen.deploy.deletion.execution import survey
+from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.removal.deletion import survey
-from cfngen.deploy.removal.survey import DeletionRequest
 
 BUCKET = "templates"
 

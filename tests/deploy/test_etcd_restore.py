@@ -14,6 +14,7 @@ from answering import Aws, refusing
 from removing import arn, resource, stack, stacked
 
 from cfngen.cluster.load import load
+from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.etcd import restore as module
 from cfngen.deploy.etcd.restore import (
     NoMastersError,
@@ -23,7 +24,6 @@ from cfngen.deploy.etcd.restore import (
     RestoreUnderWayError,
     restore,
 )
-from cfngen.deploy.failures import AwsError
 from cfngen.deploy.inspection.machines import Group, Instance
 from cfngen.deploy.messages import Message, Notice, Question, Step
 from cfngen.deploy.ownership import ForeignStackError

@@ -12,6 +12,7 @@ from answering import Aws, refusing
 from removing import stack, stacked
 
 from cfngen.cluster.load import load
+from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.etcd.backup import NoAnswerError, take
 from cfngen.deploy.etcd.snapshots import (
     BackupsOffError,
@@ -22,7 +23,6 @@ from cfngen.deploy.etcd.snapshots import (
     chosen,
     store,
 )
-from cfngen.deploy.failures import AwsError
 from cfngen.deploy.messages import Message, Step
 
 NAME = "2025-12-31T235900Z.db"

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from watched import NAME, Operator, lines, operating
 
-from cfngen.deploy.failures import DeniedError
+from cfngen.deploy.aws_errors import DeniedError
 from cfngen.deploy.messages import Event
 from cfngen.deploy.watching.event_order import in_order
 from cfngen.deploy.watching.event_scope import LastOperation

@@ -9,7 +9,7 @@ import pytest
 from recorded import NESTED, NOW, STACK_ID, Recorded, RefusedError
 from recorded_stack import NAME, arn, event
 
-from cfngen.deploy.failures import AwsError
+from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Event
 from cfngen.deploy.watching.event_scope import LastOperation, at_rest, since_event, since_time, unbounded
 from cfngen.deploy.watching.events import ENOUGH_LOOKS, StackEvents, TreeEvents, history, last_event, parsed, read_all

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from cfngen.cluster import values
+from cfngen.cluster import field_types
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import ClusterFileError
@@ -23,15 +23,44 @@ from cfngen.deploy.status import StackStatus
 
 REGION, ZONE = "us-west-2", "us-west-2a"
 NAMES_IN_AWS = (
-    values.AllocationId, values.BucketName, values.DhcpOptionsId, values.HostedZoneId, values.ImageId,
-    values.InternetGatewayId, values.KeyArn, values.KeyName, values.PolicyArn, values.PrefixListId, values.RouteTableId,
-    values.SecretArn, values.SecurityGroupId, values.SsmParameterName, values.SubnetId, values.VpcId,
-)  # fmt: skip
+    field_types.AllocationId,
+    field_types.BucketName,
+    field_types.DhcpOptionsId,
+    field_types.HostedZoneId,
+    field_types.ImageId,
+    field_types.InternetGatewayId,
+    field_types.KeyArn,
+    field_types.KeyName,
+    field_types.PolicyArn,
+    field_types.PrefixListId,
+    field_types.RouteTableId,
+    field_types.SecretArn,
+    field_types.SecurityGroupId,
+    field_types.SsmParameterName,
+    field_types.SubnetId,
+    field_types.VpcId,
+)
 NOTHING_IN_AWS = (
-    values.AbsolutePath, values.ClusterName, values.Command, values.DeviceName, values.FileMode, values.GroupName,
-    values.HostName, values.HttpUrl, values.InstanceType, values.KubernetesVersion, values.LabelKey, values.LabelValue,
-    values.Price, values.PublicKey, values.Region, values.ReleaseName, values.Sha256, values.UnitName, values.Zone,
-)  # fmt: skip
+    field_types.AbsolutePath,
+    field_types.ClusterName,
+    field_types.Command,
+    field_types.DeviceName,
+    field_types.FileMode,
+    field_types.GroupName,
+    field_types.HostName,
+    field_types.HttpUrl,
+    field_types.InstanceType,
+    field_types.KubernetesVersion,
+    field_types.LabelKey,
+    field_types.LabelValue,
+    field_types.Price,
+    field_types.PublicKey,
+    field_types.Region,
+    field_types.ReleaseName,
+    field_types.Sha256,
+    field_types.UnitName,
+    field_types.Zone,
+)
 
 
 @dataclass(frozen=True)
@@ -160,16 +189,16 @@ TABLE: Mapping[str, Named] = {
 }  # fmt: skip
 
 
-def texts(annotation: Any) -> Iterator[values.Text]:
+def texts(annotation: Any) -> Iterator[field_types.Text]:
     """Every kind of text within a type."""
     for part in (*getattr(annotation, "__metadata__", ()), *typing.get_args(annotation)):
-        if isinstance(part, values.Text):
+        if isinstance(part, field_types.Text):
             yield part
         else:
             yield from texts(part)
 
 
-def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, values.Text]]:
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, field_types.Text]]:
     """Every key of a section whose value is a text of some kind; `[]` stands for an item of a list."""
     for name, info in model.model_fields.items():
         key = f"{prefix}{info.alias or name}"
@@ -190,7 +219,7 @@ def sections(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def test_every_kind_of_text_is_known_to_name_something_in_aws_or_nothing() -> None:
-    kinds = [each for each in vars(values).values() if any(texts(each))]
+    kinds = [each for each in vars(field_types).values() if any(texts(each))]
     known = [*NAMES_IN_AWS, *NOTHING_IN_AWS]
     assert [kind for kind in kinds if kind not in known] == []
 

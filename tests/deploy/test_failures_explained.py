@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from botocore import exceptions
 
-from cfngen.deploy.failures import (
+from cfngen.deploy.aws_errors import (
     CredentialsError,
     ExpiredCredentialsError,
     UnreachableError,
-    aws_errors,
-    explained,
+    as_aws_error,
     is_transient,
+    translate_aws_errors,
 )
 
 URL = "https://cloudformation.us-west-2.amazonaws.com/"
@@ -27,18 +27,18 @@ LOST = [
 
 @pytest.mark.parametrize("error", LOST, ids=[type(each).__name__ for each in LOST])
 def test_a_lost_network_is_unreachable_whatever_lost_it(error):
-    with pytest.raises(UnreachableError) as raised, aws_errors():
+    with pytest.raises(UnreachableError) as raised, translate_aws_errors():
         raise error
     assert "network" in raised.value.hint
     assert is_transient(error)
 
 
 def test_a_session_of_aws_login_that_ended_is_an_ended_session():
-    assert isinstance(explained(exceptions.LoginRefreshRequired()), ExpiredCredentialsError)
-    assert isinstance(explained(exceptions.LoginTokenLoadError(error_msg="none")), CredentialsError)
+    assert isinstance(as_aws_error(exceptions.LoginRefreshRequired()), ExpiredCredentialsError)
+    assert isinstance(as_aws_error(exceptions.LoginTokenLoadError(error_msg="none")), CredentialsError)
 
 
 def test_credentials_for_a_region_that_is_not_enabled_look_like_invalid_ones():
     answer = {"Error": {"Code": "InvalidClientTokenId", "Message": "The security token included is invalid"}}
-    error = explained(exceptions.ClientError(answer, "GetCallerIdentity"))
+    error = as_aws_error(exceptions.ClientError(answer, "GetCallerIdentity"))
     assert "region" in error.hint

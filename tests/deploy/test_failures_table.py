@@ -7,8 +7,7 @@ from boto3.exceptions import S3UploadFailedError
 from botocore import exceptions
 from botocore.exceptions import ClientError
 
-from cfngen.deploy import failures
-from cfngen.deploy.failures import (
+from cfngen.deploy.aws_errors import (
     AwsError,
     CredentialsError,
     DeniedError,
@@ -16,10 +15,10 @@ from cfngen.deploy.failures import (
     RegionError,
     ThrottledError,
     UnreachableError,
-    aws_errors,
-    code_of,
-    explained,
+    as_aws_error,
+    error_code,
     is_transient,
+    translate_aws_errors,
 )
 
 
@@ -66,7 +65,7 @@ WORDS = {
 
 @pytest.mark.parametrize(("kind", "code"), [(kind, code) for kind, codes in CODES.items() for code in codes])
 def test_a_refusal_is_of_the_kind_that_its_code_says(kind: type[AwsError], code: str) -> None:
-    found = explained(refusal(code))
+    found = as_aws_error(refusal(code))
     assert type(found) is kind
     text, hint = WORDS[kind]
     assert str(found) == text
@@ -78,8 +77,8 @@ def test_a_refusal_is_of_the_kind_that_its_code_says(kind: type[AwsError], code:
 
 def test_a_refusal_without_words_says_what_botocore_does() -> None:
     error = ClientError({}, "DescribeStacks")
-    assert "DescribeStacks" in str(explained(error))
-    assert code_of(error) == ""
+    assert "DescribeStacks" in str(as_aws_error(error))
+    assert error_code(error) == ""
     assert not is_transient(error)
 
 
@@ -158,17 +157,17 @@ URL = "https://cloudformation.us-west-2.amazonaws.com/"
     ],
 )
 def test_what_fails_before_aws_answers(error: Exception, kind: type[AwsError], words: str, hint: str) -> None:
-    with pytest.raises(AwsError) as raised, aws_errors():
+    with pytest.raises(AwsError) as raised, translate_aws_errors():
         raise error
     assert type(raised.value) is kind
     assert words in str(raised.value)
     assert hint in raised.value.hint
     assert raised.value.__cause__ is error
-    assert (raised.value.operation, raised.value.code, code_of(error)) == ("", "", "")
+    assert (raised.value.operation, raised.value.code, error_code(error)) == ("", "", "")
     assert is_transient(error) == (kind is UnreachableError)
 
 
 def test_other_errors_pass_as_they_are() -> None:
-    with pytest.raises(KeyError), aws_errors():
+    with pytest.raises(KeyError), translate_aws_errors():
         raise KeyError("x")
-    assert failures.code_of(refusal("Throttling")) == "Throttling"
+    assert error_code(refusal("Throttling")) == "Throttling"

@@ -8,9 +8,9 @@ from clusters import inventory
 from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.preview.foreseen import DecidedOnceError, foreseen
+from cfngen.deploy.parameters.parameter_values import MissingParameterError
+from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
 from cfngen.deploy.preview.plan import Danger
-from cfngen.deploy.values.parameters import MissingParameterError
 from cfngen.templates import generate
 
 ONE = {"name": "one", "nodeGroups": groups("general")}
@@ -33,8 +33,8 @@ def root(**keys):
     ],
 )
 def test_what_is_decided_once_is_refused(key, change):
-    with pytest.raises(DecidedOnceError, match=f"^{key}: was ") as raised:
-        foreseen(root(), parse({**ONE, **change}))
+    with pytest.raises(ImmutableSettingError, match=f"^{key}: was ") as raised:
+        setting_impacts(root(), parse({**ONE, **change}))
     assert "make a new cluster" in raised.value.hint
 
 
@@ -43,23 +43,23 @@ def test_what_is_decided_once_is_refused(key, change):
     [("1.36", "1.35", "do not go back"), ("1.34", "1.36", "go through 1.35 first")],
 )
 def test_versions_that_kubernetes_cannot_go_to_are_refused(before, after, message):
-    with pytest.raises(DecidedOnceError, match=message):
-        foreseen(root(kubernetesVersion=before), parse({**ONE, "kubernetesVersion": after}))
+    with pytest.raises(ImmutableSettingError, match=message):
+        setting_impacts(root(kubernetesVersion=before), parse({**ONE, "kubernetesVersion": after}))
 
 
 def test_a_minor_version_that_is_skipped_is_no_reason_for_a_new_cluster():
-    with pytest.raises(DecidedOnceError) as raised:
-        foreseen(root(kubernetesVersion="1.34"), parse({**ONE, "kubernetesVersion": "1.36"}))
+    with pytest.raises(ImmutableSettingError) as raised:
+        setting_impacts(root(kubernetesVersion="1.34"), parse({**ONE, "kubernetesVersion": "1.36"}))
     assert raised.value.hint == "set kubernetesVersion to 1.35, deploy, and go on from there."
 
 
 def test_fewer_masters_are_refused_by_the_number_there_is_now():
-    with pytest.raises(DecidedOnceError, match=r"^controlPlane\.count: is 3 and cannot become 1: "):
-        foreseen(root(controlPlane={"count": 3}), parse(ONE))
+    with pytest.raises(ImmutableSettingError, match=r"^controlPlane\.count: is 3 and cannot become 1: "):
+        setting_impacts(root(controlPlane={"count": 3}), parse(ONE))
 
 
 def test_a_new_minor_version_is_named_and_dangerous():
-    [meaning] = foreseen(root(kubernetesVersion="1.35"), parse({**ONE, "kubernetesVersion": "1.36"}))
+    [meaning] = setting_impacts(root(kubernetesVersion="1.35"), parse({**ONE, "kubernetesVersion": "1.36"}))
     assert meaning.danger is Danger.DANGEROUS
     assert meaning.text.startswith("Kubernetes 1.35.")
     assert " becomes 1.36." in meaning.text
@@ -68,22 +68,22 @@ def test_a_new_minor_version_is_named_and_dangerous():
 
 
 def test_a_patch_may_go_either_way():
-    [meaning] = foreseen(root(kubernetesVersion="1.36.2"), parse({**ONE, "kubernetesVersion": "1.36.3"}))
+    [meaning] = setting_impacts(root(kubernetesVersion="1.36.2"), parse({**ONE, "kubernetesVersion": "1.36.3"}))
     assert meaning.danger is Danger.DISRUPTIVE
-    assert foreseen(root(kubernetesVersion="1.36.3"), parse({**ONE, "kubernetesVersion": "1.36.2"}))
+    assert setting_impacts(root(kubernetesVersion="1.36.3"), parse({**ONE, "kubernetesVersion": "1.36.2"}))
 
 
 def test_clusters_of_a_time_with_one_plugin_keep_it():
     before = root()
-    del before["Metadata"]["cfngen"]["decided"]["network.plugin"]
-    assert foreseen(before, parse(ONE)) == ()
-    with pytest.raises(DecidedOnceError, match=r"^network\.plugin: was vpc-routes "):
-        foreseen(before, parse({**ONE, "network": {"plugin": "calico"}}))
+    del before["Metadata"]["cfngen"]["immutableSettings"]["network.plugin"]
+    assert setting_impacts(before, parse(ONE)) == ()
+    with pytest.raises(ImmutableSettingError, match=r"^network\.plugin: was vpc-routes "):
+        setting_impacts(before, parse({**ONE, "network": {"plugin": "calico"}}))
 
 
 def test_nothing_changed_or_nothing_noted_means_nothing():
-    assert foreseen(root(), parse(ONE)) == ()
-    assert foreseen({}, parse({**ONE, "api": {"port": 6443}})) == ()
+    assert setting_impacts(root(), parse(ONE)) == ()
+    assert setting_impacts({}, parse({**ONE, "api": {"port": 6443}})) == ()
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_the_plan_of_an_upgrade_is_dangerous(operator: Operator):
 def test_a_refused_change_leaves_everything_as_it_is(operator: Operator):
     operator.deploy(ONE)
     before = inventory(operator.cloud.cluster.region)
-    with pytest.raises(DecidedOnceError):
+    with pytest.raises(ImmutableSettingError):
         operator.deploy({**ONE, "api": {"port": 6443}})
     assert inventory(operator.cloud.cluster.region) == before
 

@@ -15,9 +15,9 @@ from deployments import Operator, groups
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.base import Model
-from cfngen.deploy.operation import Wanted
+from cfngen.deploy.operation import DeploymentRequest
 from cfngen.deploy.preview import foundations
-from cfngen.deploy.preview.foreseen import DecidedOnceError, foreseen
+from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
 from cfngen.sandbox.cloudformation import property_schemas
 from cfngen.templates import generate
 
@@ -182,9 +182,9 @@ def refusal(file: Mapping[str, Any], change: Mapping[str, Any], given: Mapping[s
         templates(change if change in (ONE, EXISTING, NEW_SUBNETS) else merged(file, change)),
     )
     try:
-        foreseen(before[1], after[0])
+        setting_impacts(before[1], after[0])
         foundations.check(defaults(before[1]), {**defaults(after[1]), **(given or {})})
-    except DecidedOnceError as error:
+    except ImmutableSettingError as error:
         return str(error)
     return ""
 
@@ -287,7 +287,7 @@ def test_a_parameter_is_refused_as_the_cluster_file_is(cloud: Cloud, name: str, 
     operator.deploy(ONE)
     before = inventory(cloud.cluster.region)
     flags = {**operator.wanted(ONE).flags, name: value}
-    with pytest.raises(DecidedOnceError, match=says) as raised:
+    with pytest.raises(ImmutableSettingError, match=says) as raised:
         operator.plan(ONE, flags=flags)
     assert f"--keep {name}" in raised.value.hint
     assert inventory(cloud.cluster.region) == before
@@ -296,8 +296,8 @@ def test_a_parameter_is_refused_as_the_cluster_file_is(cloud: Cloud, name: str, 
 def test_what_was_chosen_at_creation_is_what_counts(cloud: Cloud) -> None:
     operator = Operator(cloud)
     chosen = {"VpcCidr": "10.40.0.0/16", "SubnetACidr": "10.40.0.0/24", "MasterAAddress": "10.40.0.9"}
-    wanted: Wanted = operator.wanted(ONE)
+    wanted: DeploymentRequest = operator.wanted(ONE)
     assert operator.deploy(ONE, flags={**wanted.flags, **chosen}).succeeded
-    with pytest.raises(DecidedOnceError, match=r"is 10\.40\.0\.0/16 and cannot become 172\.20\.0\.0/16"):
+    with pytest.raises(ImmutableSettingError, match=r"is 10\.40\.0\.0/16 and cannot become 172\.20\.0\.0/16"):
         operator.plan(ONE)
     assert operator.plan(ONE, keep=tuple(chosen)).is_empty

@@ -11,12 +11,12 @@ from answers import DENIED, Answer, Answers
 from recorded import NOW, RefusedError
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.failures import AwsError, DeniedError
+from cfngen.deploy.aws_errors import AwsError, DeniedError
 from cfngen.deploy.inspection import drift
 from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
 from cfngen.deploy.inspection.machines import Group, Instance, groups
 from cfngen.deploy.inspection.pod_routes import InstanceRoute, instance_routes
-from cfngen.deploy.limits import route_tables
+from cfngen.deploy.quotas import route_tables
 from cfngen.deploy.stacks import ResourceView, StackView
 from cfngen.deploy.status import StackStatus
 

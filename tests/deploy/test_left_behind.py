@@ -10,11 +10,11 @@ import pytest
 from cloud import Cloud
 from deployments import Operator, groups
 
-from cfngen.deploy.left_behind import LeftBehind, left_behind
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.preview.plan import Danger, Plan
 from cfngen.deploy.recovery import rollback
 from cfngen.deploy.stacks import find, tree
+from cfngen.deploy.stale_groups import StaleGroup, stale_groups
 from cfngen.userdata.first_stage import unpacked
 
 pytestmark = pytest.mark.drill
@@ -30,9 +30,9 @@ def operator(cloud: Cloud) -> Operator:
     return Operator(cloud)
 
 
-def behind(operator: Operator) -> tuple[LeftBehind, ...]:
+def behind(operator: Operator) -> tuple[StaleGroup, ...]:
     account = operator.account
-    return left_behind(account, [each.view for each in tree(account, find(account, "one").id)])
+    return stale_groups(account, [each.view for each in tree(account, find(account, "one").id)])
 
 
 def group(operator: Operator) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from in_moto import Calls, in_moto
 from made_by_kubernetes import Place
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.deletion import orphan_removal, pod_routes
+from cfngen.deploy.deletion.orphan_removal import LivingNamesakeError
+from cfngen.deploy.deletion.orphaned_resource import Removed
+from cfngen.deploy.deletion.scope import Scope, of_stack
 from cfngen.deploy.messages import Message, Step
-from cfngen.deploy.removal import leftovers, pod_routes
-from cfngen.deploy.removal.leftover import Removed
-from cfngen.deploy.removal.leftovers import LivingNamesakeError
-from cfngen.deploy.removal.scope import Scope, of_stack
 from cfngen.deploy.stacks import ResourceView, StackResource
 from cfngen.sandbox.api.dependencies import refused as dependencies
 
@@ -41,13 +41,13 @@ def scope_of(place: Place) -> Scope:
     return replace(scope, security_groups=(place.node_group,), resources=(StackResource("arn", (), view),))
 
 
-def swept(place: Place, scope: Scope | None = None) -> tuple[leftovers.Sweep, list[Message]]:
+def swept(place: Place, scope: Scope | None = None) -> tuple[orphan_removal.Sweep, list[Message]]:
     told: list[Message] = []
-    return leftovers.sweep(place.account, scope or scope_of(place), told.append), told
+    return orphan_removal.sweep(place.account, scope or scope_of(place), told.append), told
 
 
 def test_nothing_is_found_where_kubernetes_made_nothing(place: Place) -> None:
-    assert leftovers.find(place.account, scope_of(place)) == ()
+    assert orphan_removal.find(place.account, scope_of(place)) == ()
 
 
 def test_of_everything_it_is_known_in_which_network_it_lies(place: Place) -> None:
@@ -56,7 +56,7 @@ def test_of_everything_it_is_known_in_which_network_it_lies(place: Place) -> Non
     made.network(place, "one")
     made.by_controller(place, "one")
     made.interface(place, "aws-K8S-i-0123456789abcdef0", place.node_group, **{"kubernetes.io/cluster/one": "owned"})
-    found = leftovers.find(place.account, scope_of(place))
+    found = orphan_removal.find(place.account, scope_of(place))
     kinds = {each.kind for each in found}
     assert kinds >= {"load balancer", "target group", "security group"}
     assert {(each.kind, each.vpc_id) for each in found} == {(kind, place.vpc_id) for kind in kinds}
@@ -64,7 +64,7 @@ def test_of_everything_it_is_known_in_which_network_it_lies(place: Place) -> Non
 
 def test_a_classic_load_balancer_goes_with_its_group_and_the_rule_that_names_it(place: Place) -> None:
     balancer = made.classic(place, "one")
-    found = leftovers.find(place.account, scope_of(place))
+    found = orphan_removal.find(place.account, scope_of(place))
     assert [(each.kind, each.name) for each in found] == [
         ("load balancer", balancer.name),
         ("security group", f"k8s-elb-{balancer.name}"),
@@ -82,7 +82,7 @@ def test_a_classic_load_balancer_goes_with_its_group_and_the_rule_that_names_it(
 
 def test_a_network_load_balancer_goes_with_its_target_group_though_it_is_protected(place: Place) -> None:
     balancer = made.network(place, "one", protected=True)
-    [found, target] = leftovers.find(place.account, scope_of(place))
+    [found, target] = orphan_removal.find(place.account, scope_of(place))
     assert (found.protected, target.kind) == (True, "target group")
     assert swept(place)[0].remaining == ()
     assert made.balancer_names(place.account) == set()
@@ -92,7 +92,7 @@ def test_a_network_load_balancer_goes_with_its_target_group_though_it_is_protect
 
 def test_the_load_balancer_controllers_own_tags_are_known(place: Place) -> None:
     balancer = made.by_controller(place, "one")
-    found = leftovers.find(place.account, scope_of(place))
+    found = orphan_removal.find(place.account, scope_of(place))
     assert {each.id for each in found} == {balancer.id, balancer.group}
     assert next(each.purpose for each in found if each.kind == "load balancer") == "shop/front"
     assert swept(place)[0].remaining == ()
@@ -113,7 +113,7 @@ def test_what_is_shared_is_never_deleted(place: Place) -> None:
     balancer = made.classic(place, "one", lifecycle="shared")
     both = {"kubernetes.io/cluster/one": "owned", "kubernetes.io/cluster/two": "owned"}
     group = made.security_group(place, "for-both", both)
-    assert leftovers.find(place.account, scope_of(place)) == ()
+    assert orphan_removal.find(place.account, scope_of(place)) == ()
     swept(place)
     assert balancer.name in made.balancer_names(place.account)
     assert {balancer.group, group} <= made.group_ids(place.account)
@@ -122,14 +122,14 @@ def test_what_is_shared_is_never_deleted(place: Place) -> None:
 def test_what_a_stack_made_is_left_to_the_stack(place: Place) -> None:
     tags = {"kubernetes.io/cluster/one": "owned", "cfngen:cluster": "one"}
     group = made.security_group(place, "masters", tags)
-    assert leftovers.find(place.account, scope_of(place)) == ()
+    assert orphan_removal.find(place.account, scope_of(place)) == ()
     assert group in made.group_ids(place.account)
 
 
 def test_another_vpc_is_another_matter(place: Place) -> None:
     elsewhere = made.new_place(place.account, "one", "10.1.0.0/16")
     balancer = made.classic(elsewhere, "one")
-    assert leftovers.find(place.account, scope_of(place)) == ()
+    assert orphan_removal.find(place.account, scope_of(place)) == ()
     assert balancer.name in made.balancer_names(place.account)
 
 
@@ -179,7 +179,7 @@ def test_what_aws_does_not_let_go_of_is_reported_after_all_patience(place: Place
     result, _ = swept(place)
     assert [each.id for each in result.remaining] == [interface, balancer.group]
     assert [each.id for each in result.gone] == [balancer.id]
-    assert (place.account.clock.now() - start).total_seconds() >= leftovers.PATIENCE
+    assert (place.account.clock.now() - start).total_seconds() >= orphan_removal.PATIENCE
 
 
 def test_interfaces_of_pods_go_if_they_are_the_clusters(place: Place) -> None:
@@ -199,14 +199,14 @@ def test_a_sweep_that_was_interrupted_goes_on(place: Place) -> None:
     place.account.client("elb").delete_load_balancer(LoadBalancerName=balancer.name)
     result, _ = swept(place)
     assert [each.id for each in result.gone] == [balancer.group]
-    assert swept(place)[0] == leftovers.Sweep()
+    assert swept(place)[0] == orphan_removal.Sweep()
 
 
 def test_nothing_is_waited_for_without_patience(place: Place) -> None:
     balancer = made.classic(place, "one")
     made.interface(place, f"ELB {balancer.name}", balancer.group)
     start = place.account.clock.now()
-    result = leftovers.sweep(place.account, scope_of(place), lambda message: None, patience=0)
+    result = orphan_removal.sweep(place.account, scope_of(place), lambda message: None, patience=0)
     assert [each.id for each in result.gone] == [balancer.id]
     assert place.account.clock.now() == start
 
@@ -229,7 +229,7 @@ def test_without_a_vpc_a_living_namesake_forbids_everything(place: Place) -> Non
     instance = launch(place, "one")
     unknown = Scope("one")
     with pytest.raises(LivingNamesakeError, match=instance):
-        leftovers.sweep(place.account, unknown, lambda message: None)
+        orphan_removal.sweep(place.account, unknown, lambda message: None)
     assert balancer.name in made.balancer_names(place.account)
 
 
@@ -240,7 +240,7 @@ def test_without_a_vpc_leftovers_are_found_by_their_tags(place: Place) -> None:
         Resources=[place.node_group],
         Tags=made.pairs({"kubernetes.io/cluster/one": "owned", "cfngen:cluster": "one"}),
     )
-    result = leftovers.sweep(place.account, Scope("one"), lambda message: None)
+    result = orphan_removal.sweep(place.account, Scope("one"), lambda message: None)
     assert {each.id for each in result.gone} == {balancer.id, balancer.group}
     assert made.balancer_names(place.account) == {theirs.name}
 
@@ -254,7 +254,7 @@ def test_routes_of_pods_leave_a_table_that_was_lent(place: Place) -> None:
     scope = replace(scope_of(place), **lent)
     found = pod_routes.find(place.account, scope)
     assert [each.id for each in found] == ["10.244.0.0/24"]
-    assert leftovers.sweep_routes(place.account, scope, lambda message: None).remaining == ()
+    assert orphan_removal.sweep_routes(place.account, scope, lambda message: None).remaining == ()
     [described] = place.ec2.describe_route_tables(RouteTableIds=[table])["RouteTables"]
     left = {each["DestinationCidrBlock"] for each in described["Routes"]} - {"10.0.0.0/16"}
     assert left == {"10.244.1.0/24", "10.99.0.0/24"}
@@ -265,4 +265,4 @@ def test_many_load_balancers_are_read_in_pages(place: Place) -> None:
     tags = made.pairs({"kubernetes.io/cluster/one": "owned", "kubernetes.io/service-name": "a/b"})
     for number in range(25):
         elbv2.create_load_balancer(Name=f"n{number}", Type="network", Subnets=[place.subnet_id], Tags=tags)
-    assert len(leftovers.find(place.account, scope_of(place))) == 25
+    assert len(orphan_removal.find(place.account, scope_of(place))) == 25

@@ -9,10 +9,10 @@ import pytest
 from in_moto import in_moto
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.deletion import volumes
+from cfngen.deploy.deletion.orphaned_resource import Removed
+from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message
-from cfngen.deploy.removal import volumes
-from cfngen.deploy.removal.leftover import Removed
-from cfngen.deploy.removal.scope import Scope
 from cfngen.deploy.stacks import ResourceView, StackResource
 
 SCOPE = Scope("one")

@@ -8,8 +8,8 @@ import pytest
 from recorded import default_cluster
 
 from cfngen.deploy.preview.change_set_reading import Entry
-from cfngen.deploy.preview.meaning import Meanings
-from cfngen.deploy.preview.plan import Change, Danger, Meaning, PropertyChange, Replacement
+from cfngen.deploy.preview.impact import ImpactAssessment
+from cfngen.deploy.preview.plan import Change, Danger, Impact, PropertyChange, Replacement
 
 NONE, DISRUPTIVE, DANGEROUS = Danger.NONE, Danger.DISRUPTIVE, Danger.DANGEROUS
 WILL, MIGHT = Replacement.WILL, Replacement.MIGHT
@@ -30,7 +30,7 @@ def meaning(
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
     instances: int | None = None,
-) -> Meaning | None:
+) -> Impact | None:
     properties = tuple(
         PropertyChange(path if path[0] == "/" else f"/Properties/{path}", old, new, known=new is not None)
         for path, old, new in paths
@@ -39,7 +39,7 @@ def meaning(
     entry = Entry(
         "Modify", logical_id, "id", type_, before={"Properties": before or {}}, after={"Properties": after or {}}
     )
-    return Meanings(default_cluster()).of_resource(change, entry, instances=instances)
+    return ImpactAssessment(default_cluster()).of_resource(change, entry, instances=instances)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_types_that_hold_something_are_dangerous_even_where_nothing_else_is_know
     type_, action, replacement, danger
 ):
     change = Change("Thing", "id", type_, action, replacement)
-    assert Meanings(default_cluster()).danger(change) is danger
+    assert ImpactAssessment(default_cluster()).danger(change) is danger
 
 
 def test_a_group_without_instances_replaces_none():

@@ -26,9 +26,9 @@ from test_meaning_worded import BALANCER, LISTENER, TARGETS
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, Entry
-from cfngen.deploy.preview.meaning import Meanings
-from cfngen.deploy.preview.meaning.subject import owner
-from cfngen.deploy.preview.plan import Change, Danger, Meaning, PropertyChange, Replacement
+from cfngen.deploy.preview.impact import ImpactAssessment
+from cfngen.deploy.preview.impact.subject import owner
+from cfngen.deploy.preview.plan import Change, Danger, Impact, PropertyChange, Replacement
 
 GROUP = "NodeGroupNodesAutoScalingGroup"
 SIZES = {"MinSize": "2", "MaxSize": "4"}
@@ -55,7 +55,7 @@ def meaning(
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
     masters: int = 0,
-) -> Meaning | None:
+) -> Impact | None:
     properties = tuple(
         PropertyChange(path if path[0] == "/" else f"/Properties/{path}", old, new, certain=certain)
         for path, old, new in paths
@@ -64,7 +64,7 @@ def meaning(
     entry = Entry(
         "Modify", logical_id, "id", type_, before={"Properties": before or {}}, after={"Properties": after or {}}
     )
-    return Meanings(cluster or default_cluster(), masters).of_resource(change, entry)
+    return ImpactAssessment(cluster or default_cluster(), masters).of_resource(change, entry)
 
 
 def touched(path: str) -> Path:
@@ -393,7 +393,7 @@ def test_whose_a_resource_is(logical_id: str, whose: str, master: bool) -> None:
 )
 def test_what_lasts_is_dangerous_to_lose_and_not_to_make_or_change(type_: str) -> None:
     def danger(action: str, replacement: Replacement = Replacement.NO) -> Danger:
-        return Meanings(default_cluster()).danger(Change("Thing", "id", type_, action, replacement))
+        return ImpactAssessment(default_cluster()).danger(Change("Thing", "id", type_, action, replacement))
 
     assert {danger("remove"), danger("update", WILL), danger("update", MIGHT)} == {DANGEROUS}
     assert {danger("add"), danger("update")} == {NONE}

@@ -8,8 +8,8 @@ import pytest
 from recorded import default_cluster
 
 from cfngen.deploy.preview.change_set_reading import Entry
-from cfngen.deploy.preview.meaning import Meanings
-from cfngen.deploy.preview.plan import Change, Danger, Meaning, PropertyChange, Replacement
+from cfngen.deploy.preview.impact import ImpactAssessment
+from cfngen.deploy.preview.plan import Change, Danger, Impact, PropertyChange, Replacement
 from cfngen.deploy.watching.expectations import DRAIN, expect
 
 GROUP = "NodeGroupNodesAutoScalingGroup"
@@ -24,11 +24,11 @@ def meaning(
     after: dict[str, Any],
     *paths: tuple[str, str | None, str | None],
     action: str = "update",
-) -> Meaning:
+) -> Impact:
     properties = tuple(PropertyChange(f"/Properties/{path}", old, new) for path, old, new in paths)
     change = Change(GROUP, "id", ASG, action, Replacement.NO, "", properties)
     entry = Entry("Modify", GROUP, "id", ASG, before={"Properties": before}, after={"Properties": after})
-    found = Meanings(default_cluster()).of_resource(change, entry)
+    found = ImpactAssessment(default_cluster()).of_resource(change, entry)
     assert found is not None
     return found
 
@@ -67,7 +67,7 @@ def test_hook_that_comes_or_goes(before: dict[str, Any], after: dict[str, Any], 
 
 
 def test_stack_of_a_group_that_goes() -> None:
-    found = Meanings(default_cluster()).of_stack(None, ("NodeGroupNodesStack",), "delete")
+    found = ImpactAssessment(default_cluster()).of_stack(None, ("NodeGroupNodesStack",), "delete")
     assert found is not None
     assert "drained first if the group has a drainTimeout" in found.text
 

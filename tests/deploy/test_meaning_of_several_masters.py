@@ -6,8 +6,8 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.preview.change_set_reading import Entry
-from cfngen.deploy.preview.meaning import Meanings
-from cfngen.deploy.preview.plan import Change, Danger, Meaning, PropertyChange, Replacement
+from cfngen.deploy.preview.impact import ImpactAssessment
+from cfngen.deploy.preview.plan import Change, Danger, Impact, PropertyChange, Replacement
 
 ASG = "AWS::AutoScaling::AutoScalingGroup"
 BALANCER, TARGETS = "AWS::ElasticLoadBalancingV2::LoadBalancer", "AWS::ElasticLoadBalancingV2::TargetGroup"
@@ -25,10 +25,10 @@ def meaning(
     action: str = "update",
     replacement: Replacement = Replacement.NO,
     masters: int = 3,
-) -> Meaning | None:
+) -> Impact | None:
     properties = tuple(PropertyChange(path, "1", "2", known=True, certain=True) for path in paths)
     change = Change(logical_id, "id", kind, action, replacement, "", properties)
-    return Meanings(THREE, masters).of_resource(change, Entry("Modify", logical_id, "id", kind))
+    return ImpactAssessment(THREE, masters).of_resource(change, Entry("Modify", logical_id, "id", kind))
 
 
 def test_a_rolling_update_leaves_the_api_up():

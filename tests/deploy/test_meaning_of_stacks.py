@@ -9,7 +9,7 @@ from test_meaning import ASG, DISRUPTIVE, NONE, TEMPLATE
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.preview.change_set_reading import Description, Entry
-from cfngen.deploy.preview.meaning import Meanings
+from cfngen.deploy.preview.impact import ImpactAssessment
 
 SPARE = parse({"nodeGroups": [{"name": "spare", "instanceType": "m5.large", "minSize": 2, "maxSize": 4}]})
 
@@ -37,13 +37,13 @@ def described(size: dict[str, Any] | None, data: dict[str, Any] | None) -> Descr
 def test_a_node_group_that_comes_is_told_with_the_values_of_its_change_set(
     description: Description | None, text: str
 ) -> None:
-    told = Meanings(SPARE).of_stack(description, ("NodeGroupSpareStack",), "create")
+    told = ImpactAssessment(SPARE).of_stack(description, ("NodeGroupSpareStack",), "create")
     assert told is not None
     assert (told.text, told.danger) == (text, NONE)
 
 
 def test_stacks_that_come_and_go() -> None:
-    meanings = Meanings(SPARE)
+    meanings = ImpactAssessment(SPARE)
     assert meanings.of_stack(None, ("MasterStack",), "delete") is None
     gone = meanings.of_stack(None, ("NodeGroupOldStack",), "delete")
     assert gone is not None

@@ -13,12 +13,12 @@ from small_stacks import GATEWAY, REGION, tagged, text
 
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.attaching import NothingUnderWayError, attach
+from cfngen.deploy.deletion.execution import delete
+from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.messages import Message, Question
 from cfngen.deploy.next_steps import in_words, next_steps
 from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.recovery import NothingToRollBackError, Waiting, rollback
-from cfngen.deploy.removal.deletion import delete
-from cfngen.deploy.removal.survey import DeletionRequest
+from cfngen.deploy.recovery import Interaction, NothingToRollBackError, rollback
 from cfngen.deploy.stacks import find
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import Choice
@@ -59,8 +59,8 @@ class Operator:
     messages: list[Message] = field(default_factory=list)
 
     @property
-    def waiting(self) -> Waiting:
-        return Waiting(self.messages.append, self._asked, lambda: Choice.CANCEL)
+    def waiting(self) -> Interaction:
+        return Interaction(self.messages.append, self._asked, lambda: Choice.CANCEL)
 
     def _asked(self, question: Question) -> bool:
         self.questions.append(question)

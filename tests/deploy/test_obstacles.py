@@ -12,9 +12,9 @@ from guests import GUESTS
 from made_by_kubernetes import Place
 
 from cfngen.deploy.account import Account, connect
-from cfngen.deploy.removal.deletion import survey
-from cfngen.deploy.removal.obstacles import OccupiedError
-from cfngen.deploy.removal.survey import DeletionRequest
+from cfngen.deploy.deletion.blockers import OccupiedError
+from cfngen.deploy.deletion.execution import survey
+from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.stacks import find
 
 pytestmark = pytest.mark.drill

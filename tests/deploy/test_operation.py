@@ -9,13 +9,13 @@ from clusters import inventory
 from deployments import ALLOWED, Operator, groups
 
 from cfngen.deploy.account import WrongAccountError, connect
-from cfngen.deploy.failures import CredentialsError, ExpiredCredentialsError, UnreachableError
+from cfngen.deploy.aws_errors import CredentialsError, ExpiredCredentialsError, UnreachableError
 from cfngen.deploy.messages import Event, Notice
 from cfngen.deploy.operation import BegunError, ImpossiblePlanError
 from cfngen.deploy.ownership import ForeignStackError
+from cfngen.deploy.parameters.parameter_values import MissingParameterError
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.recovery import BusyError, DeclinedError
-from cfngen.deploy.values.parameters import MissingParameterError
 from cfngen.deploy.watching.diagnosis import Diagnosis
 from cfngen.deploy.watching.watch import Choice, WatchEndedError
 from cfngen.sandbox.cloudformation import client

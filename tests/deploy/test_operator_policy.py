@@ -11,15 +11,15 @@ from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.access import cluster_access
-from cfngen.deploy.failures import DeniedError
-from cfngen.deploy.inspection.cluster_inquiry import read_status
+from cfngen.deploy.aws_errors import DeniedError
+from cfngen.deploy.deletion.execution import delete
+from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.inspection.cluster_status import Unknown
+from cfngen.deploy.inspection.status_reader import read_status
 from cfngen.deploy.inspection.validation import validate
 from cfngen.deploy.policies.permissions import SERVICE_ROLE, operator_policy
 from cfngen.deploy.publishing.bucket import BucketOwnerError, default_name
 from cfngen.deploy.recovery import rollback
-from cfngen.deploy.removal.deletion import delete
-from cfngen.deploy.removal.survey import DeletionRequest
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
 from cfngen.deploy.watching.events import history
 

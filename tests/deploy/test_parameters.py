@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cfngen.cluster.load import parse
+from cfngen.deploy.parameters.parameter_file import ParameterFile
+from cfngen.deploy.parameters.parameter_values import ANSWERED, MissingParameterError, ParameterError, chosen
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus
-from cfngen.deploy.values.parameter_file import ParameterFile
-from cfngen.deploy.values.parameters import ANSWERED, MissingParameterError, ParameterError, chosen
 from cfngen.templates import generate
 
 ROOT = {

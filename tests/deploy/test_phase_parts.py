@@ -8,7 +8,7 @@ import pytest
 
 from cfngen.deploy.phasing.comparison import worse
 from cfngen.deploy.phasing.parts import Part, divided, is_node_group
-from cfngen.deploy.preview.plan import Change, Danger, Meaning, Plan, PropertyChange, Replacement, StackPlan
+from cfngen.deploy.preview.plan import Change, Danger, Impact, Plan, PropertyChange, Replacement, StackPlan
 
 VOLUME, GROUP = "AWS::EC2::Volume", "AWS::AutoScaling::AutoScalingGroup"
 MASTERS, VPC = ("MasterStack",), ("VpcStack",)
@@ -21,7 +21,7 @@ def change(logical_id: str, type_: str = "AWS::X::Y", *paths: str, **more: Any) 
     return Change(logical_id, "id", type_, more.pop("action", "update"), properties=properties, **more)
 
 
-def stack(path: tuple[str, ...], *changes: Change, action: str = "update", meaning: Meaning | None = None) -> StackPlan:
+def stack(path: tuple[str, ...], *changes: Change, action: str = "update", meaning: Impact | None = None) -> StackPlan:
     return StackPlan(path, "name", action, changes, meaning)
 
 
@@ -141,7 +141,7 @@ def test_groups_that_the_root_no_longer_has_come_behind_the_others_by_name() -> 
 @pytest.mark.parametrize("name", ["Size", "Iops", "Throughput", "VolumeType"])
 def test_what_modifies_a_volume_goes_at_once_and_all_else_of_it_later(name: str) -> None:
     """EC2 takes the next modification of a volume only after a pause."""
-    both = change("V", VOLUME, "Size", name, "Tags/0", danger=ROLLS, meaning=Meaning("grows", ROLLS))
+    both = change("V", VOLUME, "Size", name, "Tags/0", danger=ROLLS, meaning=Impact("grows", ROLLS))
     plan = Plan("one", "arn", "update", "arn", stacks=(stack(MASTERS, both),))
     volumes, rest = divided(plan, (), ())
     [now], [later] = volumes.stacks[0].changes, rest.stacks[0].changes
@@ -184,7 +184,7 @@ def test_what_a_node_groups_stack_is_called(name: str, expected: bool) -> None:
 
 
 def hurting(logical_id: str, danger: Danger, text: str = "") -> Change:
-    return change(logical_id, danger=danger, meaning=Meaning(text, danger) if text else None)
+    return change(logical_id, danger=danger, meaning=Impact(text, danger) if text else None)
 
 
 @pytest.mark.parametrize(

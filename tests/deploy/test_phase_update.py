@@ -17,9 +17,9 @@ from cfngen.deploy.phasing.part_planning import PartPlanning
 from cfngen.deploy.phasing.parts import Part
 from cfngen.deploy.phasing.update import Phased, UnfinishedError, carry_out, phased
 from cfngen.deploy.preview.change_sets import execute
-from cfngen.deploy.preview.plan import Danger, Meaning, Plan, StackPlan
+from cfngen.deploy.preview.plan import Danger, Impact, Plan, StackPlan
 from cfngen.deploy.publishing.publish import Published
-from cfngen.deploy.recovery import Waiting
+from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import Outcome
 from cfngen.errors import CfngenError
@@ -68,7 +68,7 @@ class Operator:
         return self.answer
 
     def carry_out(self, found: Phased) -> Outcome:
-        waiting = Waiting(self.done.append, self.consent, lambda: pytest.fail("nobody pressed Ctrl-C"))
+        waiting = Interaction(self.done.append, self.consent, lambda: pytest.fail("nobody pressed Ctrl-C"))
         return carry_out(self.api.account, found, waiting, self.execute, "one")
 
     def said(self, kind: type[Any]) -> list[Any]:
@@ -267,7 +267,7 @@ def test_a_phase_that_is_declined_is_not_begun_and_its_change_set_goes() -> None
 
 def test_a_phase_that_would_fail_is_not_begun() -> None:
     operator = Operator()
-    found = turned(operator, Danger.NONE, foreseen=(Meaning("EBS refuses it", Danger.DISRUPTIVE, fails=True),))
+    found = turned(operator, Danger.NONE, foreseen=(Impact("EBS refuses it", Danger.DISRUPTIVE, fails=True),))
     with pytest.raises(UnfinishedError, match=r"^node group Kept would fail: EBS refuses it; not begun: "):
         operator.carry_out(found)
     assert operator.said(Question) == []
@@ -319,7 +319,7 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
         return Published("bucket", "https://bucket/part.json", 1, 0, ROOT, {})
 
     said: list[Any] = []
-    hurts = Meaning("foreseen of the whole", Danger.DANGEROUS)
+    hurts = Impact("foreseen of the whole", Danger.DANGEROUS)
     with ExitStack() as leaving:
         asked = request(documents=WANTED, parameters=entries, foreseen=(hurts,))
         planning = PartPlanning(api.account, asked, upload, said.append, "{} becomes {}".format, leaving)

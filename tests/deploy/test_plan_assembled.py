@@ -25,7 +25,7 @@ from recorded import (
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.preview.change_set_reading import UNKNOWN
 from cfngen.deploy.preview.change_sets import make_plan
-from cfngen.deploy.preview.plan import Change, Cost, Counts, Danger, Meaning, Plan, PropertyChange, Replacement
+from cfngen.deploy.preview.plan import Change, Cost, Counts, Danger, Impact, Plan, PropertyChange, Replacement
 from cfngen.templates.document import Document
 
 ASG, ENI, TEMPLATE = "AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::NetworkInterface", "AWS::EC2::LaunchTemplate"
@@ -59,7 +59,7 @@ def one(*details: dict[str, Any], **more: Any) -> Change:
 
 
 def test_what_was_asked_for_is_in_the_plan() -> None:
-    hurts = Meaning("Kubernetes changes", Danger.DANGEROUS)
+    hurts = Impact("Kubernetes changes", Danger.DANGEROUS)
     cost = Cost(1, "key", "KMS")
     asked: dict[str, Any] = {"costs": (cost,), "foreseen": (hurts,), "on_failure": "DO_NOTHING", "quotas_ignored": True}
     plan = planned(change("Thing", "AWS::X::Y", detail("A", "1", "2")), **asked)
@@ -81,7 +81,7 @@ def test_what_was_asked_for_is_in_the_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("foreseen", "worst"), [((), Danger.DISRUPTIVE), ((Meaning("x", Danger.DANGEROUS),), Danger.DANGEROUS)]
+    ("foreseen", "worst"), [((), Danger.DISRUPTIVE), ((Impact("x", Danger.DANGEROUS),), Danger.DANGEROUS)]
 )
 def test_the_worst_of_all_is_the_plans_danger(foreseen: Any, worst: Danger) -> None:
     calm = change("MasterAVolume", "AWS::EC2::Volume", detail("Size", "20", "40"))

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.limits.needs import Instances, Needs
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, Description, Entry
 from cfngen.deploy.preview.costs import difference
 from cfngen.deploy.preview.creation import creation
 from cfngen.deploy.preview.plan import Cost, Item
+from cfngen.deploy.quotas.demand import Demand, Instances
 
 EC2, ASG = "AWS::EC2::", "AWS::AutoScaling::AutoScalingGroup"
 BALANCER, NAT = "AWS::ElasticLoadBalancingV2::LoadBalancer", f"{EC2}NatGateway"
@@ -22,32 +22,32 @@ SECRET, KEY, BUCKET = "AWS::SecretsManager::Secret", "AWS::KMS::Key", "AWS::S3::
 @pytest.mark.parametrize(
     ("before", "after", "costs"),
     [
-        (Needs(), Needs(), []),
+        (Demand(), Demand(), []),
         (
-            Needs(instances=(Instances("t3.large", 2, False), Instances("m5.large", 1, False))),
-            Needs(instances=(Instances("t3.large", 1, False), Instances("t3.large", 4, False))),
+            Demand(instances=(Instances("t3.large", 2, False), Instances("m5.large", 1, False))),
+            Demand(instances=(Instances("t3.large", 1, False), Instances("t3.large", 4, False))),
             [Cost(-1, "instance", "m5.large"), Cost(3, "instance", "t3.large")],
         ),
         (
-            Needs(instances=(Instances("t3.large", 2, False),)),
-            Needs(instances=(Instances("t3.large", 2, True),)),
+            Demand(instances=(Instances("t3.large", 2, False),)),
+            Demand(instances=(Instances("t3.large", 2, True),)),
             [Cost(-2, "instance", "t3.large"), Cost(2, "instance", "t3.large (spot)")],
         ),
         (
-            Needs(storage={"gp2": 10, "gp3": 20}),
-            Needs(storage={"gp3": 50, "io2": 5}),
+            Demand(storage={"gp2": 10, "gp3": 20}),
+            Demand(storage={"gp3": 50, "io2": 5}),
             [Cost(-10, "GiB", "gp2 volumes"), Cost(30, "GiB", "gp3 volumes"), Cost(5, "GiB", "io2 volumes")],
         ),
-        (Needs(storage={"gp3": 20}), Needs(storage={"gp3": 20}), []),
+        (Demand(storage={"gp3": 20}), Demand(storage={"gp3": 20}), []),
         (
-            Needs(resources={f"{EC2}EIP": 1}, addresses=4),
-            Needs(resources={f"{EC2}EIP": 3}, addresses=5),
+            Demand(resources={f"{EC2}EIP": 1}, addresses=4),
+            Demand(resources={f"{EC2}EIP": 3}, addresses=5),
             [Cost(3, "address", "public IPv4")],
         ),
-        (Needs(addresses=1), Needs(resources={f"{EC2}EIP": 1}), []),
+        (Demand(addresses=1), Demand(resources={f"{EC2}EIP": 1}), []),
         (
-            Needs(resources={SECRET: 3, f"{EC2}VPC": 1}),
-            Needs(resources={BALANCER: 1, NAT: 2, SECRET: 2, KEY: 1}),
+            Demand(resources={SECRET: 3, f"{EC2}VPC": 1}),
+            Demand(resources={BALANCER: 1, NAT: 2, SECRET: 2, KEY: 1}),
             [
                 Cost(1, "load balancer", "Elastic Load Balancing"),
                 Cost(2, "gateway", "NAT"),
@@ -57,7 +57,7 @@ SECRET, KEY, BUCKET = "AWS::SecretsManager::Secret", "AWS::KMS::Key", "AWS::S3::
         ),
     ],
 )
-def test_what_an_update_adds_to_what_costs_money(before: Needs, after: Needs, costs: list[Cost]) -> None:
+def test_what_an_update_adds_to_what_costs_money(before: Demand, after: Demand, costs: list[Cost]) -> None:
     assert list(difference(before, after)) == costs
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from recorded import NOW, STACK_ID, Recorded, RefusedError
 
-from cfngen.deploy.failures import AwsError
+from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.preview import retrying, volumes
-from cfngen.deploy.preview.plan import Danger, Meaning, Plan
+from cfngen.deploy.preview.plan import Danger, Impact, Plan
 from cfngen.deploy.stacks import existing
 
 NESTED, VOLUME = "AWS::CloudFormation::Stack", "AWS::EC2::Volume"
@@ -117,14 +117,14 @@ def test_a_volume_that_is_larger_than_the_stack_says_is_told() -> None:
 def test_less_than_a_volume_has_is_refused(wanted: str) -> None:
     told = Account(b=30, a=40).truth(wanted)
     words = f"{LARGER}. EBS shrinks no volume: controlPlane.volume.size must be at least 40, not {wanted}"
-    assert told == volumes.Truth(meanings=(Meaning(words, Danger.DISRUPTIVE, fails=True),))
+    assert told == volumes.Truth(meanings=(Impact(words, Danger.DISRUPTIVE, fails=True),))
 
 
 @pytest.mark.parametrize("wanted", ["40", "41"])
 def test_as_much_as_a_volume_has_brings_the_stack_in_line(wanted: str) -> None:
     told = Account(b=30, a=40).truth(wanted)
     [meaning] = told.meanings
-    assert meaning == Meaning(f"{LARGER}; the update brings the stack in line, or lets it grow from there")
+    assert meaning == Impact(f"{LARGER}; the update brings the stack in line, or lets it grow from there")
     assert told.notices == ()
 
 

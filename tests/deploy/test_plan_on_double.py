@@ -20,7 +20,7 @@ from cfngen.deploy.preview.early_validation import ChangeSetFailedError, EarlyVa
 from cfngen.deploy.preview.plan import Change, Danger, Plan, PlanRequest, Replacement
 from cfngen.deploy.publishing.publish import publish
 from cfngen.deploy.stacks import find
-from cfngen.userdata.difference import difference
+from cfngen.userdata.user_data_diff import difference
 
 CIDR = {"ApiAllowedCidr": "203.0.113.7/32"}
 NODES = {"name": "nodes", "minSize": 4}

@@ -12,8 +12,8 @@ from botocore.exceptions import ClientError
 from cfngen.deploy import operation as operation_module
 from cfngen.deploy import protection
 from cfngen.deploy.account import connect
-from cfngen.deploy.failures import AwsError
-from cfngen.deploy.recovery import Waiting
+from cfngen.deploy.aws_errors import AwsError
+from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import find, resources
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import Choice
@@ -282,7 +282,7 @@ def test_a_new_stack_that_may_not_be_protected_is_created_all_the_same(account, 
 @pytest.mark.parametrize("operation", ["UpdateTerminationProtection", "SetStackPolicy"])
 def test_protection_that_could_not_be_set_does_not_fail_the_deployment_and_is_told(account, root, said, operation):
     forbid(account, operation)
-    waiting = Waiting(said.append, lambda question: True, lambda: Choice.DETACH)
+    waiting = Interaction(said.append, lambda question: True, lambda: Choice.DETACH)
     operation_module._protect(account, root, SimpleNamespace(protect=True), waiting)
     [notice] = said
     assert notice.text.startswith("k8s is as it is wanted, but not protected: ")

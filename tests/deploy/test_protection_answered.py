@@ -12,7 +12,7 @@ from recorded import NESTED, NOW, STACK_ID, RefusedError
 from recorded_stack import NAME, arn, resource
 
 from cfngen.deploy import protection
-from cfngen.deploy.failures import AwsError
+from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Message, Notice
 from cfngen.deploy.protection import EVERYTHING, NotRestoredError
 from cfngen.deploy.stacks import StackView

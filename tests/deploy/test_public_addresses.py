@@ -12,7 +12,7 @@ from deployments import ALLOWED, Operator, groups
 from cfngen.cli.render.status import screen
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account
-from cfngen.deploy.inspection.cluster_inquiry import read_status
+from cfngen.deploy.inspection.status_reader import read_status
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.public_addresses import LostAddress, lost_addresses
 from cfngen.deploy.recovery import rollback

@@ -11,7 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 from in_moto import NUMBER
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.failures import AwsError
+from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Step
 from cfngen.deploy.publishing.publish import TemplateTooLargeError, UploadError, addressed, publish
 from cfngen.templates import generate

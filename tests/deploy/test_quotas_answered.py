@@ -11,9 +11,9 @@ import pytest
 from answers import DENIED, Answer, Answers
 from recorded import NOW, RefusedError
 
-from cfngen.deploy.limits import quotas
-from cfngen.deploy.limits.needs import Instances, Needs
-from cfngen.deploy.limits.quotas import Quota
+from cfngen.deploy.quotas import service_quotas
+from cfngen.deploy.quotas.demand import Demand, Instances
+from cfngen.deploy.quotas.service_quotas import Quota
 
 ARN = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/net/"
 NO_ENTRY = RefusedError("NoSuchResourceException")
@@ -54,8 +54,8 @@ def account(limits: Mapping[tuple[str, str], float] | None = None, **given: Answ
     )
 
 
-def check(api: Answers, wanted: Needs, before: Needs | None = None) -> dict[str, Quota]:
-    return {quota.name: quota for quota in quotas.check(api.account, wanted, before)}
+def check(api: Answers, wanted: Demand, before: Demand | None = None) -> dict[str, Quota]:
+    return {quota.name: quota for quota in service_quotas.check(api.account, wanted, before)}
 
 
 def balancers(*kinds: str) -> Mapping[str, Any]:
@@ -94,7 +94,7 @@ def test_resources_are_counted(
 ) -> None:
     api = account({(service, code): limit})
     api.given[call] = three
-    quota = check(api, Needs(resources={kind: 2}))[name]
+    quota = check(api, Demand(resources={kind: 2}))[name]
     assert (quota.needed, quota.used, quota.limit, quota.enough, quota.most) == (2, 3, limit, enough, 2)
     assert quota.room_to_grow == enough
     if enough:
@@ -105,15 +105,15 @@ def test_resources_are_counted(
 
 
 def test_each_vpc_brings_a_security_group_of_its_own() -> None:
-    found = check(account(), Needs(resources={"AWS::EC2::VPC": 1, "AWS::EC2::SecurityGroup": 2}))
+    found = check(account(), Demand(resources={"AWS::EC2::VPC": 1, "AWS::EC2::SecurityGroup": 2}))
     assert found["Security groups"].needed == 3
-    assert "Security groups" in check(account(), Needs(resources={"AWS::EC2::VPC": 1}))
+    assert "Security groups" in check(account(), Demand(resources={"AWS::EC2::VPC": 1}))
     assert "Elastic IPs" not in found
 
 
 def test_only_what_an_update_adds_counts() -> None:
-    before = Needs(resources={"AWS::EC2::EIP": 2, "AWS::IAM::Role": 3})
-    wanted = Needs(resources={"AWS::EC2::EIP": 3, "AWS::IAM::Role": 3, "AWS::EC2::VPC": 0})
+    before = Demand(resources={"AWS::EC2::EIP": 2, "AWS::IAM::Role": 3})
+    wanted = Demand(resources={"AWS::EC2::EIP": 3, "AWS::IAM::Role": 3, "AWS::EC2::VPC": 0})
     assert {name: quota.needed for name, quota in check(account(), wanted, before).items()} == {"Elastic IPs": 1}
     assert check(account(), before, wanted) == {}
 
@@ -128,29 +128,29 @@ def test_of_nat_gateways_those_of_the_fullest_zone_count() -> None:
     api = account(
         {("vpc", "L-FE5A380F"): 5}, ec2__DescribeNatGateways={"NatGateways": gateways}, ec2__DescribeSubnets=subnets
     )
-    quota = check(api, Needs(resources={"AWS::EC2::NatGateway": 2}))["NAT gateways in one zone"]
+    quota = check(api, Demand(resources={"AWS::EC2::NatGateway": 2}))["NAT gateways in one zone"]
     assert (quota.used, quota.enough) == (3, True)
     [sent] = api.named("ec2:DescribeNatGateways")
     assert sent["Filter"] == [{"Name": "state", "Values": ["pending", "available"]}]
     api.given["ec2:DescribeNatGateways"] = {"NatGateways": []}
-    assert check(api, Needs(resources={"AWS::EC2::NatGateway": 2}))["NAT gateways in one zone"].used == 0
+    assert check(api, Demand(resources={"AWS::EC2::NatGateway": 2}))["NAT gateways in one zone"].used == 0
 
 
 def test_a_quota_that_was_never_changed_is_that_of_everybody() -> None:
     api = account(ec2__DescribeAddresses={"Addresses": []})
     api.given["service-quotas:GetAWSDefaultServiceQuota"] = {"Quota": {"Value": 5.0}}
-    assert check(api, Needs(resources={"AWS::EC2::EIP": 5}))["Elastic IPs"].enough
+    assert check(api, Demand(resources={"AWS::EC2::EIP": 5}))["Elastic IPs"].enough
     [sent] = api.named("service-quotas:GetAWSDefaultServiceQuota")
     assert sent == {"ServiceCode": "ec2", "QuotaCode": "L-0263D0A3"}
 
 
 def test_what_cannot_be_found_out_is_unknown_and_says_why() -> None:
     api = account({("ec2", "L-0263D0A3"): 5})
-    quota = check(api, Needs(resources={"AWS::EC2::EIP": 1}))["Elastic IPs"]
+    quota = check(api, Demand(resources={"AWS::EC2::EIP": 1}))["Elastic IPs"]
     assert (quota.used, quota.limit, quota.enough, quota.room_to_grow, quota.most) == (None, None, None, None, 1)
     assert "not allowed to call DescribeAddresses" in quota.hint
     api = account(ec2__DescribeAddresses={"Addresses": [{}]})
-    quota = check(api, Needs(resources={"AWS::EC2::EIP": 1}))["Elastic IPs"]
+    quota = check(api, Demand(resources={"AWS::EC2::EIP": 1}))["Elastic IPs"]
     assert (quota.used, quota.limit, quota.enough) == (1, None, None)
     assert "not allowed to call GetAWSDefaultServiceQuota" in quota.hint
 
@@ -164,8 +164,8 @@ def test_what_cannot_be_found_out_is_unknown_and_says_why() -> None:
 )
 def test_iam_counts_by_itself_and_is_asked_for_more_in_one_region(kind: str, name: str, key: str, code: str) -> None:
     api = account(iam__GetAccountSummary={"SummaryMap": {key: 999, f"{key}Quota": 1000}})
-    assert check(api, Needs(resources={kind: 1}))[name].enough
-    quota = check(api, Needs(resources={kind: 2}))[name]
+    assert check(api, Demand(resources={kind: 1}))[name].enough
+    quota = check(api, Demand(resources={kind: 2}))[name]
     assert (quota.needed, quota.used, quota.limit, quota.enough) == (2, 999, 1000, False)
     assert f"--region us-east-1 --service-code iam --quota-code {code} --desired-value 1001`" in quota.hint
     assert not api.named("service-quotas:GetServiceQuota")
@@ -174,31 +174,31 @@ def test_iam_counts_by_itself_and_is_asked_for_more_in_one_region(kind: str, nam
 @pytest.mark.parametrize(("kind", "code"), [("gp2", "L-D18FCD1D"), ("gp3", "L-7A658B76")])
 def test_storage_is_limited_by_the_tebibyte(kind: str, code: str) -> None:
     api = account({("ebs", code): 2}, ec2__DescribeVolumes={"Volumes": [{"Size": 1000}, {"Size": 48}]})
-    quota = check(api, Needs(storage={kind: 1000}, most_storage={kind: 1000}))[f"{kind} storage (GiB)"]
+    quota = check(api, Demand(storage={kind: 1000}, most_storage={kind: 1000}))[f"{kind} storage (GiB)"]
     assert (quota.needed, quota.used, quota.limit, quota.enough, quota.room_to_grow) == (1000, 1048, 2048, True, True)
     [sent] = api.named("ec2:DescribeVolumes")
     assert sent["Filters"] == [{"Name": "volume-type", "Values": [kind]}]
-    quota = check(api, Needs(storage={kind: 900}, most_storage={kind: 2048}))[f"{kind} storage (GiB)"]
+    quota = check(api, Demand(storage={kind: 900}, most_storage={kind: 2048}))[f"{kind} storage (GiB)"]
     assert (quota.enough, quota.room_to_grow, quota.most) == (True, False, 2048)
     assert "--service-code ebs" in quota.hint
     assert "--desired-value 4`" in quota.hint
 
 
 def test_storage_of_an_update_counts_from_what_there_is() -> None:
-    before = Needs(storage={"gp3": 100, "gp2": 10}, most_storage={"gp3": 200, "gp2": 20})
+    before = Demand(storage={"gp3": 100, "gp2": 10}, most_storage={"gp3": 200, "gp2": 20})
     api = account({("ebs", "L-7A658B76"): 1}, ec2__DescribeVolumes={"Volumes": []})
     # Only the greatest size grows; of a kind that nothing is added to, nothing is said.
-    found = check(api, Needs(storage={"gp3": 100, "gp2": 5}, most_storage={"gp3": 300, "gp2": 20}), before)
+    found = check(api, Demand(storage={"gp3": 100, "gp2": 5}, most_storage={"gp3": 300, "gp2": 20}), before)
     assert {name: (quota.needed, quota.most) for name, quota in found.items()} == {"gp3 storage (GiB)": (0, 200)}
-    found = check(api, Needs(storage={"gp3": 150}, most_storage={"gp3": 200}), before)
+    found = check(api, Demand(storage={"gp3": 150}, most_storage={"gp3": 200}), before)
     assert found["gp3 storage (GiB)"].needed == 50
-    assert "io2 storage (GiB)" not in check(api, Needs(storage={"io2": 5}, most_storage={"io2": 5}))
+    assert "io2 storage (GiB)" not in check(api, Demand(storage={"io2": 5}, most_storage={"io2": 5}))
 
 
 @pytest.mark.parametrize(("count", "told"), [(60, False), (61, True)])
 def test_rules_of_one_group_are_limited_to_sixty_for_everybody(count: int, told: bool) -> None:
     rules = {"Small": {"r": ""}, "Large": {f"rule{number}": "" for number in range(count)}}
-    found = check(account({("vpc", "L-0EA8095F"): 60}), Needs(rules=rules))
+    found = check(account({("vpc", "L-0EA8095F"): 60}), Demand(rules=rules))
     assert list(found) == (["Rules of one security group (Large)"] if told else [])
     for quota in found.values():
         assert (quota.needed, quota.used, quota.limit, quota.enough) == (61, 0, 60, False)
@@ -206,16 +206,16 @@ def test_rules_of_one_group_are_limited_to_sixty_for_everybody(count: int, told:
 
 
 def test_rules_that_are_exchanged_count_twice_for_a_moment() -> None:
-    before = Needs(rules={"Group": {f"old{number}": "" for number in range(40)}, "Same": {"r": ""}})
-    wanted = Needs(rules={"Group": {f"new{number}": "" for number in range(40)}, "Same": {"r": ""}})
+    before = Demand(rules={"Group": {f"old{number}": "" for number in range(40)}, "Same": {"r": ""}})
+    wanted = Demand(rules={"Group": {f"new{number}": "" for number in range(40)}, "Same": {"r": ""}})
     assert check(account(), wanted, before)["Rules of one security group (Group)"].needed == 80
     # What does not change is not asked about.
-    many = Needs(rules={"Group": {f"old{number}": "" for number in range(80)}})
+    many = Demand(rules={"Group": {f"old{number}": "" for number in range(80)}})
     assert check(account(), many, many) == {}
 
 
 def test_a_prefix_list_takes_as_many_rules_as_it_may_have_entries() -> None:
-    wanted = Needs(rules={"Group": {"one": "pl-1", "two": "pl-2", "three": "", "four": "pl-1"}})
+    wanted = Demand(rules={"Group": {"one": "pl-1", "two": "pl-2", "three": "", "four": "pl-1"}})
     lists = {"PrefixLists": [{"PrefixListId": "pl-1", "MaxEntries": 30}, {"PrefixListId": "pl-2"}]}
     api = account(ec2__DescribeManagedPrefixLists=lists)
     assert check(api, wanted)["Rules of one security group (Group)"].needed == 30 + 1 + 1 + 30
@@ -226,7 +226,7 @@ def test_a_prefix_list_takes_as_many_rules_as_it_may_have_entries() -> None:
 
 @pytest.mark.parametrize(("before", "groups", "told"), [(0, 5, False), (0, 6, True), (6, 6, False), (6, 7, True)])
 def test_security_groups_of_an_interface(before: int, groups: int, told: bool) -> None:
-    found = check(account({("vpc", "L-2AFB9258"): 5}), Needs(groups=groups), Needs(groups=before))
+    found = check(account({("vpc", "L-2AFB9258"): 5}), Demand(groups=groups), Demand(groups=before))
     assert list(found) == (["Security groups of one interface"] if told else [])
     for quota in found.values():
         assert (quota.needed, quota.used, quota.limit, quota.enough) == (groups, 0, 5, False)
@@ -238,7 +238,7 @@ def test_security_groups_of_an_interface(before: int, groups: int, told: bool) -
 )
 def test_policies_of_a_role(before: int, policies: int, told: bool) -> None:
     api = account(iam__GetAccountSummary={"SummaryMap": {"AttachedPoliciesPerRoleQuota": 10}})
-    found = check(api, Needs(policies=policies), Needs(policies=before))
+    found = check(api, Demand(policies=policies), Demand(policies=before))
     assert list(found) == (["Managed policies of one role"] if told else [])
     for quota in found.values():
         assert (quota.needed, quota.used, quota.limit, quota.enough) == (policies, 0, 10, False)
@@ -259,7 +259,7 @@ def test_processors_of_each_family_and_market_count_by_themselves() -> None:
             {"InstanceType": kind, "VCpuInfo": {"DefaultVCpus": SIZES.get(kind, 1)}} for kind in sent["InstanceTypes"]
         ]
     }
-    wanted = Needs(
+    wanted = Demand(
         instances=(
             Instances("t3.medium", 3, spot=False, most=8),
             Instances("m5.xlarge", 1, spot=True, most=2),
@@ -297,7 +297,7 @@ def test_processors_of_each_family_and_market_count_by_themselves() -> None:
 def test_processors_of_an_update(
     before: tuple[int, int], wanted: tuple[int, int], expected: tuple[int, int] | None
 ) -> None:
-    old, new = (Needs(instances=(Instances("t3.medium", n, spot=False, most=most),)) for n, most in (before, wanted))
+    old, new = (Demand(instances=(Instances("t3.medium", n, spot=False, most=most),)) for n, most in (before, wanted))
     found = check(account(LIMITS, ec2__DescribeInstances=running(("t3.medium", False))), new, old)
     assert {name: (quota.needed, quota.most) for name, quota in found.items()} == (
         {ON_DEMAND: expected} if expected else {}
@@ -305,14 +305,14 @@ def test_processors_of_an_update(
 
 
 def test_processors_of_a_new_group_without_instances_are_asked_about_all_the_same() -> None:
-    wanted = Needs(instances=(Instances("t3.medium", 0, spot=False, most=11),))
+    wanted = Demand(instances=(Instances("t3.medium", 0, spot=False, most=11),))
     quota = check(account(LIMITS), wanted)[ON_DEMAND]
     assert (quota.needed, quota.most, quota.enough, quota.room_to_grow) == (0, 22, True, False)
 
 
 def test_a_market_without_quota_and_types_of_no_family_are_named() -> None:
     unknown = "it is not known which quota counts"
-    wanted = Needs(
+    wanted = Demand(
         instances=(
             Instances("hpc6a.48xlarge", 1, spot=True, most=2),
             Instances("mac2.metal", 1, spot=False),
@@ -329,13 +329,13 @@ def test_a_market_without_quota_and_types_of_no_family_are_named() -> None:
     assert (found["vCPUs of spot HPC instances"].used, found["vCPUs of spot HPC instances"].most) == (0, 192)
     # An update says it of new types only, and of what it adds.
     assert check(account(), wanted, wanted) == {}
-    grown = Needs(instances=(Instances("hpc6a.48xlarge", 2, spot=True, most=3),))
-    [quota] = check(account(), grown, Needs(instances=(Instances("hpc6a.48xlarge", 1, spot=True, most=2),))).values()
+    grown = Demand(instances=(Instances("hpc6a.48xlarge", 2, spot=True, most=3),))
+    [quota] = check(account(), grown, Demand(instances=(Instances("hpc6a.48xlarge", 1, spot=True, most=2),))).values()
     assert (quota.needed, quota.most) == (96, 192)
 
 
 def test_processors_that_cannot_be_counted_are_unknown() -> None:
-    wanted = Needs(instances=(Instances("t3.medium", 1, spot=False), Instances("mac2.metal", 1, spot=False)))
+    wanted = Demand(instances=(Instances("t3.medium", 1, spot=False), Instances("mac2.metal", 1, spot=False)))
     found = check(account(ec2__DescribeInstances=DENIED), wanted)
     assert list(found) == ["vCPUs", "vCPUs of mac2.metal"]
     assert (found["vCPUs"].needed, found["vCPUs"].used, found["vCPUs"].enough) == (0, None, None)
@@ -346,7 +346,7 @@ def test_many_types_are_asked_for_a_hundred_at_a_time() -> None:
     kinds = [f"m{number}.large" for number in range(101)]
     api = account(ec2__DescribeInstances=running(*((kind, False) for kind in kinds)))
     SIZES.update(dict.fromkeys(kinds, 1))
-    wanted = Needs(instances=(Instances("t3.medium", 1, spot=False),))
+    wanted = Demand(instances=(Instances("t3.medium", 1, spot=False),))
     assert check(api, wanted)[ON_DEMAND].used == 101
     assert sorted(len(sent["InstanceTypes"]) for sent in api.named("ec2:DescribeInstanceTypes")) == [1, 1, 1, 100]
 
@@ -370,7 +370,7 @@ def test_the_quota_of_a_type_and_a_market(kind: str, on_demand: str, spot: str) 
     api.given["ec2:DescribeInstanceTypes"] = {
         "InstanceTypes": [{"InstanceType": kind, "VCpuInfo": {"DefaultVCpus": 1}}]
     }
-    check(api, Needs(instances=(Instances(kind, 1, spot=False), Instances(kind, 1, spot=True))))
+    check(api, Demand(instances=(Instances(kind, 1, spot=False), Instances(kind, 1, spot=True))))
     asked = [(sent["ServiceCode"], sent["QuotaCode"]) for sent in api.named("service-quotas:GetServiceQuota")]
     assert asked == [("ec2", code) for code in (on_demand, spot) if code]
 
@@ -386,7 +386,7 @@ def test_clients_are_made_in_one_thread() -> None:
 
     other = dataclasses.replace(api.account, session=Session(), _clients={})
     everything = dict.fromkeys((kind for kind, *_ in COUNTED), 1) | {"AWS::IAM::Role": 1}
-    quotas.check(other, Needs(resources=everything, instances=(Instances("t3.medium", 1, spot=False),)))
+    service_quotas.check(other, Demand(resources=everything, instances=(Instances("t3.medium", 1, spot=False),)))
     assert makers == dict.fromkeys(
         ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"), threading.current_thread().name
     )

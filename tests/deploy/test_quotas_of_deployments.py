@@ -8,7 +8,7 @@ from clusters import inventory
 from deployments import Operator, groups
 
 from cfngen.deploy import operation
-from cfngen.deploy.failures import AwsError
+from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.operation import ImpossiblePlanError
 from cfngen.deploy.stacks import find

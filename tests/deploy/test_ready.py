@@ -8,10 +8,10 @@ import pytest
 from recorded import NOW, STACK_ID
 from recorded_stack import NAME, End, RecordedStack, Told, event, resource
 
-from cfngen.deploy.namesakes import NamesakeError
+from cfngen.deploy.name_conflicts import NameConflictError
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.recovery import BlockedError, BusyError, DeclinedError, LostError, RemainsError, ready
+from cfngen.deploy.recovery import BlockedError, BusyError, DeclinedError, LostError, RemainsError, ensure_deployable
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView
 from cfngen.deploy.watching.watch import Choice
 
@@ -20,7 +20,7 @@ SOMEBODY = "arn:aws:iam::123456789012:user/colleague"
 
 
 def begin(api: RecordedStack, told: Told | None = None) -> StackView | None:
-    return ready(api.account, NAME, NAME, (told or Told()).waiting)
+    return ensure_deployable(api.account, NAME, NAME, (told or Told()).waiting)
 
 
 def changes(api: RecordedStack) -> list[str]:
@@ -109,7 +109,7 @@ def test_no_second_cluster_of_a_name_is_created(status: str) -> None:
         {**other, "StackName": "five", "ParentId": "arn:two", "Tags": [{"Key": CLUSTER_TAG, "Value": NAME}]},
         {**other, "StackName": "six", "Tags": [{"Key": CLUSTER_TAG, "Value": "another"}]},
     ]
-    with pytest.raises(NamesakeError, match="lives in the stack two already") as raised:
+    with pytest.raises(NameConflictError, match="lives in the stack two already") as raised:
         begin(api)
     assert raised.value.stacks == ("two",)
     assert "choose another `name`" in raised.value.hint
@@ -210,7 +210,7 @@ def test_who_leaves_while_the_remains_are_deleted_deploys_later() -> None:
 def test_a_plan_only_names_the_remains(left: bool, words: str) -> None:
     api = dead("ROLLBACK_COMPLETE") if left else RecordedStack("ROLLBACK_COMPLETE")
     with pytest.raises(RemainsError, match=words) as raised:
-        ready(PlanningAccount.of(api.account), NAME, NAME, Told().waiting)
+        ensure_deployable(PlanningAccount.of(api.account), NAME, NAME, Told().waiting)
     assert raised.value.exit_code == 4
     assert raised.value.remains == (("Vpc", "Bucket") if left else ())
     assert "cfngen delete --stack-name kubernetes" in raised.value.hint

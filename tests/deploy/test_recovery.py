@@ -9,18 +9,18 @@ from botocore.exceptions import ClientError
 from cloud import Cloud
 from deployments import Operator, groups
 
-from cfngen.deploy.blockers import blockers
 from cfngen.deploy.messages import Notice, Step
-from cfngen.deploy.namesakes import NamesakeError
+from cfngen.deploy.name_conflicts import NameConflictError
 from cfngen.deploy.recovery import (
     BlockedError,
     BusyError,
     DeclinedError,
     LostError,
     NothingToRollBackError,
-    ready,
+    ensure_deployable,
     rollback,
 )
+from cfngen.deploy.rollback_blockers import rollback_blockers
 from cfngen.deploy.stacks import find
 
 pytestmark = pytest.mark.drill
@@ -102,7 +102,7 @@ def test_what_cannot_be_rolled_back_is_named_and_skipped_with_consent(operator: 
     stuck(operator)
     operator.cloud.engine.fail(GROUP, "still none", during="UPDATE", times=1)
     stack = find(operator.account, "one")
-    [(name, reason)] = blockers(operator.account, stack).items()
+    [(name, reason)] = rollback_blockers(operator.account, stack).items()
     assert name.endswith(f".{GROUP}")
     assert name.startswith("one-NodeGroupGeneralStack-")
     assert "no capacity" in reason
@@ -123,14 +123,14 @@ def test_only_what_failed_to_be_rolled_back_is_skipped(operator: Operator):
     assert operator.deploy(LARGER).status == "UPDATE_ROLLBACK_FAILED"
     nested = next(each for each in engine.stacks() if "NodeGroupGeneralStack" in each.name)
     assert {nested.resources[key].status for key in (GROUP, template)} == {"UPDATE_FAILED"}
-    assert set(blockers(operator.account, find(operator.account, "one"))) == {f"{nested.name}.{template}"}
+    assert set(rollback_blockers(operator.account, find(operator.account, "one"))) == {f"{nested.name}.{template}"}
     assert back(operator, force=True).status.name == "UPDATE_ROLLBACK_COMPLETE"
     assert all(GROUP not in each for question in operator.questions for each in question.consequences)
 
 
 def test_named_resources_are_skipped(operator: Operator):
     stuck(operator)
-    [name] = blockers(operator.account, find(operator.account, "one"))
+    [name] = rollback_blockers(operator.account, find(operator.account, "one"))
     operator.cloud.engine.fail(GROUP, "still none", during="UPDATE", times=1)
     assert back(operator, skip=(name,)).status.name == "UPDATE_ROLLBACK_COMPLETE"
 
@@ -232,7 +232,7 @@ def test_no_second_cluster_of_a_name_is_created(operator: Operator, status: str)
     root.status = status
     before = len(operator.cloud.faults.calls)
     for attempt in (operator.plan, operator.deploy):
-        with pytest.raises(NamesakeError, match="the cluster one lives in the stack one already") as raised:
+        with pytest.raises(NameConflictError, match="the cluster one lives in the stack one already") as raised:
             attempt(ONE, stack_name="two")
     assert "choose another `name`" in raised.value.hint
     assert {each.operation for each in operator.cloud.faults.calls[before:]} <= {"DescribeStacks", "GetCallerIdentity"}
@@ -242,7 +242,7 @@ def test_a_creation_that_was_taken_back_whole_is_in_nobodys_way(operator: Operat
     operator.cloud.engine.fail("MasterAVolume", "broken")
     assert operator.deploy(ONE).status == "ROLLBACK_COMPLETE"
     assert operator.deploy(ONE, stack_name="two").status == "CREATE_COMPLETE"
-    with pytest.raises(NamesakeError, match="in the stack two"):
+    with pytest.raises(NameConflictError, match="in the stack two"):
         operator.deploy(ONE)
 
 
@@ -256,7 +256,7 @@ def test_who_may_not_describe_other_stacks_creates_all_the_same(operator: Operat
 
     events = account.client("cloudformation").meta.events
     events.register("before-call.cloudformation.DescribeStacks", only_by_name)
-    assert ready(account, "two", "one", operator.waiting) is None
+    assert ensure_deployable(account, "two", "one", operator.waiting) is None
 
 
 def interrupt() -> None:

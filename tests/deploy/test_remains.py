@@ -9,9 +9,9 @@ from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.cli.render import deletion as rendered
+from cfngen.deploy.deletion.remains import Remains, of_creation
+from cfngen.deploy.deletion.retained import Retained
 from cfngen.deploy.recovery import rollback
-from cfngen.deploy.removal.remains import Remains, of_creation
-from cfngen.deploy.removal.retained import Retained
 from cfngen.deploy.stacks import existing
 
 pytestmark = pytest.mark.drill

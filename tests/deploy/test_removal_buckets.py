@@ -8,8 +8,8 @@ import pytest
 from answering import Aws, refusing
 from removing import resource
 
-from cfngen.deploy.removal import backups
-from cfngen.deploy.removal.scope import Scope
+from cfngen.deploy.deletion import backups
+from cfngen.deploy.deletion.scope import Scope
 
 HOURLY = {"Key": "one/etcd/hourly/2025-12-31T235900Z.db", "Size": 3 * 2**19}
 LIST = "s3:ListObjectsV2"

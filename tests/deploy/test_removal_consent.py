@@ -12,13 +12,13 @@ import pytest
 from answering import Aws, pairs, refusing
 from removing import NOW, OWNED, Asked, Deletions, arn, instance, resource, running, stack
 
+from cfngen.deploy.deletion.blockers import OccupiedError
+from cfngen.deploy.deletion.custody import Custody
+from cfngen.deploy.deletion.execution import Deleted, delete, rehearse
+from cfngen.deploy.deletion.orphan_removal import LivingNamesakeError
+from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest
 from cfngen.deploy.messages import Event, Notice, Step
 from cfngen.deploy.recovery import BusyError, DeclinedError
-from cfngen.deploy.removal.custody import Custody
-from cfngen.deploy.removal.deletion import Deleted, delete, rehearse
-from cfngen.deploy.removal.leftovers import LivingNamesakeError
-from cfngen.deploy.removal.obstacles import OccupiedError
-from cfngen.deploy.removal.survey import DeletionRequest, Survey
 from cfngen.errors import CfngenError
 
 CA = resource("arn-of-the-authorities", type_name="AWS::SecretsManager::Secret", name="CaSecret")
@@ -219,7 +219,7 @@ def test_the_report_says_what_went_and_what_stays(deletions: Deletions) -> None:
     assert [each.kind for each in done.retained] == ["volume", "snapshot", "templates"]
     assert {each.kind for each in done.counted} == {"volumes", "VPCs"}
     assert (done.leftovers, done.obstacles, done.objects, done.bucket_deleted) == ((), (), 0, False)
-    assert isinstance(asked.told[0], Survey)
+    assert isinstance(asked.told[0], DeletionPlan)
     order = [name for name, _ in deletions.aws.writes()]
     assert order == ["ec2:DeleteSecurityGroup", "cloudformation:DeleteStack"]
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from answering import Aws, refusing
 
+from cfngen.deploy.deletion import custody
+from cfngen.deploy.deletion.custody import CopyError, Custody, Held, UnreadableAuthoritiesError
 from cfngen.deploy.messages import Message, Step
-from cfngen.deploy.removal import custody
-from cfngen.deploy.removal.custody import CopyError, Custody, Held, UnreadableAuthoritiesError
 
 ONE = Held("arn-of-a-secret-for-one", '{"ca.crt": "certificate"}')
 READ = "secretsmanager:GetSecretValue"

@@ -8,8 +8,8 @@ import pytest
 from in_moto import StillClock
 
 from cfngen.deploy.access.kubernetes_objects import LoadBalancer
+from cfngen.deploy.deletion.drain import drain
 from cfngen.deploy.messages import Message, Step
-from cfngen.deploy.removal.drain import drain
 
 
 class Services:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from answering import Aws, RefusedError, refusing
 
+from cfngen.deploy.deletion.draining import Draining
 from cfngen.deploy.messages import Message, Notice
-from cfngen.deploy.removal.draining import Draining
 
 HOOK = {
     "LifecycleHookName": "cfngen-drain",

@@ -8,10 +8,10 @@ import pytest
 from answering import Aws, filtered, pairs, refusing
 from removing import OWNED, resource
 
-from cfngen.deploy.removal import network_interfaces, security_groups
-from cfngen.deploy.removal.leftover import Leftover
-from cfngen.deploy.removal.scope import Scope
-from cfngen.deploy.removal.security_groups import Reference
+from cfngen.deploy.deletion import network_interfaces, security_groups
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
+from cfngen.deploy.deletion.scope import Scope
+from cfngen.deploy.deletion.security_groups import Reference
 
 INSTANCE = "node.k8s.amazonaws.com/instance_id"
 SCOPE = Scope("one", (resource("sg-own"),), vpc_id="vpc-1", instances={"i-1": "running"}, security_groups=("sg-own",))
@@ -28,7 +28,7 @@ def interface(description: str = "", group: str = "", status: str = "available",
     }
 
 
-def found(aws: Aws, described: dict[str, Any], scope: Scope = SCOPE, **more: Any) -> tuple[Leftover, ...]:
+def found(aws: Aws, described: dict[str, Any], scope: Scope = SCOPE, **more: Any) -> tuple[OrphanedResource, ...]:
     aws.answers["ec2:DescribeNetworkInterfaces"] = {"NetworkInterfaces": [described]}
     return network_interfaces.find(aws.account, scope, **more)
 
@@ -54,7 +54,7 @@ def found(aws: Aws, described: dict[str, Any], scope: Scope = SCOPE, **more: Any
 def test_what_nobody_else_will_delete_is_the_clusters_or_is_not(
     aws: Aws, described: dict[str, Any], ours: bool
 ) -> None:
-    leftover = Leftover("network interface", "eni-1", "eni-1", described["Description"], vpc_id="vpc-1")
+    leftover = OrphanedResource("network interface", "eni-1", "eni-1", described["Description"], vpc_id="vpc-1")
     assert found(aws, described) == ((leftover,) if ours else ())
     assert filtered(aws.sent("ec2:DescribeNetworkInterfaces")[0], "vpc-id") == ["vpc-1"]
 
@@ -109,7 +109,7 @@ def test_the_load_balancer_is_named_in_the_description(description: str, name: s
 
 
 def test_unused_interfaces_are_deleted_and_used_ones_left(aws: Aws) -> None:
-    leftover = Leftover("network interface", "eni-1", "eni-1")
+    leftover = OrphanedResource("network interface", "eni-1", "eni-1")
     assert network_interfaces.remove(aws.account, [leftover]) == (leftover,)
     assert aws.writes() == [("ec2:DeleteNetworkInterface", {"NetworkInterfaceId": "eni-1"})]
     aws.answers["ec2:DeleteNetworkInterface"] = refusing("InvalidNetworkInterface.InUse")
@@ -134,7 +134,7 @@ def group(identity: str, name: str = "web", **tags: str) -> dict[str, Any]:
 )
 def test_security_groups_are_known_by_their_tags(aws: Aws, described: dict[str, Any], purpose: str | None) -> None:
     aws.answers["ec2:DescribeSecurityGroups"] = {"SecurityGroups": [described]}
-    expected = () if purpose is None else (Leftover("security group", "sg-1", "web", purpose, vpc_id="vpc-1"),)
+    expected = () if purpose is None else (OrphanedResource("security group", "sg-1", "web", purpose, vpc_id="vpc-1"),)
     assert security_groups.find(aws.account, SCOPE) == expected
     assert filtered(aws.sent("ec2:DescribeSecurityGroups")[0], "vpc-id") == ["vpc-1"]
     assert security_groups.find(aws.account, Scope("one", (resource("sg-own"),))) == expected
@@ -180,7 +180,7 @@ def test_rules_that_name_a_group_leave_the_clusters_groups_before_it_is_deleted(
     aws.answers["ec2:DescribeSecurityGroupRules"] = lambda sent: {
         "SecurityGroupRules": rules[filtered(sent, "group-id")[0]]
     }
-    leftover = Leftover("security group", "sg-1", "web")
+    leftover = OrphanedResource("security group", "sg-1", "web")
     assert security_groups.remove(aws.account, SCOPE, [leftover]) == (leftover,)
     assert aws.writes() == [
         ("ec2:RevokeSecurityGroupEgress", {"GroupId": "sg-own", "SecurityGroupRuleIds": ["sgr-2"]}),
@@ -203,7 +203,7 @@ def test_two_leftover_groups_that_name_each_other_both_go(aws: Aws) -> None:
             }
         ]
     }
-    both = [Leftover("security group", each, each) for each in ("sg-1", "sg-2")]
+    both = [OrphanedResource("security group", each, each) for each in ("sg-1", "sg-2")]
     assert security_groups.remove(aws.account, SCOPE, both) == tuple(both)
     revoked = [each["SecurityGroupRuleIds"] for each in aws.sent("ec2:RevokeSecurityGroupIngress")]
     assert revoked == [["sgr-of-sg-1"], ["sgr-of-sg-2"]]

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.session import get_session
 
-from cfngen.deploy.removal.leftover import Attempt, Leftover, attempt, remove_each
+from cfngen.deploy.deletion.orphaned_resource import Attempt, OrphanedResource, attempt, remove_each
 
 GONE = [
     "InvalidGroup.NotFound",
@@ -64,40 +64,45 @@ def test_any_other_refusal_is_an_error() -> None:
 
 
 def test_only_what_aws_has_accepted_counts_as_removed() -> None:
-    volumes = {code: Leftover("volume", code, code) for code in ("", "VolumeInUse", "InvalidVolume.NotFound")}
+    volumes = {code: OrphanedResource("volume", code, code) for code in ("", "VolumeInUse", "InvalidVolume.NotFound")}
 
-    def remove(each: Leftover) -> None:
+    def remove(each: OrphanedResource) -> None:
         if each.id:
             raise refused(each.id)
 
     assert remove_each(volumes.values(), remove) == (volumes[""],)
 
 
-COMMANDS: list[tuple[Leftover, str, str, dict[str, str]]] = [
+COMMANDS: list[tuple[OrphanedResource, str, str, dict[str, str]]] = [
     (
-        Leftover("load balancer", "web", "web", generation="classic"),
+        OrphanedResource("load balancer", "web", "web", generation="classic"),
         "elb",
         "DeleteLoadBalancer",
         {"LoadBalancerName": "web"},
     ),
-    (Leftover("load balancer", "arn", "web"), "elbv2", "DeleteLoadBalancer", {"LoadBalancerArn": "arn"}),
-    (Leftover("target group", "arn", "web"), "elbv2", "DeleteTargetGroup", {"TargetGroupArn": "arn"}),
-    (Leftover("security group", "sg-1", "web"), "ec2", "DeleteSecurityGroup", {"GroupId": "sg-1"}),
-    (Leftover("network interface", "eni-1", "web"), "ec2", "DeleteNetworkInterface", {"NetworkInterfaceId": "eni-1"}),
+    (OrphanedResource("load balancer", "arn", "web"), "elbv2", "DeleteLoadBalancer", {"LoadBalancerArn": "arn"}),
+    (OrphanedResource("target group", "arn", "web"), "elbv2", "DeleteTargetGroup", {"TargetGroupArn": "arn"}),
+    (OrphanedResource("security group", "sg-1", "web"), "ec2", "DeleteSecurityGroup", {"GroupId": "sg-1"}),
     (
-        Leftover("route", "10.244.0.0/24", "", where="rtb-1"),
+        OrphanedResource("network interface", "eni-1", "web"),
+        "ec2",
+        "DeleteNetworkInterface",
+        {"NetworkInterfaceId": "eni-1"},
+    ),
+    (
+        OrphanedResource("route", "10.244.0.0/24", "", where="rtb-1"),
         "ec2",
         "DeleteRoute",
         {"RouteTableId": "rtb-1", "DestinationCidrBlock": "10.244.0.0/24"},
     ),
-    (Leftover("volume", "vol-1", "web"), "ec2", "DeleteVolume", {"VolumeId": "vol-1"}),
-    (Leftover("snapshot", "snap-1", "web"), "ec2", "DeleteSnapshot", {"SnapshotId": "snap-1"}),
+    (OrphanedResource("volume", "vol-1", "web"), "ec2", "DeleteVolume", {"VolumeId": "vol-1"}),
+    (OrphanedResource("snapshot", "snap-1", "web"), "ec2", "DeleteSnapshot", {"SnapshotId": "snap-1"}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("leftover", "service", "operation", "arguments"), COMMANDS)
 def test_the_command_for_what_stays_is_one_of_the_aws_cli(
-    leftover: Leftover, service: str, operation: str, arguments: dict[str, str]
+    leftover: OrphanedResource, service: str, operation: str, arguments: dict[str, str]
 ) -> None:
     """The CLI's names are those of botocore's models, hyphenated; all that the call requires is given."""
     words = shlex.split(leftover.command("eu-west-1"))
@@ -109,7 +114,7 @@ def test_the_command_for_what_stays_is_one_of_the_aws_cli(
 
 
 def test_what_goes_by_itself_has_no_command() -> None:
-    assert Leftover("network interface", "eni-1", "ELB web", waits=True).command("eu-west-1") == ""
+    assert OrphanedResource("network interface", "eni-1", "ELB web", waits=True).command("eu-west-1") == ""
 
 
 def model(service: str, operation: str) -> Any:

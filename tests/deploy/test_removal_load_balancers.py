@@ -8,9 +8,9 @@ import pytest
 from answering import Aws, RefusedError, pairs, refusing
 from removing import OWNED, resource
 
-from cfngen.deploy.removal import load_balancers
-from cfngen.deploy.removal.leftover import Leftover
-from cfngen.deploy.removal.scope import Scope
+from cfngen.deploy.deletion import load_balancers
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
+from cfngen.deploy.deletion.scope import Scope
 
 PREFIX = "arn:aws:elasticloadbalancing:us-west-2:123456789012"
 HERE = Scope("one", vpc_id="vpc-1")
@@ -82,9 +82,9 @@ def test_of_either_generation_only_the_clusters_own_in_its_network_are_taken(
     found = load_balancers.find(aws.account, HERE)
     assert found == (
         (
-            Leftover("load balancer", "web", "web", "default/web", generation="classic", vpc_id="vpc-1"),
-            Leftover("load balancer", arn("api"), "api", "default/web", vpc_id="vpc-1"),
-            Leftover("target group", arn("api", "targetgroup"), "api", "default/web", vpc_id="vpc-1"),
+            OrphanedResource("load balancer", "web", "web", "default/web", generation="classic", vpc_id="vpc-1"),
+            OrphanedResource("load balancer", arn("api"), "api", "default/web", vpc_id="vpc-1"),
+            OrphanedResource("target group", arn("api", "targetgroup"), "api", "default/web", vpc_id="vpc-1"),
         )
         if ours
         else ()
@@ -176,8 +176,8 @@ def test_one_whose_protection_cannot_be_read_any_more_is_still_named(aws: Aws) -
 
 def test_each_is_deleted_by_its_own_generation_and_what_is_in_use_stays(aws: Aws) -> None:
     found = (
-        Leftover("load balancer", "web", "web", generation="classic"),
-        Leftover("target group", arn("api", "targetgroup"), "api"),
+        OrphanedResource("load balancer", "web", "web", generation="classic"),
+        OrphanedResource("target group", arn("api", "targetgroup"), "api"),
     )
     aws.answers["elbv2:DeleteTargetGroup"] = refusing("ResourceInUse")
     assert load_balancers.remove(aws.account, found) == found[:1]

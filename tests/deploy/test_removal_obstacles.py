@@ -8,10 +8,10 @@ import pytest
 from answering import Aws, filtered, pairs, refusing
 from removing import OWNED, arn, instance, resource, running
 
-from cfngen.deploy.removal import obstacles, vpc_contents
-from cfngen.deploy.removal.leftover import Leftover
-from cfngen.deploy.removal.obstacles import Obstacle, OccupiedError
-from cfngen.deploy.removal.scope import Scope
+from cfngen.deploy.deletion import blockers, vpc_contents
+from cfngen.deploy.deletion.blockers import Blocker, OccupiedError
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
+from cfngen.deploy.deletion.scope import Scope
 
 OWN = Scope(
     "one",
@@ -180,10 +180,10 @@ def test_what_lies_in_the_network_is_named_unless_it_is_the_clusters(
     aws: Aws, item: dict[str, Any], what: str | None
 ) -> None:
     aws.answers["ec2:DescribeSubnets"] = {"Subnets": [{**HERE, **item}]}
-    left = (Leftover("route", "subnet-left", ""),)
-    found = obstacles.find(aws.account, OWN, left)
-    assert found == ((Obstacle(item["SubnetId"], what),) if what else ())
-    assert obstacles.find(aws.account, LENT, left) == ()
+    left = (OrphanedResource("route", "subnet-left", ""),)
+    found = blockers.find(aws.account, OWN, left)
+    assert found == ((Blocker(item["SubnetId"], what),) if what else ())
+    assert blockers.find(aws.account, LENT, left) == ()
 
 
 def test_a_group_and_an_endpoint_are_described_by_what_they_are_for(aws: Aws) -> None:
@@ -195,8 +195,8 @@ def test_a_group_and_an_endpoint_are_described_by_what_they_are_for(aws: Aws) ->
     aws.answers["ec2:DescribeVpcEndpoints"] = {
         "VpcEndpoints": [{**HERE, "VpcEndpointId": "vpce-1", "State": "available", "ServiceName": "com.s3"}]
     }
-    found = obstacles.find(aws.account, OWN, ())
-    assert found == (Obstacle("vpce-1", "VPC endpoint for com.s3"), Obstacle("sg-db", "security group database"))
+    found = blockers.find(aws.account, OWN, ())
+    assert found == (Blocker("vpce-1", "VPC endpoint for com.s3"), Blocker("sg-db", "security group database"))
 
 
 def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:
@@ -206,15 +206,15 @@ def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:
     aws.answers["ec2:DescribeSecurityGroups"] = lambda sent: {
         "SecurityGroups": rules if sent["Filters"][0]["Name"] == "ip-permission.group-id" else []
     }
-    left = (Leftover("security group", "sg-made", "web"), Leftover("network interface", "eni-1", ""))
-    found = obstacles.find(aws.account, LENT, left)
-    assert found == (Obstacle("sg-db", "security group database has rules that name the cluster's groups"),)
+    left = (OrphanedResource("security group", "sg-made", "web"), OrphanedResource("network interface", "eni-1", ""))
+    found = blockers.find(aws.account, LENT, left)
+    assert found == (Blocker("sg-db", "security group database has rules that name the cluster's groups"),)
     assert filtered(aws.sent("ec2:DescribeSecurityGroups")[0], "ip-permission.group-id") == ["sg-own", "sg-made"]
 
 
 def test_machines_that_no_group_has_launched_are_in_the_way(aws: Aws) -> None:
     scope = Scope("one", vpc_id="vpc-1", outsiders=frozenset({"i-9", "i-8"}))
-    found = obstacles.find(aws.account, scope, ())
+    found = blockers.find(aws.account, scope, ())
     assert [each.id for each in found] == ["i-8", "i-9"]
     assert all("none of its groups has launched" in each.what for each in found)
 
@@ -226,8 +226,8 @@ def test_load_balancers_of_others_are_named_with_their_name_and_their_interfaces
     }
     interfaces(aws, *({"Description": f"ELB {each}"} for each in names))
     scope = Scope("one", (*OWN.resources, resource("ours", type_name="Balancer")), vpc_id="vpc-1", own_vpc=True)
-    left = (Leftover("load balancer", "left", "left"),)
-    assert obstacles.find(aws.account, scope, left) == (Obstacle("theirs", "load balancer theirs"),)
+    left = (OrphanedResource("load balancer", "left", "left"),)
+    assert blockers.find(aws.account, scope, left) == (Blocker("theirs", "load balancer theirs"),)
 
 
 def interfaces(aws: Aws, *described: dict[str, Any]) -> None:
@@ -286,16 +286,16 @@ STACKS = Scope(
 )
 def test_an_interface_is_the_clusters_or_somebody_elses(aws: Aws, described: dict[str, Any], what: str | None) -> None:
     interfaces(aws, described)
-    found = obstacles.find(aws.account, STACKS, (Leftover("load balancer", "left-arn", "left"),))
-    assert found == ((Obstacle("eni-0", what),) if what else ())
+    found = blockers.find(aws.account, STACKS, (OrphanedResource("load balancer", "left-arn", "left"),))
+    assert found == ((Blocker("eni-0", what),) if what else ())
 
 
 @pytest.mark.parametrize("own", ["stack", "leftover"])
 def test_an_interface_that_the_cluster_is_known_to_have_is_its_own(aws: Aws, own: str) -> None:
     interfaces(aws, {})
     has = (resource("eni-0", type_name="AWS::EC2::NetworkInterface"),) if own == "stack" else ()
-    left = (Leftover("network interface", "eni-0", ""),) if own == "leftover" else ()
-    assert obstacles.find(aws.account, Scope("one", has, vpc_id="vpc-1", own_vpc=True), left) == ()
+    left = (OrphanedResource("network interface", "eni-0", ""),) if own == "leftover" else ()
+    assert blockers.find(aws.account, Scope("one", has, vpc_id="vpc-1", own_vpc=True), left) == ()
 
 
 def test_interfaces_of_what_is_named_itself_are_not_named_again(aws: Aws) -> None:
@@ -304,7 +304,7 @@ def test_interfaces_of_what_is_named_itself_are_not_named_again(aws: Aws) -> Non
         "VpcEndpoints": [{**HERE, "VpcEndpointId": "vpce-9", "State": "available", "NetworkInterfaceIds": ["eni-0"]}]
     }
     aws.answers["ec2:DescribeNatGateways"] = {"NatGateways": [{**HERE, "NatGatewayId": "nat-9", "State": "available"}]}
-    found = obstacles.find(aws.account, OWN, ())
+    found = blockers.find(aws.account, OWN, ())
     assert [each.id for each in found] == ["eni-2", "nat-9", "vpce-9"]
 
 
@@ -327,13 +327,13 @@ def test_interfaces_of_what_is_named_itself_are_not_named_again(aws: Aws) -> Non
 def test_a_machine_of_others_is_named_for_its_interface(aws: Aws, machine: dict[str, Any], what: str | None) -> None:
     interfaces(aws, {"Attachment": {"InstanceId": "i-9"}}, {"Attachment": {"InstanceId": "i-1"}})
     aws.answers["ec2:DescribeInstances"] = running(machine)
-    assert obstacles.find(aws.account, OWN, ()) == ((Obstacle("i-9", what),) if what else ())
+    assert blockers.find(aws.account, OWN, ()) == ((Blocker("i-9", what),) if what else ())
     assert filtered(aws.sent("ec2:DescribeInstances")[0], "instance-id") == ["i-9"]
 
 
 def test_where_only_the_clusters_machines_are_no_others_are_asked_for(aws: Aws) -> None:
     interfaces(aws, {"Attachment": {"InstanceId": "i-1"}})
-    assert obstacles.find(aws.account, OWN, ()) == ()
+    assert blockers.find(aws.account, OWN, ()) == ()
     assert aws.sent("ec2:DescribeInstances") == []
 
 
@@ -350,11 +350,11 @@ def test_in_a_network_that_was_lent_only_the_clusters_subnets_and_groups_count(
     aws: Aws, described: dict[str, Any], named: bool
 ) -> None:
     interfaces(aws, described)
-    assert bool(obstacles.find(aws.account, LENT, ())) is named
+    assert bool(blockers.find(aws.account, LENT, ())) is named
 
 
 def test_without_a_network_no_interface_is_asked_for(aws: Aws) -> None:
-    assert obstacles.find(aws.account, Scope("one"), ()) == ()
+    assert blockers.find(aws.account, Scope("one"), ()) == ()
     assert aws.sent("ec2:DescribeNetworkInterfaces") == []
 
 
@@ -374,8 +374,8 @@ def test_subnets_that_use_the_clusters_route_table_are_named(
     aws.answers["ec2:DescribeRouteTables"] = {
         "RouteTables": [{"RouteTableId": "rtb-1", "Associations": associations}, {"RouteTableId": "rtb-2"}]
     }
-    found = obstacles.find(aws.account, scope, ())
-    assert found == tuple(Obstacle(each, "subnet that uses the cluster's route table rtb-1") for each in named)
+    found = blockers.find(aws.account, scope, ())
+    assert found == tuple(Blocker(each, "subnet that uses the cluster's route table rtb-1") for each in named)
     if named:
         assert filtered(aws.sent("ec2:DescribeRouteTables")[0], "route-table-id") == ["rtb-1"]
 
@@ -384,12 +384,12 @@ def test_what_is_in_the_way_for_two_reasons_is_named_once_with_the_first(aws: Aw
     interfaces(aws, {"Attachment": {"InstanceId": "i-9"}})
     aws.answers["ec2:DescribeInstances"] = running(instance("i-9", Name="by hand"))
     scope = Scope("one", vpc_id="vpc-1", own_vpc=True, outsiders=frozenset({"i-9"}))
-    [found] = obstacles.find(aws.account, scope, ())
+    [found] = blockers.find(aws.account, scope, ())
     assert "none of its groups has launched" in found.what
 
 
 def test_the_refusal_says_what_is_in_the_way_and_how_to_go_on() -> None:
-    error = OccupiedError("one", (Obstacle("eni-1", "a database"), Obstacle("sg-1", "rules")))
+    error = OccupiedError("one", (Blocker("eni-1", "a database"), Blocker("sg-1", "rules")))
     assert str(error).splitlines()[1:] == ["  - eni-1: a database", "  - sg-1: rules"]
     assert "--even-if-occupied" in error.hint
     assert [each.id for each in error.obstacles] == ["eni-1", "sg-1"]

@@ -9,8 +9,8 @@ import pytest
 from answering import Aws, refusing
 from removing import NOW, arn, resource, stack, stacked
 
+from cfngen.deploy.deletion.remains import Remains, of_creation, of_earlier, only_buckets
 from cfngen.deploy.messages import Message, Notice
-from cfngen.deploy.removal.remains import Remains, of_creation, of_earlier, only_buckets
 from cfngen.deploy.stacks import StackResource, StackView, find
 
 KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime(2026, 2, 3, tzinfo=timezone.utc)}

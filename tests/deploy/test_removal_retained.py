@@ -12,10 +12,10 @@ from botocore import xform_name
 from botocore.session import get_session
 from removing import arn, resource
 
+from cfngen.deploy.deletion import retained
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
+from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.publishing.template_objects import Objects
-from cfngen.deploy.removal import retained
-from cfngen.deploy.removal.leftover import Leftover
-from cfngen.deploy.removal.scope import Scope
 from cfngen.deploy.stacks import StackResource
 
 VOLUMES = (resource("vol-1"), resource("vol-2", "DELETE_COMPLETE", stack_id=arn("masters")), resource("vpc-1"))
@@ -223,20 +223,22 @@ def test_each_kind_that_stays_has_its_price_and_its_command(aws: Aws, kind: str)
     ("leftover", "why", "cost"),
     [
         (
-            Leftover("volume", "vol-1", "data", "claim shop/data", gigabytes=8),
+            OrphanedResource("volume", "vol-1", "data", "claim shop/data", gigabytes=8),
             "claim shop/data: data of a claim",
             "EBS volume of 8 GiB, billed per GiB and month",
         ),
         (
-            Leftover("snapshot", "snap-1", "copy", gigabytes=8),
+            OrphanedResource("snapshot", "snap-1", "copy", gigabytes=8),
             "data of a claim",
             "EBS snapshot of 8 GiB, billed per GiB of stored data and month",
         ),
-        (Leftover("load balancer", "arn", "web"), "data of a claim", "load balancer, billed per hour"),
-        (Leftover("security group", "sg-1", "web"), "data of a claim", ""),
+        (OrphanedResource("load balancer", "arn", "web"), "data of a claim", "load balancer, billed per hour"),
+        (OrphanedResource("security group", "sg-1", "web"), "data of a claim", ""),
     ],
 )
-def test_what_kubernetes_made_and_stays_has_its_price(aws: Aws, leftover: Leftover, why: str, cost: str) -> None:
+def test_what_kubernetes_made_and_stays_has_its_price(
+    aws: Aws, leftover: OrphanedResource, why: str, cost: str
+) -> None:
     [found] = retained.of_leftovers(aws.account, [leftover], "data of a claim")
     assert (found.kind, found.id, found.why, found.cost) == (leftover.kind, leftover.id, why, cost)
     assert found.command == leftover.command("us-west-2")

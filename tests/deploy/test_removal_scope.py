@@ -8,7 +8,7 @@ import pytest
 from answering import Aws, filtered
 from removing import OWNED, arn, instance, pairs, resource, running, stack, stacked
 
-from cfngen.deploy.removal.scope import Scope, of_stack
+from cfngen.deploy.deletion.scope import Scope, of_stack
 from cfngen.deploy.stacks import find
 
 LAUNCHED = {**OWNED, "aws:autoscaling:groupName": "group-1"}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from removing import NOW, Asked, Deletions, arn, resource
 
+from cfngen.deploy.deletion.blockers import Blocker
+from cfngen.deploy.deletion.stack_removal import DeletionFailed, Undeleted, remove
 from cfngen.deploy.messages import Event, Step
-from cfngen.deploy.removal.obstacles import Obstacle
-from cfngen.deploy.removal.stack_removal import DeletionFailed, Undeleted, remove
 from cfngen.deploy.stacks import StackResource, StackView, find
 
 FAILED = resource("vpc-1", "DELETE_FAILED", reason="has dependencies", name="Vpc")
@@ -77,7 +77,7 @@ def test_a_deletion_that_goes_on_without_us_is_no_failure(deletions: Deletions) 
 def test_it_is_tried_three_times_and_swept_with_patience_between(deletions: Deletions) -> None:
     deletions.ends, deletions.members, asked = ["DELETE_FAILED"], (FAILED, resource("sg-1")), Asked(agrees=False)
     swept: list[bool] = []
-    obstacles = (Obstacle("eni-9", "a database"),)
+    obstacles = (Blocker("eni-9", "a database"),)
     after = removed(deletions, asked, sweeping=swept.append, searching=lambda: obstacles)
     assert after is not None
     assert after.status.name == "DELETE_FAILED"

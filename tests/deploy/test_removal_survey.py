@@ -10,9 +10,9 @@ import pytest
 from answering import Aws, pairs, refusing
 from removing import NOW, OWNED, arn, instance, resource, running, stack, stacked
 
+from cfngen.deploy.deletion.execution import survey
+from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, last_deleted, plan_deletion
 from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.removal.deletion import survey
-from cfngen.deploy.removal.survey import DeletionRequest, Survey, last_deleted, look
 from cfngen.deploy.stacks import StackResource
 
 REQUEST = DeletionRequest("one", "one")
@@ -33,7 +33,7 @@ PARTS = {
 }
 
 
-def found(aws: Aws, *members: StackResource, request: DeletionRequest = REQUEST, **described: Any) -> Survey:
+def found(aws: Aws, *members: StackResource, request: DeletionRequest = REQUEST, **described: Any) -> DeletionPlan:
     stacked(aws, stack(**described), resources={"one": members})
     return survey(aws.account, request)
 
@@ -159,7 +159,7 @@ def test_what_may_be_a_living_namesakes_is_told_without_a_command(
     )
     request = replace(REQUEST, bucket="templates", delete_volumes=True)
     stacked(aws, stack(), resources={"one": members})
-    surveyed = look(aws.account, request)
+    surveyed = plan_deletion(aws.account, request)
     shown = surveyed.survey
     assert "i-7" in shown.namesake
     assert [each.id for each in shown.removed] == (["sg-9"] if mine else [])
@@ -169,7 +169,7 @@ def test_what_may_be_a_living_namesakes_is_told_without_a_command(
     assert shown.theirs[-2].why.startswith("2 object versions")
     assert [each.id for each in surveyed.contested] == [*([] if mine else ["sg-9"]), "vol-9"]
     assert not {"templates", "log group", "volume", "snapshot"} & {each.kind for each in shown.stays}
-    both = look(aws.account, replace(request, delete_volumes=False, delete_snapshots=True)).contested
+    both = plan_deletion(aws.account, replace(request, delete_volumes=False, delete_snapshots=True)).contested
     assert [each.id for each in both] == [*([] if mine else ["sg-9"]), "snap-9"]
 
 
@@ -197,7 +197,7 @@ def test_a_stack_that_is_gone_has_nothing_that_goes_but_what_is_left_is_found(aw
     )
     summary = {"StackName": "one", "StackId": arn("one"), "CreationTime": NOW, "StackStatus": "DELETE_COMPLETE"}
     aws.answers["cloudformation:ListStacks"] = {"StackSummaries": [summary]}
-    surveyed = look(aws.account, REQUEST)
+    surveyed = plan_deletion(aws.account, REQUEST)
     assert (surveyed.stack, surveyed.survey.stack_id, surveyed.survey.status) == (None, "", "")
     assert (surveyed.survey.goes, surveyed.survey.obstacles, surveyed.survey.authorities) == ((), (), ())
     assert surveyed.scope.ids() == {"vol-1"}

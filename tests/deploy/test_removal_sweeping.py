@@ -8,11 +8,11 @@ import pytest
 from answering import Aws, RefusedError, pairs, refusing
 from removing import OWNED, instance, resource, running
 
+from cfngen.deploy.deletion import orphan_removal, pod_routes
+from cfngen.deploy.deletion.orphan_removal import LivingNamesakeError
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
+from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message, Step
-from cfngen.deploy.removal import leftovers, pod_routes
-from cfngen.deploy.removal.leftover import Leftover, Removed
-from cfngen.deploy.removal.leftovers import LivingNamesakeError
-from cfngen.deploy.removal.scope import Scope
 
 VPC = Scope("one", (resource("vpc-1"),), vpc_id="vpc-1", own_vpc=True)
 
@@ -48,9 +48,9 @@ class Groups:
         return {}
 
 
-def swept(aws: Aws, scope: Scope = VPC, **more: Any) -> tuple[leftovers.Sweep, list[str]]:
+def swept(aws: Aws, scope: Scope = VPC, **more: Any) -> tuple[orphan_removal.Sweep, list[str]]:
     said: list[Message] = []
-    sweep = leftovers.sweep(aws.account, scope, said.append, **more)
+    sweep = orphan_removal.sweep(aws.account, scope, said.append, **more)
     return sweep, [each.text if isinstance(each, Step) else f"- {each.leftover.id}" for each in said]  # type: ignore[attr-defined]
 
 
@@ -58,7 +58,7 @@ BEGUN = "deleting what Kubernetes made: load balancers, and what belongs to them
 
 
 def test_where_nothing_is_left_nothing_is_said(aws: Aws) -> None:
-    assert swept(aws) == (leftovers.Sweep(), [])
+    assert swept(aws) == (orphan_removal.Sweep(), [])
     assert aws.writes() == []
 
 
@@ -139,9 +139,9 @@ def test_load_balancers_go_before_interfaces_and_those_before_groups(aws: Aws) -
         "NetworkInterfaces": [{"NetworkInterfaceId": "eni-1", "Status": "available", "TagSet": pairs(OWNED)}]
     }
     Groups(aws, sg_1=0)
-    found = leftovers.find(aws.account, VPC)
+    found = orphan_removal.find(aws.account, VPC)
     assert [each.kind for each in found] == ["target group", "network interface", "security group"]
-    leftovers.sweep(aws.account, VPC, lambda message: None, patience=0)
+    orphan_removal.sweep(aws.account, VPC, lambda message: None, patience=0)
     assert [name for name, _ in aws.writes()] == [
         "elbv2:DeleteTargetGroup",
         "ec2:DeleteNetworkInterface",
@@ -149,8 +149,8 @@ def test_load_balancers_go_before_interfaces_and_those_before_groups(aws: Aws) -
     ]
 
 
-INSIDE = Leftover("security group", "sg-1", "web", vpc_id="vpc-1")
-NOWHERE = Leftover("volume", "vol-1", "data")
+INSIDE = OrphanedResource("security group", "sg-1", "web", vpc_id="vpc-1")
+NOWHERE = OrphanedResource("volume", "vol-1", "data")
 EMPTY = Scope("one", vpc_id="vpc-1")
 OTHER = instance("i-9", vpc_id="vpc-9")
 SAME = instance("i-9", vpc_id="vpc-1")
@@ -174,19 +174,19 @@ SAME = instance("i-9", vpc_id="vpc-1")
     ],
 )
 def test_what_may_be_a_living_namesakes_is_not_touched(
-    aws: Aws, scope: Scope, found: Leftover, machine: dict[str, Any] | None, refused: bool
+    aws: Aws, scope: Scope, found: OrphanedResource, machine: dict[str, Any] | None, refused: bool
 ) -> None:
     aws.answers["ec2:DescribeInstances"] = running(*([machine] if machine else []))
     if not refused:
-        leftovers.check_namesake(aws.account, scope, [found])
+        orphan_removal.check_namesake(aws.account, scope, [found])
         return
     with pytest.raises(LivingNamesakeError, match=r"named one run outside|lives in the stack two") as error:
-        leftovers.check_namesake(aws.account, scope, [found])
+        orphan_removal.check_namesake(aws.account, scope, [found])
     assert "--stack-name" in error.value.hint
 
 
 def test_where_nothing_is_to_be_removed_nobody_is_asked(aws: Aws) -> None:
-    leftovers.check_namesake(aws.account, Scope("one", namesakes=("two",)), [])
+    orphan_removal.check_namesake(aws.account, Scope("one", namesakes=("two",)), [])
     assert aws.calls == []
 
 
@@ -198,20 +198,20 @@ def test_living_machines_of_the_name_are_namesakes_and_ones_own_are_not(aws: Aws
         instance("i-two", **{"kubernetes.io/cluster/two": "owned"}),
         instance("i-shared", **{"kubernetes.io/cluster/one": "shared"}),
     )
-    found = leftovers.namesakes(aws.account, Scope("one", instances={"i-own": "running"}))
+    found = orphan_removal.namesakes(aws.account, Scope("one", instances={"i-own": "running"}))
     assert found == {f"i-{state}": "vpc-1" for state in states[:4]}
-    assert leftovers.namesake(aws.account, Scope("one", instances={"i-own": "running"})) == (
+    assert orphan_removal.namesake(aws.account, Scope("one", instances={"i-own": "running"})) == (
         "instances of a cluster named one run outside of this stack: i-pending, i-running, i-stopping, i-stopped"
     )
     aws.calls.clear()
-    assert leftovers.namesake(aws.account, Scope("one", namesakes=("a", "b"))) == (
+    assert orphan_removal.namesake(aws.account, Scope("one", namesakes=("a", "b"))) == (
         "the cluster one lives in the stack a, b"
     )
     assert aws.calls == []
 
 
 def test_no_namesake_is_no_sentence(aws: Aws) -> None:
-    assert leftovers.namesake(aws.account, Scope("one")) == ""
+    assert orphan_removal.namesake(aws.account, Scope("one")) == ""
 
 
 LENT = Scope("one", pod_cidr="10.244.0.0/16", route_tables=("rtb-1",), instances={"i-1": "running"})
@@ -233,11 +233,11 @@ LENT = Scope("one", pod_cidr="10.244.0.0/16", route_tables=("rtb-1",), instances
 def test_only_pods_routes_to_the_clusters_machines_or_nowhere_go(aws: Aws, route: dict[str, str], goes: bool) -> None:
     aws.answers["ec2:DescribeRouteTables"] = {"RouteTables": [{"RouteTableId": "rtb-1", "Routes": [route]}]}
     cidr = route.get("DestinationCidrBlock", "")
-    leftover = Leftover("route", cidr, cidr, where="rtb-1")
+    leftover = OrphanedResource("route", cidr, cidr, where="rtb-1")
     assert pod_routes.find(aws.account, LENT) == ((leftover,) if goes else ())
     assert aws.sent("ec2:DescribeRouteTables") == [{"Filters": [{"Name": "route-table-id", "Values": ["rtb-1"]}]}]
     said: list[Message] = []
-    sweep = leftovers.sweep_routes(aws.account, LENT, said.append)
+    sweep = orphan_removal.sweep_routes(aws.account, LENT, said.append)
     assert said == ([Removed(leftover)] if goes else [])
     assert (sweep.gone, sweep.remaining) == (((leftover,), (leftover,)) if goes else ((), ()))
     call = ("ec2:DeleteRoute", {"RouteTableId": "rtb-1", "DestinationCidrBlock": cidr})
@@ -252,4 +252,4 @@ def test_routes_are_not_looked_for_where_there_can_be_none(aws: Aws, scope: Scop
 
 def test_a_route_that_is_gone_already_is_not_told(aws: Aws) -> None:
     aws.answers["ec2:DeleteRoute"] = refusing("InvalidRoute.NotFound")
-    assert pod_routes.remove(aws.account, [Leftover("route", "10.244.3.0/24", "", where="rtb-1")]) == ()
+    assert pod_routes.remove(aws.account, [OrphanedResource("route", "10.244.3.0/24", "", where="rtb-1")]) == ()

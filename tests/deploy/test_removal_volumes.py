@@ -8,10 +8,10 @@ import pytest
 from answering import Aws, RefusedError, pairs
 from removing import OWNED, resource
 
+from cfngen.deploy.deletion import kubernetes_tags, volumes
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
+from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message
-from cfngen.deploy.removal import kubernetes_tags, volumes
-from cfngen.deploy.removal.leftover import Leftover, Removed
-from cfngen.deploy.removal.scope import Scope
 
 CSI = {"ebs.csi.aws.com/cluster": "true", "CSIVolumeName": "pvc-1"}
 CLAIM = {"kubernetes.io/created-for/pvc/name": "data", "kubernetes.io/created-for/pvc/namespace": "shop"}
@@ -41,7 +41,7 @@ def answer_by_filter(aws: Aws, **volumes_of: list[dict[str, Any]]) -> None:
 def test_a_volume_is_found_by_whatever_names_the_cluster(aws: Aws, place: str) -> None:
     named = {"tagged": OWNED, "legacy": {"KubernetesCluster": "one"}, "driver": {"ebs.csi.aws.com/cluster-name": "one"}}
     answer_by_filter(aws, **{place: [volume(**CSI, **named[place])]})
-    assert volumes.find(aws.account, Scope("one")) == (Leftover("volume", "vol-1", "pvc-1", gigabytes=8),)
+    assert volumes.find(aws.account, Scope("one")) == (OrphanedResource("volume", "vol-1", "pvc-1", gigabytes=8),)
     assert [each["Filters"] for each in aws.sent("ec2:DescribeVolumes")] == [
         [{"Name": "tag:kubernetes.io/cluster/one", "Values": ["owned"]}],
         [{"Name": "tag:KubernetesCluster", "Values": ["one"]}],
@@ -101,7 +101,7 @@ def test_attached_volumes_are_asked_for_a_hundred_instances_at_a_time(aws: Aws, 
 )
 def test_only_what_names_no_cluster_at_all_is_unclear(aws: Aws, tags: dict[str, str], named: bool) -> None:
     answer_by_filter(aws, unattached=[volume(**tags)])
-    expected = (Leftover("volume", "vol-1", "pvc-1", gigabytes=8),) if named else ()
+    expected = (OrphanedResource("volume", "vol-1", "pvc-1", gigabytes=8),) if named else ()
     assert volumes.unclear(aws.account, Scope("one")) == expected
     assert volumes.unclear(aws.account, Scope("one", (resource("vol-1"),))) == ()
     assert aws.sent("ec2:DescribeVolumes")[0]["Filters"] == [
@@ -123,7 +123,7 @@ def test_only_what_names_no_cluster_at_all_is_unclear(aws: Aws, tags: dict[str, 
 def test_snapshots_of_claims_are_those_of_the_driver(aws: Aws, tags: dict[str, str], taken: bool) -> None:
     snapshot = {"SnapshotId": "snap-1", "VolumeSize": 20, "Tags": pairs(tags)}
     aws.answers["ec2:DescribeSnapshots"] = {"Snapshots": [snapshot]}
-    expected = (Leftover("snapshot", "snap-1", "snapcontent-1", gigabytes=20),) if taken else ()
+    expected = (OrphanedResource("snapshot", "snap-1", "snapcontent-1", gigabytes=20),) if taken else ()
     assert volumes.find_snapshots(aws.account, Scope("one")) == expected
     assert {tuple(each["OwnerIds"]) for each in aws.sent("ec2:DescribeSnapshots")} == {("self",)}
 
@@ -138,7 +138,7 @@ def test_a_volume_has_five_minutes_to_leave_its_instance(aws: Aws, free_after: f
         return {}
 
     aws.answers["ec2:DeleteVolume"] = delete
-    both = (Leftover("volume", "vol-1", "data"), Leftover("snapshot", "snap-1", "copy"))
+    both = (OrphanedResource("volume", "vol-1", "data"), OrphanedResource("snapshot", "snap-1", "copy"))
     said: list[Message] = []
     assert volumes.remove(aws.account, both, said.append) == (both[:1] if remains else ())
     assert sorted(str(each.leftover.id) for each in said if isinstance(each, Removed)) == (

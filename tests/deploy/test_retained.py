@@ -10,9 +10,9 @@ from botocore.exceptions import ClientError
 from in_moto import Calls, in_moto
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.deletion import deletion_report, retained
+from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.removal import accounting, retained
-from cfngen.deploy.removal.scope import Scope
 from cfngen.deploy.stacks import ResourceView, StackResource
 
 BUCKET = "templates"
@@ -86,9 +86,9 @@ def test_log_groups_named_after_the_cluster_are_reported(where: Where) -> None:
 def test_every_kind_can_be_asked_for_after_the_deletion(where: Where) -> None:
     """EC2's calls do not all call their filters alike."""
     ids = {"AWS::EC2::EIP": "198.51.100.7", "AWS::SecretsManager::Secret": f"arn:aws:secretsmanager:::secret:{BUCKET}"}
-    kinds = [kind for _, kind, _ in accounting._KINDS]
+    kinds = [kind for _, kind, _ in deletion_report._KINDS]
     views = [ResourceView(each.rpartition(":")[2], ids.get(each, "gone-1"), each, "DELETE_COMPLETE") for each in kinds]
     scope = Scope("one", tuple(StackResource("arn", (), each) for each in views))
-    counted = accounting.count(where[0], scope)
+    counted = deletion_report.count(where[0], scope)
     assert {(each.gone, each.left, each.unknown) for each in counted} == {(1, (), ())}
     assert len(counted) == len(kinds)

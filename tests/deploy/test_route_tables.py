@@ -6,8 +6,8 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import connect
-from cfngen.deploy.limits import route_tables
-from cfngen.deploy.limits.route_tables import RouteTablesError
+from cfngen.deploy.quotas import route_tables
+from cfngen.deploy.quotas.route_tables import RouteTablesError
 
 REGION = "us-west-2"
 

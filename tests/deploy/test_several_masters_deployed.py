@@ -13,12 +13,12 @@ from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import connect
-from cfngen.deploy.limits import quotas
-from cfngen.deploy.limits.needs import needs
-from cfngen.deploy.preview.foreseen import DecidedOnceError
+from cfngen.deploy.deletion import blockers, orphan_removal, scope
+from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
 from cfngen.deploy.preview.plan import Danger
 from cfngen.deploy.protection import OF_HOLDERS
-from cfngen.deploy.removal import leftovers, obstacles, scope
+from cfngen.deploy.quotas import service_quotas
+from cfngen.deploy.quotas.demand import needs
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.expectations import expect
@@ -51,7 +51,7 @@ def test_three_masters_take_three_addresses_and_a_load_balancer(cloud: Cloud):
     found = needs(documents, {})
     assert (found.resources["AWS::EC2::EIP"], found.resources[BALANCER]) == (3, 1)
     account = connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
-    answers = {each.name: each for each in quotas.check(account, needs(documents, {}))}
+    answers = {each.name: each for each in service_quotas.check(account, needs(documents, {}))}
     addresses, balancers = answers["Elastic IPs"], answers["Network load balancers"]
     assert (addresses.needed, addresses.limit, addresses.enough) == (3, 5, True)
     assert (balancers.needed, balancers.used, balancers.enough) == (1, 0, True)
@@ -60,7 +60,7 @@ def test_three_masters_take_three_addresses_and_a_load_balancer(cloud: Cloud):
 def test_five_masters_beside_another_address_are_one_too_many(cloud: Cloud):
     cloud.client("ec2").allocate_address(Domain="vpc")
     account = connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
-    answers = {each.name: each for each in quotas.check(account, needs(generate(parse(wanted(5))), {}))}
+    answers = {each.name: each for each in service_quotas.check(account, needs(generate(parse(wanted(5))), {}))}
     assert answers["Elastic IPs"].enough is False
     assert "--desired-value 6" in answers["Elastic IPs"].hint
 
@@ -120,7 +120,7 @@ def test_the_load_balancer_goes_with_its_stack_and_is_nobodys_leftover(three: Cl
         stack.tags.update({"cfngen:cluster": "prod"})
         account = connect(three.session, "us-west-2", clock=three.clock)
         where = scope.of_stack(account, find(account, stack.name), cluster="prod")
-        assert leftovers.find(account, where) == ()
+        assert orphan_removal.find(account, where) == ()
         deleted = Remover(account).deletes("prod", cluster="prod")
         assert (deleted.succeeded, deleted.leftovers) == (True, ())
         counted = {each.kind: each for each in deleted.counted}
@@ -139,7 +139,7 @@ def test_interfaces_of_the_load_balancer_are_in_nobodys_way(three: Cloud):
         )
     account = connect(three.session, "us-west-2", clock=three.clock)
     where = scope.of_stack(account, find(account, stack.name), cluster="prod")
-    assert [each.what for each in obstacles.find(account, where, ())] == [
+    assert [each.what for each in blockers.find(account, where, ())] == [
         "network interface, ELB net/somebody-elses/0123456789abcdef"
     ]
 
@@ -161,7 +161,7 @@ def test_one_master_becomes_three(operator: Operator):
 def test_fewer_masters_are_refused_and_nothing_is_touched(operator: Operator):
     operator.deploy(wanted(3))
     before = inventory("us-west-2")
-    with pytest.raises(DecidedOnceError, match=r"^controlPlane\.count: is 3 and cannot become 1"):
+    with pytest.raises(ImmutableSettingError, match=r"^controlPlane\.count: is 3 and cannot become 1"):
         operator.deploy(wanted(1))
     assert inventory("us-west-2") == before
 

@@ -9,7 +9,7 @@ from deployed import Place, place
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.access import cluster_access
-from cfngen.deploy.inspection.cluster_inquiry import read_status
+from cfngen.deploy.inspection.status_reader import read_status
 from cfngen.deploy.inspection.validation import validate
 from cfngen.sandbox.cloudformation import client
 

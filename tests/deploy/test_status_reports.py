@@ -11,7 +11,6 @@ import pytest
 from deployed import STACK, Place, place
 
 from cfngen.cli.render.status import screen
-from cfngen.deploy.inspection.cluster_inquiry import read_status
 from cfngen.deploy.inspection.cluster_status import (
     AddonState,
     BackupState,
@@ -21,6 +20,7 @@ from cfngen.deploy.inspection.cluster_status import (
     Unknown,
 )
 from cfngen.deploy.inspection.reports import addons, certificates
+from cfngen.deploy.inspection.status_reader import read_status
 
 MASTERS = (MasterState("a", "i-1"), MasterState("b", "i-2"), MasterState("c"))
 ENDS = datetime(2027, 3, 1, 12, 0, tzinfo=timezone.utc)

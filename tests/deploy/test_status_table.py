@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cfngen.deploy.status import StackStatus, Standing
+from cfngen.deploy.status import StackHealth, StackStatus
 
 # Standing, whether the last operation succeeded, whether a rollback did, whether one is going on, and what may be done.
 ROWS = [
@@ -47,7 +47,7 @@ def test_what_a_status_means(name: str, standing: str, marks: str, kind: str) ->
         "cancellable": status.cancellable,
         "can be ended": status.can_be_ended,
     }
-    assert status.standing is Standing(standing)
+    assert status.standing is StackHealth(standing)
     assert {mark for mark, holds in found.items() if holds} == set(filter(None, marks.split(", ")))
     assert set(found.values()) <= {True, False}
     assert status.in_progress is (standing == "busy")

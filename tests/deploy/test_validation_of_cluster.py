@@ -13,7 +13,7 @@ from deployed import Place, allow_everything_but, place
 from cfngen.deploy import stacks
 from cfngen.deploy.access.authorities import SecretDeniedError
 from cfngen.deploy.access.kubernetes_objects import Node, Readiness
-from cfngen.deploy.failures import ThrottledError
+from cfngen.deploy.aws_errors import ThrottledError
 from cfngen.deploy.inspection.machines import Group, Instance
 from cfngen.deploy.inspection.pod_routes import InstanceRoute
 from cfngen.deploy.inspection.validation import Kubernetes, Problem, Seen, Validation, judge, validate, wait_until_valid

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from watched import NAME, OFTEN, SECONDS, Operator, lines, operating
 
-from cfngen.deploy.failures import DeniedError, ExpiredCredentialsError
+from cfngen.deploy.aws_errors import DeniedError, ExpiredCredentialsError
 from cfngen.deploy.messages import Event
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.watching.event_scope import unbounded

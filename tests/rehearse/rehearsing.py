@@ -11,7 +11,7 @@ from deployed import Place
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.messages import Message, Question
-from cfngen.deploy.recovery import Waiting
+from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.watching.watch import Choice
 from cfngen.rehearse import clusters, expectations
 from cfngen.rehearse.expectations import Expectations
@@ -46,8 +46,8 @@ class Person:
     questions: list[Question] = field(default_factory=list)
 
     @property
-    def waiting(self) -> Waiting:
-        return Waiting(self.messages.append, self._ask, lambda: Choice.DETACH)
+    def waiting(self) -> Interaction:
+        return Interaction(self.messages.append, self._ask, lambda: Choice.DETACH)
 
     def rehearse(
         self,

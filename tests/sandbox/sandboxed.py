@@ -15,8 +15,8 @@ import yaml
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.cloudformation import Stack, client
+from cfngen.sandbox.emulated_account import EmulatedAccount, opened
 from cfngen.sandbox.instance import Instance
-from cfngen.sandbox.world import World, opened
 from cfngen.templates import generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
@@ -40,7 +40,7 @@ def golden(case: str) -> Cluster:
 class Place:
     """A world and the cluster that is created in it."""
 
-    world: World
+    world: EmulatedAccount
     cluster: Cluster
 
     def create(self, name: str = "k8s") -> Stack:

@@ -13,9 +13,9 @@ from sandboxed import CASES, golden
 from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.sandbox import boot, machines, routine_steps
 from cfngen.sandbox.boot import Program
+from cfngen.sandbox.emulated_account import opened
 from cfngen.sandbox.instance import Instance
 from cfngen.sandbox.user_data import Told
-from cfngen.sandbox.world import opened
 from cfngen.userdata import roles
 
 PROGRAM = Path(boot.__file__).parents[1] / "boot"

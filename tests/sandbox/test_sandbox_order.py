@@ -14,7 +14,7 @@ from sandboxed import BUCKET
 from cfngen.cluster.load import parse
 from cfngen.deploy.watching.expectations import SECONDS, UNAWAITED
 from cfngen.sandbox.cloudformation import Event, Stack, client
-from cfngen.sandbox.world import World, opened
+from cfngen.sandbox.emulated_account import EmulatedAccount, opened
 from cfngen.templates import generate
 
 pytestmark = pytest.mark.drill
@@ -29,7 +29,7 @@ SPREAD = 10.0
 class Placed(NamedTuple):
     """A world, and the form a cluster has in it: `cluster` (nested stacks) or `standalone`."""
 
-    world: World
+    world: EmulatedAccount
     form: str
 
     def publish(self, templates: Mapping[str, Any]) -> dict[str, Any]:

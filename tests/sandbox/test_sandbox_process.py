@@ -16,8 +16,8 @@ from sandboxed import NODES, golden
 
 from cfngen.sandbox import process
 from cfngen.sandbox.cloudformation.clock import START
-from cfngen.sandbox.contact import SandboxClock, SandboxGoneError, State, ask
-from cfngen.sandbox.last import Last, recall, remember
+from cfngen.sandbox.control_api import SandboxClock, SandboxGoneError, State, ask
+from cfngen.sandbox.last_sandbox import Last, recall, remember
 from cfngen.templates import generate
 
 pytestmark = pytest.mark.drill

@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 from sandboxed import MASTERS, NODES, Place, place, said
 
-from cfngen.boot import authorities, join_information
+from cfngen.boot import certificate_authorities, join_information
 from cfngen.sandbox import certificates
 from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.cloudformation.clock import START
@@ -88,7 +88,7 @@ def test_system_pods_run_where_they_belong(default: tuple[Place, Stack]) -> None
 def test_the_authorities_are_in_their_secret_as_a_real_master_leaves_them(default: tuple[Place, Stack]) -> None:
     where, _ = default
     bundle = where.secret("caSecretArn")
-    assert set(bundle) == {*authorities.FILES, authorities.INITIALISED}
+    assert set(bundle) == {*certificate_authorities.FILES, certificate_authorities.INITIALISED}
     assert START.strftime("%Y-%m-%dT") in bundle["initialised"]
     for name, subject in {"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca": "etcd-ca"}.items():
         certificate = x509.load_pem_x509_certificate(bundle[f"{name}.crt"].encode())

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from pydantic.fields import FieldInfo
 
-from cfngen.cluster import values
+from cfngen.cluster import field_types
+from cfngen.cluster.field_types import Text
 from cfngen.cluster.sections.base import Model
-from cfngen.cluster.values import Text
 
 # What a person may write and see: `cfngen.cluster.checks.characters` refuses everything else.
 VISIBLE = st.characters(codec="utf-8", exclude_categories=("C", "Zl", "Zp"))
@@ -49,18 +49,18 @@ OBJECTS = st.dictionaries(
 
 
 def _pattern(kind: Any) -> Text:
-    """The pattern of a type of `cfngen.cluster.values`."""
+    """The pattern of a type of `cfngen.cluster.field_types`."""
     return next(each for each in kind.__metadata__ if isinstance(each, Text))
 
 
 # Where a pattern says less than what AWS, or an account, takes.
 _BY_PATTERN: Mapping[Text, SearchStrategy[str]] = {
-    _pattern(values.PublicKey): st.sampled_from(PUBLIC_KEYS),
-    _pattern(values.HttpUrl): _URLS,
-    _pattern(values.Command): st.text(VISIBLE, min_size=1, max_size=30).filter(lambda text: bool(text.strip())),
-    _pattern(values.BucketName): st.from_regex(r"backups-[a-z0-9]{1,50}", fullmatch=True),
-    _pattern(values.Price): st.decimals("0.000001", "9999", places=6).map(str),
-    _pattern(values.KeyName): st.from_regex(r"[\x21-\x7e]([\x20-\x7e]{0,40}[\x21-\x7e])?", fullmatch=True),
+    _pattern(field_types.PublicKey): st.sampled_from(PUBLIC_KEYS),
+    _pattern(field_types.HttpUrl): _URLS,
+    _pattern(field_types.Command): st.text(VISIBLE, min_size=1, max_size=30).filter(lambda text: bool(text.strip())),
+    _pattern(field_types.BucketName): st.from_regex(r"backups-[a-z0-9]{1,50}", fullmatch=True),
+    _pattern(field_types.Price): st.decimals("0.000001", "9999", places=6).map(str),
+    _pattern(field_types.KeyName): st.from_regex(r"[\x21-\x7e]([\x20-\x7e]{0,40}[\x21-\x7e])?", fullmatch=True),
 }
 
 

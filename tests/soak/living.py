@@ -32,17 +32,17 @@ from moto.moto_api._internal import mock_random
 from cfngen import lint
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
+from cfngen.deploy.deletion.custody import Custody
+from cfngen.deploy.deletion.execution import Deleted, delete
+from cfngen.deploy.deletion.plan import DeletionRequest
+from cfngen.deploy.deletion.remains import Remains
 from cfngen.deploy.messages import Finished, Message, Step
 from cfngen.deploy.preview.plan import Plan, Replacement
-from cfngen.deploy.recovery import Waiting
-from cfngen.deploy.removal.custody import Custody
-from cfngen.deploy.removal.deletion import Deleted, delete
-from cfngen.deploy.removal.remains import Remains
-from cfngen.deploy.removal.survey import DeletionRequest
+from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.watching.watch import Choice
 from cfngen.errors import CfngenError
 from cfngen.sandbox.cloudformation import Stack
-from cfngen.sandbox.cloudformation.failures import Failures
+from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
 from cfngen.templates.images import DISTRIBUTIONS
 
 NESTED = "AWS::CloudFormation::Stack"
@@ -91,7 +91,7 @@ class Account:
             pod_cidr="10.244.0.0/16",
             authorities=Custody("destroy"),
         )
-        waiting = Waiting(
+        waiting = Interaction(
             self.operator.messages.append,
             lambda question: "leave that behind" not in question.text,
             lambda: Choice.DETACH,
@@ -297,7 +297,7 @@ def _fail(account: Account, cluster: Cluster, fails: int, counted: Counter[str])
         assert victim.replacement is Replacement.MIGHT or not any(each.certain for each in victim.properties), (
             f"the plan says that {victim.logical_id} changes ({victim.action}, {during}), and nothing tried to"
         )
-        account.cloud.engine.failures = Failures()
+        account.cloud.engine.failures = InjectedFailures()
         counted["might have changed"] += 1
         return
     counted["update failed"] += 1
@@ -351,7 +351,7 @@ def _delete(account: Account, sticks: int | None, counted: Counter[str], before:
     if account.root:
         deleted = account.delete()
         assert deleted.succeeded, account.told()
-    account.cloud.engine.failures = Failures()
+    account.cloud.engine.failures = InjectedFailures()
     assert account.root is None
     unnamed = _unnamed(account, before)
     assert unnamed == {}, f"the report of the deletion does not name {unnamed}"

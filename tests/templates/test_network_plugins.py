@@ -170,6 +170,6 @@ def test_a_group_with_a_role_of_its_own_has_the_plugins_permissions_too(template
 
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_the_plugin_is_noted_for_later_deployments(templates: Any, plugin: str) -> None:
-    notes = templates(of(plugin))["cluster"]["Metadata"]["cfngen"]["decided"]
+    notes = templates(of(plugin))["cluster"]["Metadata"]["cfngen"]["immutableSettings"]
     assert notes["network.plugin"] == plugin
     assert ("network.podCidr" in notes) is (plugin != "amazon-vpc")

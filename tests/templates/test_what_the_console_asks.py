@@ -293,7 +293,7 @@ def test_what_a_person_is_told_at_the_end(bodies: Bodies) -> None:
 
 def test_what_is_decided_for_good_is_noted_where_a_later_deployment_looks(bodies: Bodies) -> None:
     def noted(cluster: str, template: str = "standalone") -> dict[str, str]:
-        return dict(bodies[cluster][template]["Metadata"]["cfngen"]["decided"])
+        return dict(bodies[cluster][template]["Metadata"]["cfngen"]["immutableSettings"])
 
     assert noted("default") == {
         "kubernetesVersion": "1.36.3",

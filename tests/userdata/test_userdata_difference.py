@@ -9,7 +9,7 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.userdata import node
-from cfngen.userdata.difference import difference
+from cfngen.userdata.user_data_diff import difference
 
 
 def user_data(secret: str = "arn:secret", **file: Any) -> str:

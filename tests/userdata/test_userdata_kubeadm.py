@@ -9,7 +9,7 @@ import pytest
 
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.userdata import kubeadm, roles
-from cfngen.userdata.merging import merge
+from cfngen.userdata.deep_merge import merge
 
 # Fields of https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/ that may stand at each place.
 FIELDS = {

@@ -11,11 +11,11 @@ import pytest
 from troposphere import Ref
 
 from cfngen import userdata
-from cfngen.boot import approval, drain
+from cfngen.boot import csr_approval, drain
 from cfngen.boot import node as boot_node
 from cfngen.cluster.checks.nodes import OWN_PATHS
 from cfngen.cluster.model import Cluster
-from cfngen.userdata import UserData, difference, instances, roles
+from cfngen.userdata import UserData, instances, roles, user_data_diff
 from cfngen.userdata.kubeadm import join
 
 UNITS = "files/etc/systemd/system/"
@@ -115,7 +115,7 @@ def test_what_is_not_drained_has_no_such_service() -> None:
 
 def test_units_that_the_program_starts_are_there() -> None:
     master, group = roles(cluster())
-    assert UNITS + approval.TIMER in master.files
+    assert UNITS + csr_approval.TIMER in master.files
     assert UNITS + boot_node.TIMER in group.files
     assert UNITS + drain.UNIT in group.files
     for found in (master, group):
@@ -137,14 +137,14 @@ UNIT = {"name": "agent.service", "content": "[Service]\nExecStart=/bin/true\n"}
 
 def test_further_files_units_and_commands_reach_the_instance_as_they_are() -> None:
     found = node(files=[FILE], units=[UNIT], preBootCommands=["a ${zone}"], postBootCommands=["b"])
-    given = role(found)["given"]
+    given = role(found)["hooks"]
     assert given["files"] == [{**FILE, "mode": "0644"}]
     assert given["units"] == [{**UNIT, "enable": True}]
     assert given["after"] == ["b"]
     # Before packages are installed only the first stage is there.
     assert json.loads(found.files["config.json"])["before"] == ["a ${zone}"]
     assert "before" not in role(found)
-    assert "boot/given.py" in found.files["user-data.py"]
+    assert "boot/hooks.py" in found.files["user-data.py"]
     order = steps(found)
     assert order[0] == "pre-boot commands"
     assert order.index("further files") < order.index("services") < order.index("further units") < order.index("join")
@@ -202,7 +202,7 @@ def test_cloud_config_is_shown_and_counts_as_user_data() -> None:
 
 def test_difference_of_a_cloud_config_is_told() -> None:
     before, after = (rendered(cloudConfig={"packages": [each]}) for each in ("jq", "htop"))
-    assert difference.difference(before, after) == "what changes: the cloud-config"
+    assert user_data_diff.difference(before, after) == "what changes: the cloud-config"
 
 
 CLUSTERS: list[dict[str, Any]] = [

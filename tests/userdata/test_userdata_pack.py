@@ -75,7 +75,7 @@ def test_user_data_unpacks_the_program_and_starts_it(build: Any, tmp_path: Path)
     home = tmp_path / "opt/cfngen"
     files = {str(path.relative_to(home)): path.read_text() for path in home.rglob("*") if path.is_file()}
     assert sorted(files) == [
-        *(f"boot/{each}.py" for each in ("__main__", "machine", "packages", "program", "reasons", "sequence")),
+        *(f"boot/{each}.py" for each in ("__main__", "machine", "packages", "program", "reasons", "runner")),
         "cfngen-boot.service",
         "config.json",
         "references.json",
@@ -195,7 +195,7 @@ def test_readable_view_names_references_and_leaves_the_packed_program_out() -> N
 
 def test_nodes_get_nothing_that_only_masters_need() -> None:
     files = of_node(Cluster()).files
-    assert not {"boot/authorities.py", "boot/control_plane.py", "boot/volume.py"} & set(files)
+    assert not {"boot/certificate_authorities.py", "boot/control_plane.py", "boot/volume.py"} & set(files)
     assert "caSecretArn" not in "".join(files.values())
     assert "files/etc/kubernetes/cloud.config" not in files
 

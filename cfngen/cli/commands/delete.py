@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfngen.cli.failures import DONE, ending
+from cfngen.cli.exit_codes import SUCCESS, ending
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
@@ -17,10 +17,10 @@ from cfngen.cli.terminal import examples, progress
 if TYPE_CHECKING:
     from cfngen.cli.screen import Screen
     from cfngen.deploy.account import Account
+    from cfngen.deploy.deletion.custody import Custody, How
+    from cfngen.deploy.deletion.drain import Drain
+    from cfngen.deploy.deletion.plan import DeletionRequest
     from cfngen.deploy.messages import Consent, Question, Report
-    from cfngen.deploy.removal.custody import Custody, How
-    from cfngen.deploy.removal.drain import Drain
-    from cfngen.deploy.removal.survey import DeletionRequest
 
 
 @click.command(
@@ -85,10 +85,10 @@ def command(
         raise click.UsageError("--detach leaves before volumes and templates can be deleted: leave one of them out.")
     if authorities_file and authorities not in ("file", None):
         raise click.UsageError(f"--authorities {authorities} writes no file: leave --authorities-file out.")
-    from cfngen.deploy.failures import aws_errors
+    from cfngen.deploy.aws_errors import translate_aws_errors
+    from cfngen.deploy.deletion.custody import Custody
+    from cfngen.deploy.deletion.execution import delete, rehearse
     from cfngen.deploy.publishing.bucket import default_name
-    from cfngen.deploy.removal.custody import Custody
-    from cfngen.deploy.removal.deletion import delete, rehearse
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
@@ -103,19 +103,19 @@ def command(
             shown.report(found)
             if refusal:
                 raise refusal
-            context.exit(DONE)
+            context.exit(SUCCESS)
         waiting = shown.waiting(_consent(target, yes=yes))
         drain = None if no_drain else _drain(target, account)
         deleted = delete(account, request, waiting, drain=drain, choose=lambda: _choice(shown, path, yes=yes))
         if deleted.status and not deleted.goes_on:
-            with aws_errors():
+            with translate_aws_errors():
                 shown.report(diagnose(account, deleted.stack_id))
         shown.report(deleted)
     context.exit(ending(deleted))
 
 
 def _request(target: Target, **wishes: Any) -> DeletionRequest:
-    from cfngen.deploy.removal.survey import DeletionRequest
+    from cfngen.deploy.deletion.plan import DeletionRequest
 
     network = target.cluster.network
     return DeletionRequest(
@@ -142,7 +142,7 @@ def _consent(target: Target, *, yes: bool) -> Consent:
 
 def _choice(shown: Screen, path: Path, *, yes: bool) -> Custody:
     """Ask what is to become of the certificate authorities; where nobody can answer, what loses nothing."""
-    from cfngen.deploy.removal.custody import WINDOW, Custody
+    from cfngen.deploy.deletion.custody import WINDOW, Custody
 
     shown.close()
     if yes or not (sys.stdin and sys.stdin.isatty()):
@@ -162,7 +162,7 @@ def _choice(shown: Screen, path: Path, *, yes: bool) -> Custody:
 def _drain(target: Target, account: Account) -> Drain:
     def ask_kubernetes(report: Report) -> tuple[str, ...]:
         from cfngen.deploy.access import cluster_access
-        from cfngen.deploy.removal.drain import drain
+        from cfngen.deploy.deletion.drain import drain
 
         stack = cluster_access.root(account, target.stack_name)
         values = cluster_access.outputs(account, stack)

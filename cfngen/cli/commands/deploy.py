@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.deployment import Deployment, deployment_options
-from cfngen.cli.failures import DONE, PROBLEMS, ending
+from cfngen.cli.exit_codes import PROBLEMS, SUCCESS, ending
 from cfngen.cli.screen import Screen, screen
 from cfngen.cli.target import Target
 from cfngen.cli.terminal import examples
@@ -74,7 +74,7 @@ def command(
         if not finished.succeeded:
             context.exit(ending(finished))
         works = not verify or finished.action == "none" or _works(target, account, shown)
-    context.exit(DONE if works else PROBLEMS)
+    context.exit(SUCCESS if works else PROBLEMS)
 
 
 def _works(target: Target, account: Account, shown: Screen) -> bool:
@@ -95,7 +95,7 @@ def _works(target: Target, account: Account, shown: Screen) -> bool:
         shown.report(Notice(f"whether the cluster works is not known: {error}", again))
         return True
     if _unseen(found):
-        reasons = "; ".join(each.sentence for each in found.problems)
+        reasons = "; ".join(problem.sentence for problem in found.problems)
         shown.report(Notice(f"whether the cluster works is not known: {reasons}", again))
         if target.json:
             # A person would take its verdict for a failure; a program finds one result of each deployment.
@@ -107,4 +107,4 @@ def _works(target: Target, account: Account, shown: Screen) -> bool:
 
 def _unseen(found: Validation) -> bool:
     """Return whether all that is wrong is that the API does not answer here."""
-    return not found.valid and not found.version and all(each.area == "api" for each in found.problems)
+    return not found.valid and not found.version and all(problem.area == "api" for problem in found.problems)

@@ -30,13 +30,13 @@ def command(target: Target, failures: bool, everything: bool, verbose: bool) -> 
     """
     from cfngen.cli.render import diagnosis
     from cfngen.cli.render.events import history_lines
-    from cfngen.deploy.failures import aws_errors
+    from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.stacks import existing
     from cfngen.deploy.watching.diagnosis import diagnose
     from cfngen.deploy.watching.events import history
 
     account = target.connect()
-    with aws_errors():
+    with translate_aws_errors():
         stack = existing(account, target.stack_name)
         if failures:
             found = target.again(diagnose(account, stack.id))

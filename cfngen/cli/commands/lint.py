@@ -12,7 +12,7 @@ from cfngen.cli.pipeline import found, generate, judge
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import examples, warning
 from cfngen.errors import CfngenError
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ def command(files: tuple[Path, ...], source: Source, region: str | None, no_cach
         made = generate(source)
         judge(made.documents, region=made.cluster.region, cache=not no_cache)
         count, regions = len(made.documents), [made.cluster.region]
-    click.echo(f"{counted(count, 'template')} linted for {', '.join(regions)}: nothing found.")
+    click.echo(f"{pluralize(count, 'template')} linted for {', '.join(regions)}: nothing found.")
 
 
 def _judge_files(files: Sequence[Path], source: Source, region: str | None, *, cache: bool) -> tuple[int, list[str]]:

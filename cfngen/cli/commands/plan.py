@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cfngen.cli.deployment import Deployment, deployment_options
-from cfngen.cli.failures import CHANGES, DANGER, DONE
+from cfngen.cli.exit_codes import CHANGES, DANGER, SUCCESS
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target
 from cfngen.cli.terminal import examples
@@ -42,5 +42,5 @@ def command(context: click.Context, target: Target, deployment: Deployment) -> N
         found = plan(account, wanted, shown.waiting(target.consent(yes=False)))
         shown.report(found)
     if found.is_empty:
-        context.exit(DONE)
+        context.exit(SUCCESS)
     context.exit(DANGER if found.is_dangerous or found.refusal else CHANGES)

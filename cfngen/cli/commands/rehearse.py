@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from cfngen.cli.deployment import role_option
-from cfngen.cli.failures import DONE, FAILED, INTERRUPTED, PROBLEMS, Settings
+from cfngen.cli.exit_codes import FAILED, INTERRUPTED, PROBLEMS, SUCCESS, Settings
 from cfngen.cli.json_output import plain
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
@@ -107,7 +107,7 @@ def command(
     shown_steps = outlines(steps, places, expected)
     if listing:
         _show(target, RehearsalSteps(shown_steps))
-        context.exit(DONE)
+        context.exit(SUCCESS)
     request = RehearsalRequest(
         steps,
         shown_steps,
@@ -127,7 +127,7 @@ def command(
             left = remove(account, waiting, request)
             for each in left:
                 shown.report(each.notice)
-            context.exit(FAILED if left else DONE)
+            context.exit(FAILED if left else SUCCESS)
         writable(file)
         ended = rehearse(account, request, expected, waiting)
         shown.close()
@@ -152,7 +152,7 @@ def _code(ended: Ended) -> int:
         raise ended.stop
     if ended.rehearsal.result == "surprise":
         return PROBLEMS
-    return DONE if ended.rehearsal.result == "as expected" and not ended.left else FAILED
+    return SUCCESS if ended.rehearsal.result == "as expected" and not ended.left else FAILED
 
 
 def _show(target: Target, message: object) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from cfngen.cli.failures import ending
+from cfngen.cli.exit_codes import ending
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
@@ -41,13 +41,13 @@ def command(
     it tries once more; what fails again can be left as it is, by name or with --force, and must then be put right by
     hand.
     """
-    from cfngen.deploy.failures import aws_errors
+    from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.recovery import rollback
     from cfngen.deploy.stacks import find
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
-    with aws_errors(), screen(target, account) as shown:
+    with translate_aws_errors(), screen(target, account) as shown:
         waiting = shown.waiting(target.consent(yes=yes, allow_danger=allow_danger))
         outcome = rollback(account, target.stack_name, target.cluster.name, waiting, skip=skip, force=force)
         # What was asked for is the way back, whatever CloudFormation calls the operation that led there.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.failures import DONE, FAILED
+from cfngen.cli.exit_codes import FAILED, SUCCESS
 from cfngen.cli.json_output import emit
 from cfngen.cli.render.sandbox import sandbox_status
 from cfngen.cli.target import output_option
 from cfngen.cli.terminal import examples, warning
 from cfngen.cli.usage import Commands
 from cfngen.errors import CfngenError
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 if TYPE_CHECKING:
     from cfngen.sandbox.process import Running
@@ -67,7 +67,7 @@ def command() -> None:
 def start(speed: float | None) -> None:
     """Start the account, unless it runs. What was in one that has ended is gone."""
     from cfngen.sandbox import process
-    from cfngen.sandbox.contact import SPEED
+    from cfngen.sandbox.control_api import SPEED
 
     running = process.running(os.environ)
     if running is None:
@@ -97,7 +97,7 @@ def status(context: click.Context, output: str) -> None:
     else:
         for line in sandbox_status(found, datetime.now(timezone.utc)):
             click.echo(line)
-    context.exit(DONE if found.running else FAILED)
+    context.exit(SUCCESS if found.running else FAILED)
 
 
 @command.command("stop", epilog=examples("cfngen sandbox stop"))
@@ -148,7 +148,7 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
         )
     if not running.fail(region, group, step, message, times=times):
         warning(f"no stack in {region} has a group {group} now; it is noted for one that comes.")
-    what = f"The next {counted(times, 'instance')}" if times else "From now on the instances"
+    what = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
     fails = "fails" if times == 1 else "fail"
     click.echo(f"{what} of {group} {fails} at the step {step!r}; `cfngen sandbox heal` ends it.")
 

@@ -30,7 +30,7 @@ def command(target: Target, drift: bool) -> None:
     What cannot be read, for want of a permission or because nobody answers, is shown as unknown with the reason.
     """
     from cfngen.cli.render import status as render
-    from cfngen.deploy.inspection.cluster_inquiry import read_status
+    from cfngen.deploy.inspection.status_reader import read_status
 
     account = target.connect()
     with progress("reading …"):

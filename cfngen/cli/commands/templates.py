@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from cfngen.cli import suggestions
-from cfngen.cli.again import again
+from cfngen.cli import shell_completion
 from cfngen.cli.commands.userdata import sizes
-from cfngen.cli.failures import DONE, STALE
+from cfngen.cli.exit_codes import STALE, SUCCESS
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.pipeline import Generated, generate, judge
 from cfngen.cli.source import Source, source_options
+from cfngen.cli.suggested_commands import again
 from cfngen.cli.terminal import columns, examples, warning
 from cfngen.errors import CfngenError
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,7 +78,7 @@ class TooLargeForOneTemplateError(CfngenError):
     "names",
     metavar="STACK",
     multiple=True,
-    shell_complete=suggestions.stacks,
+    shell_complete=shell_completion.stacks,
     help="Write only this stack's template. Repeatable.",
 )
 @click.option(
@@ -129,7 +129,7 @@ def command(
     if check:
         differences = output.stale(directory, files)
         _report_check(differences, files, directory)
-        context.exit(STALE if differences else DONE)
+        context.exit(STALE if differences else SUCCESS)
     report = output.write(directory, files)
     _report(source, made, files, report, directory, style)
 
@@ -137,12 +137,12 @@ def command(
 def _report_check(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
     """Say whether the directory is up to date, and if not, which files differ and how."""
     if not differences:
-        click.echo(f"{directory} is up to date: {counted(len(files), 'file')}.")
+        click.echo(f"{directory} is up to date: {pluralize(len(files), 'file')}.")
         return
     for difference in differences:
         click.echo(str(difference))
     click.echo()
-    click.echo(f"{directory} is stale: {counted(len(differences), 'file')} would change. Nothing was written.")
+    click.echo(f"{directory} is stale: {pluralize(len(differences), 'file')} would change. Nothing was written.")
 
 
 def _report(
@@ -165,8 +165,8 @@ def _report(
     click.echo()
     click.echo("\n".join(f"  UserData of {line}" for line in sizes(made.userdata)))
     click.echo()
-    click.echo(f"{counted(len(made.documents), 'template')} linted, nothing found.")
-    changes = f"{counted(len(report.written), 'file')} written, {len(report.unchanged)} unchanged"
+    click.echo(f"{pluralize(len(made.documents), 'template')} linted, nothing found.")
+    changes = f"{pluralize(len(report.written), 'file')} written, {len(report.unchanged)} unchanged"
     click.echo(f"{directory}: {changes}, {len(report.removed)} removed.")
     following = again(
         "Next: `cfngen plan` shows what would change in your account, `cfngen deploy` does it.", source.options

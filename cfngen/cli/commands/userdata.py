@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli import suggestions
+from cfngen.cli import shell_completion
 from cfngen.cli.signs import verbatim
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import columns, examples
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         "cfngen userdata --size",
     ),
 )
-@click.argument("role", required=False, shell_complete=suggestions.roles)
+@click.argument("role", required=False, shell_complete=shell_completion.roles)
 @source_options
 @click.option("--size", is_flag=True, help="Only the size in bytes, EC2's limit and the room that is left.")
 @click.option("--file", "name", metavar="NAME", help="Only this file, without headings, e.g. config.json.")

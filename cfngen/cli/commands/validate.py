@@ -8,7 +8,7 @@ from functools import partial
 import click
 
 from cfngen.cli.duration import Duration
-from cfngen.cli.failures import DONE, PROBLEMS
+from cfngen.cli.exit_codes import PROBLEMS, SUCCESS
 from cfngen.cli.json_output import emit
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
@@ -60,4 +60,4 @@ def command(context: click.Context, what: str, target: Target, patience: timedel
         emit(found)
     else:
         click.echo("\n".join(render.result(found)))
-    context.exit(DONE if found.valid else PROBLEMS)
+    context.exit(SUCCESS if found.valid else PROBLEMS)

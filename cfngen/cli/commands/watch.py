@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.failures import ending
+from cfngen.cli.exit_codes import ending
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples

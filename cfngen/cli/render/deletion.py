@@ -9,14 +9,14 @@ import click
 from cfngen.cli.render.durations import duration
 from cfngen.cli.render.wrapping import columns as columns_of
 from cfngen.cli.render.wrapping import wrapped
-from cfngen.deploy.removal.accounting import Counted
-from cfngen.deploy.removal.deletion import Deleted
-from cfngen.deploy.removal.leftover import Leftover, Removed
-from cfngen.deploy.removal.remains import Remains
-from cfngen.deploy.removal.retained import Retained
-from cfngen.deploy.removal.stack_removal import DeletionFailed
-from cfngen.deploy.removal.survey import Part, Survey
-from cfngen.words import counted
+from cfngen.deploy.deletion.deletion_report import Counted
+from cfngen.deploy.deletion.execution import Deleted
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
+from cfngen.deploy.deletion.plan import DeletionPlan, Part
+from cfngen.deploy.deletion.remains import Remains
+from cfngen.deploy.deletion.retained import Retained
+from cfngen.deploy.deletion.stack_removal import DeletionFailed
+from cfngen.text import pluralize
 
 SHOWN = 5  # ids of one kind; more are counted
 _OTHERS = "In the way, and not the cluster's"
@@ -28,7 +28,7 @@ _AUTHORITIES = (
 )
 
 
-def survey(found: Survey, width: int | None = None) -> list[str]:
+def survey(found: DeletionPlan, width: int | None = None) -> list[str]:
     """Return what deleting a cluster would do.
 
     Args:
@@ -47,7 +47,7 @@ def survey(found: Survey, width: int | None = None) -> list[str]:
         lines.append(f"there is no stack {found.stack}")
     removed = [*found.removed, *(found.volumes if found.delete_volumes else ())]
     removed += found.snapshots if found.delete_snapshots else ()
-    obstacles = [(each.id, each.what) for each in found.obstacles]
+    obstacles = [(obstacle.id, obstacle.what) for obstacle in found.obstacles]
     for title, rows, colour in (
         ("Goes with the stack", _parts(found.goes), "red"),
         ("Made by Kubernetes, and deleted", _leftovers(removed), "red"),
@@ -94,11 +94,11 @@ def failed(message: DeletionFailed, width: int | None = None) -> list[str]:
         message: what it could not delete.
         width: of the terminal; None asks for it.
     """
-    head = f"{message.stack}: CloudFormation could not delete {counted(len(message.undeleted), 'resource')}"
+    head = f"{message.stack}: CloudFormation could not delete {pluralize(len(message.undeleted), 'resource')}"
     rows = [(each.name, each.id, each.reason) for each in message.undeleted]
     columns = columns_of(width)
     lines = wrapped(f"{head} (try {message.round} of {message.rounds})", columns, "  ", first="")
-    blocking = [(each.id, each.what) for each in message.obstacles]
+    blocking = [(obstacle.id, obstacle.what) for obstacle in message.obstacles]
     return [
         *(click.style(line, fg="yellow", bold=True) for line in lines),
         *_table(rows, columns),
@@ -119,12 +119,12 @@ def result(deleted: Deleted, width: int | None = None) -> list[str]:
         lines += wrapped(_sentence(deleted.namesake) + " It is not touched, nor what bears its name.", columns)
     lines += _section("Checked afterwards", _counts(deleted.counted), None, columns)
     if deleted.objects:
-        lines.append(f"  {counted(deleted.objects, 'object version')} of templates deleted")
+        lines.append(f"  {pluralize(deleted.objects, 'object version')} of templates deleted")
     if deleted.bucket_deleted:
         lines.append("  the bucket of the templates is deleted")
     for title, colour, blocks in (
         ("Not removed, though Kubernetes made it", "red", _not_removed(deleted, columns)),
-        (_OTHERS, "red", _table(((each.id, each.what) for each in deleted.obstacles), columns)),
+        (_OTHERS, "red", _table(((obstacle.id, obstacle.what) for obstacle in deleted.obstacles), columns)),
         ("Stays in your account", "yellow", _staying(deleted.retained, columns)),
     ):
         shown = list(blocks)
@@ -199,10 +199,10 @@ def _sentence(text: str) -> str:
 
 
 def _parts(parts: Sequence[Part]) -> Iterator[tuple[str, str, str]]:
-    for each in parts:
-        ids = [_short(identity) for identity in each.ids[:SHOWN]]
-        more = f", … ({len(each.ids) - SHOWN} more)" if len(each.ids) > SHOWN else ""
-        yield str(len(each.ids)), each.kind if len(each.ids) > 1 else each.kind.removesuffix("s"), ", ".join(ids) + more
+    for part in parts:
+        ids = [_short(identity) for identity in part.ids[:SHOWN]]
+        more = f", … ({len(part.ids) - SHOWN} more)" if len(part.ids) > SHOWN else ""
+        yield str(len(part.ids)), part.kind if len(part.ids) > 1 else part.kind.removesuffix("s"), ", ".join(ids) + more
 
 
 def _short(identity: str) -> str:
@@ -214,7 +214,7 @@ def _short(identity: str) -> str:
     return name.split("/")[0] if kind == "stack" else rest.rpartition(":")[2]
 
 
-def _leftovers(found: Iterable[Leftover]) -> Iterator[tuple[str, str, str]]:
+def _leftovers(found: Iterable[OrphanedResource]) -> Iterator[tuple[str, str, str]]:
     for each in found:
         size = f"{each.gigabytes} GiB" if each.gigabytes else ""
         noted = "deletion protection is lifted" if each.protected else ""
@@ -239,9 +239,9 @@ def _staying(found: Iterable[Retained], columns: int) -> Iterator[str]:
 
 
 def _not_removed(deleted: Deleted, columns: int) -> Iterator[str]:
-    for each in deleted.leftovers:
-        yield from wrapped(_described(each), columns, "    ", first="  ")
-        yield f"      {each.command(deleted.region) or 'AWS releases it by itself'}"
+    for leftover in deleted.leftovers:
+        yield from wrapped(_described(leftover), columns, "    ", first="  ")
+        yield f"      {leftover.command(deleted.region) or 'AWS releases it by itself'}"
 
 
 def _counts(found: Iterable[Counted]) -> Iterator[tuple[str, str]]:
@@ -252,6 +252,6 @@ def _counts(found: Iterable[Counted]) -> Iterator[tuple[str, str]]:
         yield each.kind, "; ".join(parts)
 
 
-def _described(each: Leftover) -> str:
+def _described(each: OrphanedResource) -> str:
     size = f", {each.gigabytes} GiB" if each.gigabytes else ""
     return f"{each.kind} {each.name}{size}{f' ({each.purpose})' if each.purpose else ''}"

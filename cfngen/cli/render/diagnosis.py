@@ -91,7 +91,9 @@ def _cause(cause: Cause, columns: int) -> Iterator[str]:
     yield from _instances(cause.instances, columns)
     if cause.occupants:
         yield "    still in use by:"
-        yield from (line for each in cause.occupants for line in wrapped(each, columns, "        ", first="      "))
+        yield from (
+            line for occupant in cause.occupants for line in wrapped(occupant, columns, "        ", first="      ")
+        )
     for note in cause.notes:
         yield from _labelled("unknown:", note, columns)
     if cause.hint:
@@ -120,17 +122,17 @@ def _headline(cause: Cause, columns: int) -> Iterator[str]:
 
 def _instances(instances: Sequence[InstanceWords], columns: int) -> Iterator[str]:
     silent: dict[tuple[str, str], list[InstanceWords]] = {}
-    for each in instances:
-        if not each.words:
-            silent.setdefault((each.state, each.note), []).append(each)
+    for instance in instances:
+        if not instance.words:
+            silent.setdefault((instance.state, instance.note), []).append(instance)
             continue
-        yield f"    {each.id}{_state(each.state)} said last:"
-        for line in each.words:
+        yield f"    {instance.id}{_state(instance.state)} said last:"
+        for line in instance.words:
             failed = " FAILED after " in line
             for part in wrapped(line, columns, "      | "):
                 yield click.style(part, fg="red") if failed else part
-        if each.note:
-            yield from wrapped(each.note, columns, "      ")
+        if instance.note:
+            yield from wrapped(instance.note, columns, "      ")
     for (state, note), alike in silent.items():
         yield from wrapped(f"{', '.join(each.id for each in alike)}{_state(state)}:", columns, "    ")
         yield from wrapped(note, columns, "      ")

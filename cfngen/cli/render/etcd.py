@@ -11,7 +11,7 @@ from cfngen.deploy.etcd.backup import BackupTaken
 from cfngen.deploy.etcd.restore import Restored, RestorePlan
 from cfngen.deploy.etcd.snapshots import Snapshots
 from cfngen.deploy.etcd.watch import READY, RestoreProgress
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 SHOWN = 12  # snapshots; more are counted
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
@@ -31,8 +31,8 @@ def listing(found: Snapshots, *, everything: bool = False) -> list[str]:
         lines = table(("TIME", "AGE", "SIZE", "KIND", "KEY"), rows)
         if len(shown) < len(found.snapshots):
             lines.append(f"  … and {len(found.snapshots) - len(shown):,} more; --all shows them")
-        total = sum(each.size for each in found.snapshots)
-        lines += ["", f"{counted(len(found.snapshots), 'snapshot')}, {size(total)}, in the bucket {found.bucket}"]
+        total = sum(snapshot.size for snapshot in found.snapshots)
+        lines += ["", f"{pluralize(len(found.snapshots), 'snapshot')}, {size(total)}, in the bucket {found.bucket}"]
     if found.restoring:
         lines += ["", click.style(_RESTORING.format(found.restoring), fg="yellow")]
     return lines
@@ -68,10 +68,10 @@ def plan(message: RestorePlan, width: int | None = None) -> list[str]:
 def progress(message: RestoreProgress) -> list[str]:
     """Return how far the masters are, on one line."""
     parts = [
-        f"master {each.slot} "
-        + click.style(each.state, fg="green" if each.state == READY else None)
-        + (f" ({each.instance})" if each.instance else "")
-        for each in message.masters
+        f"master {master.slot} "
+        + click.style(master.state, fg="green" if master.state == READY else None)
+        + (f" ({master.instance})" if master.instance else "")
+        for master in message.masters
     ]
     api = click.style(message.api, fg="green" if message.api == READY else None)
     return ["  " + "; ".join([*parts, f"API {api}"])]
@@ -90,7 +90,7 @@ def restored(message: Restored) -> list[str]:
 def size(count: int) -> str:
     """Return a number of bytes in the unit that fits it, e.g. `12.3 MiB`."""
     if count < 1024:
-        return counted(count, "byte")
+        return pluralize(count, "byte")
     amount, units = float(count), iter(("KiB", "MiB", "GiB", "TiB"))
     unit = ""
     while amount >= 1024:
@@ -102,5 +102,5 @@ def age(seconds: float) -> str:
     """Return how old something is, in its greatest unit; clocks need not agree to the second."""
     for noun, unit in _UNITS:
         if seconds >= unit:
-            return counted(int(seconds // unit), noun)
-    return counted(0, "second")
+            return pluralize(int(seconds // unit), noun)
+    return pluralize(0, "second")

@@ -134,7 +134,7 @@ class LiveScreen:
 
 def heartbeat(progress: Progress) -> str:
     """Return one line that says how long the operation has taken and what it is waiting for."""
-    running = [(stack, each) for stack in progress.stacks for each in stack.resources if each.running]
+    running = [(stack, resource) for stack in progress.stacks for resource in stack.resources if resource.running]
     what = "; ".join(f"{resource_name(each.logical_id)}: {_state(each)}" for _, each in running[:MOST_RUNNING])
     more = f"; and {len(running) - MOST_RUNNING} more" if len(running) > MOST_RUNNING else ""
     trouble = f" ({progress.trouble})" if progress.trouble else ""
@@ -198,12 +198,14 @@ def _stack(stack: StackProgress, indent: str, title: str, *, undoes: bool) -> Li
 
 
 def _resources(stack: StackProgress, indent: str, width: int) -> Iterator[Line]:
-    for each in stack.resources:
-        if each.reason:
-            name = resource_name(each.logical_id)
-            yield Line(((f"{indent}✗ {name} failed ({each.logical_id})", {"fg": "red"}),), rank=1)
-            yield from (Line(((text, {"fg": "red"}),), rank=1) for text in _reason(each.reason, indent + "  ", width))
-    running = [each for each in stack.resources if each.running]
+    for resource in stack.resources:
+        if resource.reason:
+            name = resource_name(resource.logical_id)
+            yield Line(((f"{indent}✗ {name} failed ({resource.logical_id})", {"fg": "red"}),), rank=1)
+            yield from (
+                Line(((text, {"fg": "red"}),), rank=1) for text in _reason(resource.reason, indent + "  ", width)
+            )
+    running = [resource for resource in stack.resources if resource.running]
     for each in running[:MOST_RUNNING]:
         late = bool(each.expected) and each.seconds > 2 * each.expected
         style = {"fg": "yellow"} if late else {}

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfngen.words import counted, plural
+from cfngen.text import plural_form, pluralize
 
 if TYPE_CHECKING:
-    from cfngen.deploy.limits.quotas import Quota
     from cfngen.deploy.preview.plan import Change, Creation, Plan, PropertyChange, StackPlan
+    from cfngen.deploy.quotas.service_quotas import Quota
 
 Style = dict[str, Any]
 Piece = tuple[str, Style]
@@ -75,7 +75,7 @@ def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
         yield from _added(plan, width)
         yield ""
         if not full:
-            yield from _programs([each for each in plan.changes if _is_program(each)], width)
+            yield from _programs([change for change in plan.changes if _is_program(change)], width)
         yield from flow([(_summary(plan), BOLD)], width)
     if plan.express:
         yield from flow([("Express mode: it ends before resources are stable.", PLAIN)], width)
@@ -106,14 +106,14 @@ def _is_program(change: Change) -> bool:
 
 def _programs(changes: Sequence[Change], width: int) -> Iterator[str]:
     """One line for all boot programs: each is named by its digest, so that a new one comes and the old one goes."""
-    counts = [(sum(each.action == action for each in changes), _SYMBOLS[action]) for action in ("add", "remove")]
+    counts = [(sum(change.action == action for change in changes), _SYMBOLS[action]) for action in ("add", "remove")]
     said = ", ".join(f"{symbol}{number}" for number, symbol in counts if number)
     if said:
         yield from flow([(f"Boot programs, as metadata of the stacks: {said}; --full shows them.", FAINT)], width)
 
 
 def _shown(plan: Plan, stack: StackPlan, width: int, *, full: bool) -> Iterator[str]:
-    shown = stack.changes if full else tuple(each for each in stack.changes if not _is_program(each))
+    shown = stack.changes if full else tuple(change for change in stack.changes if not _is_program(change))
     if shown or stack.action != "update":
         yield ""
         yield from _stack(plan, stack, shown, width, full=full)
@@ -158,8 +158,8 @@ def _change(change: Change, width: int, *, full: bool) -> Iterator[str]:
         head.append((change.physical_id, FAINT))
     head.append((_happens(change), style))
     yield from flow(head, width, 2, 7)
-    for each in change.properties:
-        yield from _property(each, width, full=full)
+    for property_ in change.properties:
+        yield from _property(property_, width, full=full)
     if change.meaning:
         yield from flow([("=>", FAINT), (change.meaning.text, _DANGERS[change.meaning.danger.value])], width, 5, 8)
 
@@ -226,7 +226,7 @@ def _whole(change: PropertyChange, width: int) -> list[str]:
     if before is None and after is None:
         return []
     if change.path.endswith("/UserData"):
-        from cfngen.userdata.difference import parts
+        from cfngen.userdata.user_data_diff import parts
 
         old, new = parts(before or ""), parts(after or "")
     elif max(len(before or ""), len(after or "")) <= (width - len(change.path) - 20) // 2:
@@ -282,21 +282,24 @@ def _cut(text: str | None, begin: int, limit: int) -> str | None:
 def _created(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
     yield from flow([(f"New cluster in the stack {plan.stack}", BOLD)], width)
     items = [
-        (f"{each.count:,}", each.what if each.count == 1 else plural(each.what), each.detail) for each in creation.items
+        (f"{each.count:,}", each.what if each.count == 1 else plural_form(each.what), each.detail)
+        for each in creation.items
     ]
     yield from _table(items, width, right=(0,))
     yield ""
     yield from flow([("Stacks", BOLD)], width)
     stacks = sorted(plan.stacks, key=lambda each: each.path)
     rows = [
-        ("/".join(each.path) or plan.stack, counted(len(each.changes), "resource")) for each in stacks if each.changes
+        ("/".join(stack.path) or plan.stack, pluralize(len(stack.changes), "resource"))
+        for stack in stacks
+        if stack.changes
     ]
     yield from _table(rows, width)
     if creation.costs:
         yield ""
         yield from flow([("Costs money for as long as it exists", BOLD)], width)
         costs = [
-            (f"{each.quantity:,}", _unit(each.quantity, each.unit), each.what, each.detail) for each in creation.costs
+            (f"{cost.quantity:,}", _unit(cost.quantity, cost.unit), cost.what, cost.detail) for cost in creation.costs
         ]
         yield from _table(costs, width, right=(0,))
         yield from flow(
@@ -307,7 +310,7 @@ def _created(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
         yield from flow([("Quotas of the account", BOLD)], width)
         yield from _quotas(plan.quotas, width)
     yield ""
-    yield from flow([(f"Plan: {plan.counts.add} to add in {counted(len(stacks), 'stack')}.", BOLD)], width)
+    yield from flow([(f"Plan: {plan.counts.add} to add in {pluralize(len(stacks), 'stack')}.", BOLD)], width)
 
 
 def _added(plan: Plan, width: int) -> Iterator[str]:
@@ -316,42 +319,50 @@ def _added(plan: Plan, width: int) -> Iterator[str]:
         yield ""
         yield from flow([("Changes what costs money for as long as it exists", BOLD)], width)
         rows = [
-            (f"{each.quantity:+,}", _unit(abs(each.quantity), each.unit), each.what, each.detail) for each in plan.costs
+            (f"{cost.quantity:+,}", _unit(abs(cost.quantity), cost.unit), cost.what, cost.detail) for cost in plan.costs
         ]
         yield from _table(rows, width, right=(0,))
-    if notable := [each for each in plan.quotas if not (each.enough and each.room_to_grow)]:
+    if notable := [quota for quota in plan.quotas if not (quota.enough and quota.room_to_grow)]:
         yield ""
         yield from flow([("Quotas of the account", BOLD)], width)
         yield from _quotas(notable, width)
 
 
 def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
-    for each in quotas:
-        room = "limit not known" if each.limit is None else f"{each.limit:,} allowed"
-        used = "" if each.used is None else f", {each.used:,} in use"
+    for quota in quotas:
+        room = "limit not known" if quota.limit is None else f"{quota.limit:,} allowed"
+        used = "" if quota.used is None else f", {quota.used:,} in use"
         verdict: Piece = ("not known", FAINT)
-        if each.enough is not None:
-            verdict = ("enough", {"fg": "green"}) if each.enough else ("NOT ENOUGH", {"fg": "red", "bold": True})
-        if each.enough and each.room_to_grow is False:
-            verdict = (f"enough at first, not for the {each.most:,} of the greatest sizes", {"fg": "yellow"})
+        if quota.enough is not None:
+            verdict = ("enough", {"fg": "green"}) if quota.enough else ("NOT ENOUGH", {"fg": "red", "bold": True})
+        if quota.enough and quota.room_to_grow is False:
+            verdict = (f"enough at first, not for the {quota.most:,} of the greatest sizes", {"fg": "yellow"})
         pieces: list[Piece] = [
-            (f"{each.name}:", PLAIN),
-            (f"{each.needed:,} needed{used}, {room}:", PLAIN),
+            (f"{quota.name}:", PLAIN),
+            (f"{quota.needed:,} needed{used}, {room}:", PLAIN),
             verdict,
         ]
         yield from flow(pieces, width, 2, 6)
-        if each.hint and not (each.enough and each.room_to_grow is not False):
-            yield from flow([(each.hint, FAINT)], width, 6, 6)
+        if quota.hint and not (quota.enough and quota.room_to_grow is not False):
+            yield from flow([(quota.hint, FAINT)], width, 6, 6)
 
 
 def _warnings(plan: Plan, width: int) -> Iterator[str]:
-    short = [each for each in plan.quotas if each.enough is False]
-    disruptive = [each.hurts or each.text for each in plan.consequences if each.danger.value == "disruptive"]
-    dangerous = [each.hurts or each.text for each in plan.consequences if each.danger.value == "dangerous"]
+    short = [quota for quota in plan.quotas if quota.enough is False]
+    disruptive = [
+        consequence.hurts or consequence.text
+        for consequence in plan.consequences
+        if consequence.danger.value == "disruptive"
+    ]
+    dangerous = [
+        consequence.hurts or consequence.text
+        for consequence in plan.consequences
+        if consequence.danger.value == "dangerous"
+    ]
     dangerous += [
-        f"{each.logical_id} ({each.type}) {_happens(each)}"
-        for each in plan.changes
-        if each.danger.value == "dangerous" and each.meaning is None
+        f"{change.logical_id} ({change.type}) {_happens(change)}"
+        for change in plan.changes
+        if change.danger.value == "dangerous" and change.meaning is None
     ]
     if disruptive:
         yield ""
@@ -361,7 +372,7 @@ def _warnings(plan: Plan, width: int) -> Iterator[str]:
         yield ""
         yield from flow([("The account's quotas do not suffice:", {"fg": "red", "bold": True})], width)
         yield from _listed([f"{each.name}: {each.hint}" if each.hint else each.name for each in short], width)
-    if later := [each for each in plan.quotas if each.enough and each.room_to_grow is False]:
+    if later := [quota for quota in plan.quotas if quota.enough and quota.room_to_grow is False]:
         yield ""
         yield from flow(
             [("The account's quotas do not suffice for the greatest sizes:", {"fg": "yellow", "bold": True})], width
@@ -379,8 +390,8 @@ def _warnings(plan: Plan, width: int) -> Iterator[str]:
 
 
 def _listed(texts: Iterable[str], width: int) -> Iterator[str]:
-    for each in dict.fromkeys(texts):
-        yield from flow([("!", BOLD), (each, PLAIN)], width, 2, 4)
+    for fromkey in dict.fromkeys(texts):
+        yield from flow([("!", BOLD), (fromkey, PLAIN)], width, 2, 4)
 
 
 def _table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
@@ -404,7 +415,7 @@ def _table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = 
 
 
 def _unit(number: int, unit: str) -> str:
-    return unit if number == 1 or unit == "GiB" else plural(unit)
+    return unit if number == 1 or unit == "GiB" else plural_form(unit)
 
 
 def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging: int | None = None) -> Iterator[str]:

@@ -9,7 +9,7 @@ import click
 from cfngen.cli.render.wrapping import columns, wrapped
 from cfngen.cli.terminal import table
 from cfngen.rehearse.report import Rehearsal, RehearsalSteps, RehearsalWritten, RehearsedStep
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 _COLOURS = {"as expected": "green", "surprise": "red", "refused": "red", "interrupted": "yellow"}
 
@@ -17,10 +17,10 @@ _COLOURS = {"as expected": "green", "surprise": "red", "refused": "red", "interr
 def steps(shown: RehearsalSteps) -> list[str]:
     """Return the table of steps, and what is to be known of it."""
     rows = [
-        (str(each.number), each.name, f"{each.minutes} min", each.title, "; ".join(each.units) or "nothing")
-        for each in shown.steps
+        (str(step.number), step.name, f"{step.minutes} min", step.title, "; ".join(step.units) or "nothing")
+        for step in shown.steps
     ]
-    total = sum(each.minutes for each in shown.steps)
+    total = sum(step.minutes for step in shown.steps)
     note = (
         f"{total} minutes in all, estimated. What is billed is billed for these minutes, by AWS's price list of the "
         "region; a key and secrets by their share of a month. Each step is cleaned up before the next one begins, "
@@ -50,7 +50,7 @@ def written(message: RehearsalWritten) -> list[str]:
 
 
 def _row(step: RehearsedStep) -> tuple[str, str, str, str]:
-    minutes = sum(each.operation.seconds for each in step.operations) / 60
+    minutes = sum(operation.operation.seconds for operation in step.operations) / 60
     return str(step.number), step.result, f"{minutes:.0f}" if step.operations else "", step.title
 
 
@@ -66,14 +66,14 @@ def _differences(step: RehearsedStep) -> Iterator[str]:
     for operation, surprise in found:
         yield from wrapped(f"{operation}: {surprise}", columns(), "    ", first="  - ")
     if remarks:
-        yield f"  {counted(remarks, 'remark')} in the report"
+        yield f"  {pluralize(remarks, 'remark')} in the report"
 
 
 def _verdict(rehearsal: Rehearsal) -> list[str]:
     if rehearsal.result == "as expected":
         text = "AWS did what the emulator does."
     elif rehearsal.result == "surprise":
-        text = f"AWS differed from the emulator: {counted(len(rehearsal.surprises), 'surprise')}."
+        text = f"AWS differed from the emulator: {pluralize(len(rehearsal.surprises), 'surprise')}."
     else:
         text = f"The rehearsal was {rehearsal.result}."
     if rehearsal.result != "as expected" and not rehearsal.left:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cfngen.cli.render.durations import duration
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 if TYPE_CHECKING:
     from cfngen.sandbox.status import SandboxFault, SandboxStack, SandboxStatus
@@ -48,7 +48,7 @@ def _stack(stack: SandboxStack) -> Iterator[str]:
 
 
 def _fault(fault: SandboxFault) -> str:
-    who = f"the next {counted(fault.times, 'instance')}" if fault.times else "instances"
+    who = f"the next {pluralize(fault.times, 'instance')}" if fault.times else "instances"
     one = "s" if fault.times == 1 else ""
     what = f"fail{one} with {fault.message!r}" if fault.message else f"hang{one}"
     return f"Switched on in {fault.region}: {who} of {fault.group} {what} at the step {fault.step!r}."

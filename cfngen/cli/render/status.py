@@ -23,7 +23,7 @@ from cfngen.deploy.inspection.cluster_status import (
 )
 from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.public_addresses import LostAddress
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 SOON = timedelta(days=30)  # before a certificate ends
 AHEAD = timedelta(minutes=1)  # clocks need not agree to the second
@@ -95,7 +95,7 @@ def _api(status: ClusterStatus) -> Iterator[str]:
         said = click.style("ready", fg="green") if api.ready else click.style(f"not ready{failing}", fg="red")
         yield f"API         {url}  {said}"
         kubelets = status.kubelets if isinstance(status.kubelets, Mapping) else {}
-        nodes = ", ".join(f"{counted(count, 'node')} with {version}" for version, count in sorted(kubelets.items()))
+        nodes = ", ".join(f"{pluralize(count, 'node')} with {version}" for version, count in sorted(kubelets.items()))
         yield f"Kubernetes  {status.wanted_version} in the cluster file, {api.version} running; {nodes or 'no nodes'}"
     elif isinstance(status.endpoint, Unknown):
         yield f"API         {_unknown(status.endpoint)}"
@@ -106,24 +106,24 @@ def _api(status: ClusterStatus) -> Iterator[str]:
             yield f"            {click.style('hint:', bold=True)} {api.hint}"
         yield f"Kubernetes  {status.wanted_version} in the cluster file"
     if isinstance(status.persistent_volumes, int):
-        yield f"Storage     {counted(status.persistent_volumes, 'PersistentVolume')}"
+        yield f"Storage     {pluralize(status.persistent_volumes, 'PersistentVolume')}"
 
 
 def _masters(masters: Sequence[MasterState], now: datetime) -> list[str]:
     rows = [
         (
-            each.slot,
-            each.instance or "none",
-            each.lifecycle,
-            each.state,
-            _ready(each.ready),
-            each.zone,
-            each.address,
-            each.type,
-            _age(each.launched, now),
-            _image(each, now),
+            master.slot,
+            master.instance or "none",
+            master.lifecycle,
+            master.state,
+            _ready(master.ready),
+            master.zone,
+            master.address,
+            master.type,
+            _age(master.launched, now),
+            _image(master, now),
         )
-        for each in masters
+        for master in masters
     ]
     return table(("SLOT", "INSTANCE", "LIFECYCLE", "STATE", "NODE", "ZONE", "ADDRESS", "TYPE", "AGE", "IMAGE"), rows)
 
@@ -137,15 +137,15 @@ def _image(master: MasterState, now: datetime) -> str:
 def _groups(groups: Sequence[GroupState]) -> list[str]:
     rows = [
         (
-            each.name,
-            str(each.desired),
-            str(each.in_service),
-            "unknown" if each.ready is None else str(each.ready),
-            f"{each.minimum}-{each.maximum}",
-            ", ".join(each.types),
-            str(each.outdated) if each.outdated else "",
+            group.name,
+            str(group.desired),
+            str(group.in_service),
+            "unknown" if group.ready is None else str(group.ready),
+            f"{group.minimum}-{group.maximum}",
+            ", ".join(group.types),
+            str(group.outdated) if group.outdated else "",
         )
-        for each in groups
+        for group in groups
     ]
     return table(("NAME", "DESIRED", "IN SERVICE", "READY", "SIZE", "TYPE", "OUTDATED"), rows)
 
@@ -153,14 +153,14 @@ def _groups(groups: Sequence[GroupState]) -> list[str]:
 def _volumes(volumes: Sequence[VolumeState]) -> list[str]:
     rows = [
         (
-            each.slot,
-            each.id,
-            each.state or "does not exist",
-            f"{each.size} GiB {each.type}" if each.size else "",
-            each.zone,
-            each.instance or "nothing",
+            volume.slot,
+            volume.id,
+            volume.state or "does not exist",
+            f"{volume.size} GiB {volume.type}" if volume.size else "",
+            volume.zone,
+            volume.instance or "nothing",
         )
-        for each in volumes
+        for volume in volumes
     ]
     return table(("SLOT", "VOLUME", "STATE", "SIZE", "ZONE", "ATTACHED TO"), rows)
 
@@ -170,7 +170,7 @@ def _backups(found: BackupState, now: datetime) -> Iterator[str]:
         text = "there is no snapshot yet"
     else:
         text = f"the newest is of {found.newest:%Y-%m-%d %H:%M} UTC, {_length(now - found.newest)} ago"
-    late = f"; there should be one every {counted(found.interval, 'minute')}" if found.late else ""
+    late = f"; there should be one every {pluralize(found.interval, 'minute')}" if found.late else ""
     yield f"  {click.style(text + late, fg='red') if found.late else text}"
     yield f"  in the bucket {found.bucket}; `cfngen etcd list` shows them"
     if found.restoring:
@@ -181,38 +181,40 @@ def _backups(found: BackupState, now: datetime) -> Iterator[str]:
 def _addons(addons: Sequence[AddonState], now: datetime) -> list[str]:
     rows = [
         (
-            each.name,
-            each.version,
-            each.status or "unknown",
-            f"{_age(each.time, now)} ago" if each.time else "",
-            each.message if each.status == "deployed" else click.style(each.message or "not deployed", fg="red"),
+            addon.name,
+            addon.version,
+            addon.status or "unknown",
+            f"{_age(addon.time, now)} ago" if addon.time else "",
+            addon.message if addon.status == "deployed" else click.style(addon.message or "not deployed", fg="red"),
         )
-        for each in addons
+        for addon in addons
     ]
     return table(("NAME", "VERSION", "STATUS", "APPLIED", "MESSAGE"), rows)
 
 
 def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:
-    width = max(len(each.what) for each in expiries)
+    width = max(len(expiry.what) for expiry in expiries)
     lines = []
-    for each in expiries:
-        if isinstance(each.ends, Unknown):
-            lines.append(f"  {each.what.ljust(width)}  {_unknown(each.ends)}")
+    for expiry in expiries:
+        if isinstance(expiry.ends, Unknown):
+            lines.append(f"  {expiry.what.ljust(width)}  {_unknown(expiry.ends)}")
             continue
-        left = each.ends - now
-        text = f"{each.ends:%Y-%m-%d %H:%M} UTC, " + (f"in {_length(left)}" if left > timedelta(0) else "ended")
+        left = expiry.ends - now
+        text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, " + (f"in {_length(left)}" if left > timedelta(0) else "ended")
         # A join token lives for a day and is renewed: it is late only when it has ended.
-        due = left < (timedelta(0) if each.what == "join token" else SOON)
-        lines.append(f"  {each.what.ljust(width)}  {click.style(text, fg='red') if due else text}")
+        due = left < (timedelta(0) if expiry.what == "join token" else SOON)
+        lines.append(f"  {expiry.what.ljust(width)}  {click.style(text, fg='red') if due else text}")
     return lines
 
 
 def _drift(drift: Drift) -> list[str]:
     lines = []
-    for each in drift.resources:
-        status = click.style(each.status, fg="yellow" if each.status == "MODIFIED" else "red")
-        lines.append(f"  {each.stack}/{each.logical_id}  {status}  {each.physical_id}")
-        lines += [f"    {one.path}: {one.actual or 'nothing'} (template: {one.expected})" for one in each.differences]
+    for resource in drift.resources:
+        status = click.style(resource.status, fg="yellow" if resource.status == "MODIFIED" else "red")
+        lines.append(f"  {resource.stack}/{resource.logical_id}  {status}  {resource.physical_id}")
+        lines += [
+            f"    {one.path}: {one.actual or 'nothing'} (template: {one.expected})" for one in resource.differences
+        ]
     lines += [f"  {stack}: {_unknown(Unknown(reason))}" for stack, reason in drift.failures.items()]
     return lines or ["  none: every resource is as its template says"]
 
@@ -245,5 +247,5 @@ def _length(duration: timedelta) -> str:
     seconds = max(int(duration.total_seconds()), 0)
     for noun, size in _UNITS:
         if seconds >= size:
-            return counted(seconds // size, noun)
-    return counted(0, "second")
+            return pluralize(seconds // size, noun)
+    return pluralize(0, "second")

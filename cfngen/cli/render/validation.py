@@ -10,7 +10,7 @@ from cfngen.cli.render.durations import duration
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.cli.terminal import room, table
 from cfngen.deploy.inspection.validation import Member, Problem, Validation, ValidationChange
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 
 def result(found: Validation) -> list[str]:
@@ -19,14 +19,17 @@ def result(found: Validation) -> list[str]:
     lines = [click.style(f"Cluster {found.cluster}", bold=True) + f" (stack {found.stack}{version})"]
     if found.members:
         header = ("INSTANCE", "ROLE", "GROUP", "ZONE", "VERSION", "NODE")
-        rows = [(each.instance, each.role, each.group, each.zone, each.version, _node(each)) for each in found.members]
+        rows = [
+            (member.instance, member.role, member.group, member.zone, member.version, _node(member))
+            for member in found.members
+        ]
         lines += ["", *table(header, rows)]
     if found.problems:
         lines += ["", *(line for problem in found.problems for line in _problem(problem, room()))]
     verdict = (
         click.style("The cluster is valid.", fg="green", bold=True)
         if found.valid
-        else click.style(f"The cluster is not valid: {counted(len(found.problems), 'problem')}.", fg="red", bold=True)
+        else click.style(f"The cluster is not valid: {pluralize(len(found.problems), 'problem')}.", fg="red", bold=True)
     )
     return [*lines, "", verdict]
 
@@ -37,7 +40,7 @@ def change(found: ValidationChange) -> list[str]:
     return [
         *(f"{time} {click.style('✓', fg='green')} resolved: {each.sentence}" for each in found.resolved),
         *(f"{time} {click.style('✗', fg='red')} {_capital(each.sentence)}" for each in found.appeared),
-        f"{time} {counted(found.open, 'problem')} now; cfngen waits for {duration(found.remaining)} more at most.",
+        f"{time} {pluralize(found.open, 'problem')} now; cfngen waits for {duration(found.remaining)} more at most.",
     ]
 
 

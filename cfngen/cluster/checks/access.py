@@ -68,10 +68,16 @@ def _one_key(cluster: Cluster) -> Iterator[Problem]:
 def _repeated(cluster: Cluster) -> Iterator[Problem]:
     lists: list[tuple[Path, tuple[object, ...]]] = [
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs),
-        (("api", "allowedPrefixLists"), tuple(each.id for each in cluster.api.allowed_prefix_lists)),
+        (
+            ("api", "allowedPrefixLists"),
+            tuple(allowed_prefix_list.id for allowed_prefix_list in cluster.api.allowed_prefix_lists),
+        ),
         (("api", "additionalNames"), cluster.api.additional_names),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs),
-        (("ssh", "allowedPrefixLists"), tuple(each.id for each in cluster.ssh.allowed_prefix_lists)),
+        (
+            ("ssh", "allowedPrefixLists"),
+            tuple(allowed_prefix_list.id for allowed_prefix_list in cluster.ssh.allowed_prefix_lists),
+        ),
     ]
     for path, instances in all_instances(cluster):
         lists.append(((*path, "additionalSecurityGroups"), instances.additional_security_groups))

@@ -64,7 +64,7 @@ def _api_port(cluster: Cluster) -> Iterator[Problem]:
     port = cluster.api.port
     for field, listeners in LISTENERS.items():
         if getattr(cluster.addons, field).enabled and port in {
-            each.port for each in listeners if each.network == "host"
+            listener.port for listener in listeners if listener.network == "host"
         }:
             key = type(cluster.addons).model_fields[field].alias or field
             message = f"{port} is taken by addons.{key}, whose pods have the masters' network; use 443 or 6443"

@@ -9,7 +9,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 _PLUGIN: Path = ("network", "plugin")
 _SUBNETS: Path = ("network", "subnets")
@@ -60,7 +60,7 @@ def _addresses_of_pods(cluster: Cluster) -> Iterator[Problem]:
     room, wanted = _room(cluster), least * (1 + FOR_PODS)
     if wanted > room:
         message = (
-            f"the subnets hold {room} addresses, but {counted(least, 'instance')} with pods take {wanted} or more "
+            f"the subnets hold {room} addresses, but {pluralize(least, 'instance')} with pods take {wanted} or more "
             f"({1 + FOR_PODS} each); enlarge them, or choose a plug-in whose pods have addresses of their own (cilium)"
         )
         yield Problem(_SUBNETS, message, (_PLUGIN, ("nodeGroups",), ("network", "vpc")))
@@ -73,7 +73,7 @@ def _addresses_of_pods_at_most(cluster: Cluster) -> Iterator[Problem]:
     room, each = _room(cluster), 1 + FOR_PODS + _FOR_INTERFACES
     if most * each > room:
         message = (
-            f"up to {counted(most, 'instance')} may take {most * each} addresses and more ({each} each and one for "
+            f"up to {pluralize(most, 'instance')} may take {most * each} addresses and more ({each} each and one for "
             f"each further pod), and the subnets hold {room}; pods that find none wait in ContainerCreating"
         )
         yield Problem(_SUBNETS, message)

@@ -110,7 +110,7 @@ def _taints(cluster: Cluster) -> Iterator[Problem]:
 
 def _tags(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
-        count = len(group.labels) + len({each.key for each in group.taints}) + len(cluster.tags)
+        count = len(group.labels) + len({taint.key for taint in group.taints}) + len(cluster.tags)
         if count > _TAGS:
             message = (
                 f"labels, taints and tags make {count} tags of the Auto Scaling group, and {_TAGS} are possible; "
@@ -164,7 +164,7 @@ def _files(cluster: Cluster) -> Iterator[Problem]:
         seen: set[str] = set()
         for where, file in placed:
             mirror = _MIRRORS.fullmatch(file)
-            if any(re.fullmatch(each, file) for each in OWN_PATHS):
+            if any(re.fullmatch(own_path, file) for own_path in OWN_PATHS):
                 yield Problem(where, f"{file} is cfngen's, or of what it installs; choose another place")
             elif mirror and mirror[1] in instances.containerd.registry_mirrors:
                 yield Problem(where, f"containerd.registryMirrors makes {file}; remove one of them")

@@ -9,7 +9,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 _GROUPS: Path = ("nodeGroups",)
 # The quota "Routes per route table", of which kube-up's users met the 50 (kubernetes/kubernetes#40307); new accounts
@@ -51,7 +51,7 @@ def _pod_ranges(cluster: Cluster) -> Iterator[Problem]:
     ranges = 2 ** (prefix - pods.prefixlen)
     wanted = _most_nodes(cluster) + cluster.control_plane.count
     if wanted > ranges:
-        masters = counted(cluster.control_plane.count, "master")
+        masters = pluralize(cluster.control_plane.count, "master")
         message = (
             f"{pods} holds {ranges} ranges of /{prefix}, but up to {_most_nodes(cluster)} nodes and {masters} take one "
             "each; enlarge it or lower maxSize"

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from cfngen.cluster import values
+from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model
 from cfngen.cluster.sections.network import Subnet
 
@@ -16,14 +16,14 @@ class Image(Model):
     """The machine image of instances: a distribution's newest by its public SSM parameter, or one of your own."""
 
     distribution: Distribution = Field("ubuntu-24.04", description="Operating system; also of an image of your own.")
-    id: values.ImageId | None = Field(None, description="AMI id, instead of the distribution's newest image.")
-    ssm_parameter: values.SsmParameterName | None = Field(
+    id: field_types.ImageId | None = Field(None, description="AMI id, instead of the distribution's newest image.")
+    ssm_parameter: field_types.SsmParameterName | None = Field(
         None, description="Public or own SSM parameter that holds the AMI id, instead of the distribution's own."
     )
     architecture: Architecture | None = Field(
         None, description="CPU architecture of the image; must be the instance type's. Default: the instance type's."
     )
-    root_device: values.DeviceName | None = Field(
+    root_device: field_types.DeviceName | None = Field(
         None, description="Root device name of an image of your own. Default: the distribution's."
     )
 
@@ -36,7 +36,7 @@ class Volume(Model):
     type: Literal["gp3", "gp2", "io1", "io2"] = Field("gp3", description="EBS volume type.")
     iops: int | None = Field(None, ge=100, le=256000, description="Provisioned IOPS (gp3, io1, io2).")
     throughput: int | None = Field(None, ge=125, le=2000, description="Throughput in MiB/s (gp3).")
-    kms_key: values.KeyArn | None = Field(
+    kms_key: field_types.KeyArn | None = Field(
         None,
         description="ARN of the KMS key that encrypts the volume. Default: the account's key for EBS. For root volumes "
         "the key's policy must let the service-linked role AWSServiceRoleForAutoScaling use it.",
@@ -46,7 +46,7 @@ class Volume(Model):
 class Containerd(Model):
     """The container runtime."""
 
-    registry_mirrors: dict[values.HostName, List[values.HttpUrl]] = Field(
+    registry_mirrors: dict[field_types.HostName, List[field_types.HttpUrl]] = Field(
         default_factory=dict,
         description="Mirrors of registries by the registry's host, tried in order before the registry itself: "
         "`docker.io: [https://mirror.example.com]`.",
@@ -62,15 +62,15 @@ class Containerd(Model):
 class File(Model):
     """A further file on an instance."""
 
-    path: values.AbsolutePath = Field(description="Where it is put.")
+    path: field_types.AbsolutePath = Field(description="Where it is put.")
     content: str = Field(description="Its text.")
-    mode: values.FileMode = Field("0644", description="Its permissions in octal digits.")
+    mode: field_types.FileMode = Field("0644", description="Its permissions in octal digits.")
 
 
 class Unit(Model):
     """A further systemd unit on an instance."""
 
-    name: values.UnitName = Field(description="Name with its suffix, e.g. `backup.service`.")
+    name: field_types.UnitName = Field(description="Name with its suffix, e.g. `backup.service`.")
     content: str = Field(description="Its text.")
     enable: bool = Field(True, description="Whether it is enabled and started.")
 
@@ -78,17 +78,17 @@ class Unit(Model):
 class Instances(Model):
     """What masters and nodes have in common."""
 
-    instance_type: values.InstanceType = Field(
+    instance_type: field_types.InstanceType = Field(
         "t3.medium", description="EC2 instance type; at least 2 vCPU and 2 GiB of memory."
     )
     image: Image = Field(default_factory=Image, description="Image of these instances. Default: the cluster's.")
     root_volume: Volume = Field(default_factory=Volume, description="Root volume.")
-    additional_security_groups: List[values.SecurityGroupId] = Field(
+    additional_security_groups: List[field_types.SecurityGroupId] = Field(
         (),
         description="Further security groups for the instances, of the cluster's VPC: of one that is made with the "
         "cluster, name them afterwards. They must not carry the cluster's tag.",
     )
-    additional_policies: List[values.PolicyArn] = Field(
+    additional_policies: List[field_types.PolicyArn] = Field(
         (), description="ARNs of further managed policies for the instances' role."
     )
     creation_timeout: int = Field(
@@ -107,10 +107,10 @@ class Instances(Model):
     )
     files: List[File] = Field((), description="Further files, put in place before anything is started.")
     units: List[Unit] = Field((), description="Further systemd units.")
-    pre_boot_commands: List[values.Command] = Field(
+    pre_boot_commands: List[field_types.Command] = Field(
         (), description="Shell commands to run before packages are installed; one that fails ends the boot."
     )
-    post_boot_commands: List[values.Command] = Field(
+    post_boot_commands: List[field_types.Command] = Field(
         (), description="Shell commands to run once the instance works, before it reports success."
     )
     cloud_config: dict[str, Any] = Field(
@@ -139,7 +139,7 @@ class ControlPlane(Instances):
     count: Literal[1, 3, 5] = Field(
         1, description="Number of masters: 3 keep working when one is lost, 5 when two are. May grow, never shrink."
     )
-    addresses: List[values.Address] = Field(
+    addresses: List[field_types.Address] = Field(
         (IPv4Address("172.20.0.9"),),
         description="Fixed private address of each master; it lies in a subnet, and the master in that subnet's zone. "
         "Default: the ninth of each subnet in turn, and the following ones where masters share a subnet.",
@@ -153,24 +153,24 @@ class ControlPlane(Instances):
 class Taint(Model):
     """A taint of a group's nodes."""
 
-    key: values.LabelKey = Field(description="Its key.")
-    value: values.LabelValue = Field("", description="Its value.")
+    key: field_types.LabelKey = Field(description="Its key.")
+    value: field_types.LabelValue = Field("", description="Its value.")
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="What it does.")
 
 
 class NodeGroup(Instances):
     """One Auto Scaling group of nodes."""
 
-    name: values.GroupName = Field("nodes", description="Name of the group, unique in the cluster.")
+    name: field_types.GroupName = Field("nodes", description="Name of the group, unique in the cluster.")
     min_size: int = Field(4, ge=0, le=5000, description="Least number of nodes.")
     max_size: int = Field(4, ge=1, le=5000, description="Greatest number of nodes. Default: the least, at least 1.")
     desired_size: int | None = Field(
         None, ge=0, le=5000, description="Nodes to start with. Left out, the Auto Scaling group decides."
     )
-    zones: List[values.Zone] = Field(
+    zones: List[field_types.Zone] = Field(
         ("us-west-2a",), min_length=1, description="Zones to run in. Default: all Availability Zones."
     )
-    spot_price: values.Price | None = Field(
+    spot_price: field_types.Price | None = Field(
         None, description="Highest hourly price in US dollars: run spot instances. Left out: on-demand instances."
     )
     public_ip: bool = Field(
@@ -178,7 +178,7 @@ class NodeGroup(Instances):
         description="Whether nodes have public addresses. Without, existing subnets with a NAT gateway are needed.",
     )
     root_volume: Volume = Field(default_factory=lambda: Volume(size=32), description="Root volume.")
-    labels: dict[values.LabelKey, values.LabelValue] = Field(
+    labels: dict[field_types.LabelKey, field_types.LabelValue] = Field(
         default_factory=dict, description="Labels that the group's nodes register with."
     )
     taints: List[Taint] = Field((), description="Taints that the group's nodes register with.")
@@ -192,4 +192,4 @@ class Slot(Model):
 
     letter: str = Field(description="Letter of the slot: a, b, c, …")
     subnet: Subnet = Field(description="Subnet of the slot's network interface; its zone is the volume's.")
-    address: values.Address = Field(description="The private address that every instance of the slot takes over.")
+    address: field_types.Address = Field(description="The private address that every instance of the slot takes over.")

@@ -7,15 +7,15 @@ from typing import Any
 
 from pydantic import Field
 
-from cfngen.cluster import values
+from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import List, Model, Plugin
 
 
 class Vpc(Model):
     """The VPC: created with `cidr`, or an existing one named by `id`."""
 
-    id: values.VpcId | None = Field(None, description="Id of an existing VPC to use instead of creating one.")
-    cidr: values.Cidr = Field(
+    id: field_types.VpcId | None = Field(None, description="Id of an existing VPC to use instead of creating one.")
+    cidr: field_types.Cidr = Field(
         IPv4Network("172.20.0.0/16"), description="Address range of the VPC, /16 to /28. Of an existing VPC: its range."
     )
     name: str = Field(
@@ -29,11 +29,13 @@ class Vpc(Model):
 class Subnet(Model):
     """One subnet in one Availability Zone: created with `cidr`, or an existing one named by `id`."""
 
-    zone: values.Zone = Field(
+    zone: field_types.Zone = Field(
         "us-west-2a", description="Availability Zone of the subnet. Default: the region's first without one."
     )
-    id: values.SubnetId | None = Field(None, description="Id of an existing subnet to use instead of creating one.")
-    cidr: values.Cidr = Field(
+    id: field_types.SubnetId | None = Field(
+        None, description="Id of an existing subnet to use instead of creating one."
+    )
+    cidr: field_types.Cidr = Field(
         IPv4Network("172.20.0.0/24"),
         description="Address range, inside the VPC's. Default: the next free /24 of the VPC. Of an existing subnet: "
         "its range.",
@@ -54,7 +56,7 @@ class Quotas(Model):
 class PrefixList(Model):
     """A prefix list of EC2: ranges that somebody keeps in one place."""
 
-    id: values.PrefixListId = Field(description="Its id.")
+    id: field_types.PrefixListId = Field(description="Its id.")
     max_entries: int = Field(
         ge=1,
         le=1000,
@@ -70,17 +72,17 @@ class Network(Model):
     subnets: List[Subnet] = Field(
         default_factory=lambda: (Subnet(),), min_length=1, description="Subnets of the cluster, one for each zone."
     )
-    route_table: values.RouteTableId | None = Field(
+    route_table: field_types.RouteTableId | None = Field(
         None,
         description="Id of the route table that existing subnets use; the pods' routes are written to it. Left out, "
         "the console asks for it. With `vpc-routes` only.",
     )
-    internet_gateway: values.InternetGatewayId | None = Field(
+    internet_gateway: field_types.InternetGatewayId | None = Field(
         None,
         description="Id of the internet gateway of an existing VPC, for subnets that are created in it. Left out, the "
         "console asks for it.",
     )
-    dhcp_options: values.DhcpOptionsId | None = Field(
+    dhcp_options: field_types.DhcpOptionsId | None = Field(
         None,
         description="Id of an existing DHCP option set to associate with a created VPC; `default` leaves Amazon's.",
     )
@@ -93,19 +95,19 @@ class Network(Model):
         default_factory=dict,
         description="Values of the plug-in's Helm chart, merged over cfngen's. Ports that they add are not opened.",
     )
-    pod_cidr: values.Cidr = Field(
+    pod_cidr: field_types.Cidr = Field(
         IPv4Network("10.244.0.0/16"),
         description="Address range of pods; each node and master takes a /24 of it (with `calico` blocks of /26). Not "
         "with `amazon-vpc`, where pods have addresses of the subnets.",
     )
-    service_cidr: values.Cidr = Field(IPv4Network("10.0.0.0/16"), description="Address range of services.")
-    dns_service_ip: values.Address = Field(
+    service_cidr: field_types.Cidr = Field(IPv4Network("10.0.0.0/16"), description="Address range of services.")
+    dns_service_ip: field_types.Address = Field(
         IPv4Address("10.0.0.10"),
         description="Service address of the cluster DNS; the tenth of the service range, where kubeadm puts it.",
     )
-    dns_domain: values.HostName = Field("cluster.local", description="DNS domain of services.")
+    dns_domain: field_types.HostName = Field("cluster.local", description="DNS domain of services.")
     quotas: Quotas = Field(default_factory=Quotas, description="Quotas of the account's networks.")
-    non_masquerade_cidr: values.Cidr | None = Field(
+    non_masquerade_cidr: field_types.Cidr | None = Field(
         None,
         description="Traffic of pods to this range keeps the pod's address, as that to other pods does; all other "
         "leaves with the node's. Only subnets with the cluster's route table know the way back to a pod. kube-up had "
@@ -116,15 +118,15 @@ class Network(Model):
 class ElasticIp(Model):
     """An Elastic IP address that exists already."""
 
-    allocation_id: values.AllocationId = Field(description="Allocation id of the address.")
-    address: values.Address = Field(description="The address itself; it goes into the API server's certificate.")
+    allocation_id: field_types.AllocationId = Field(description="Allocation id of the address.")
+    address: field_types.Address = Field(description="The address itself; it goes into the API server's certificate.")
 
 
 class Api(Model):
     """The Kubernetes API endpoint."""
 
     port: int = Field(443, ge=1, le=65535, description="TCP port of the API server.")
-    allowed_cidrs: List[values.Cidr] = Field(
+    allowed_cidrs: List[field_types.Cidr] = Field(
         (),
         description="Address ranges that may reach the API server. Left out, the console asks whoever deploys.",
     )
@@ -139,7 +141,7 @@ class Api(Model):
     elastic_ip: ElasticIp | None = Field(
         None, description="An existing Elastic IP to use instead of a new one; of a cluster with one master."
     )
-    additional_names: List[values.HostName] = Field(
+    additional_names: List[field_types.HostName] = Field(
         (), description="Further DNS names or addresses for the API server's certificate."
     )
 
@@ -147,9 +149,9 @@ class Api(Model):
 class Ssh(Model):
     """Shells on instances."""
 
-    key_name: values.KeyName | None = Field(None, description="Name of an existing EC2 key pair.")
-    public_key: values.PublicKey | None = Field(None, description="OpenSSH public key to import as a key pair.")
-    allowed_cidrs: List[values.Cidr] = Field(
+    key_name: field_types.KeyName | None = Field(None, description="Name of an existing EC2 key pair.")
+    public_key: field_types.PublicKey | None = Field(None, description="OpenSSH public key to import as a key pair.")
+    allowed_cidrs: List[field_types.Cidr] = Field(
         (), description="Address ranges that may reach port 22. Left out, SSH is closed."
     )
     allowed_prefix_lists: List[PrefixList] = Field(

@@ -6,10 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from cfngen.cluster.sections.base import List, Model
-
 # By name: a section may have a field called `values`.
-from cfngen.cluster.values import BucketName, HostedZoneId, HttpUrl, PolicyArn, ReleaseName, SecretArn, Sha256
+from cfngen.cluster.field_types import BucketName, HostedZoneId, HttpUrl, PolicyArn, ReleaseName, SecretArn, Sha256
+from cfngen.cluster.sections.base import List, Model
 
 
 class Backups(Model):

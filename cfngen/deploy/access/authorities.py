@@ -1,6 +1,6 @@
 """What the two secrets of a cluster hold: its certificate authorities, and how nodes may join.
 
-Masters write both; see `cfngen.boot.authorities` and `cfngen.boot.join_information`.
+Masters write both; see `cfngen.boot.certificate_authorities` and `cfngen.boot.join_information`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from cfngen.deploy.access.certificates import CertificateError, KeyPair, match, validity
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import DENIED, code_of, explained
+from cfngen.deploy.aws_errors import DENIED, as_aws_error, error_code
 from cfngen.errors import CfngenError
 
 CERTIFICATE, KEY, INITIALISED = "ca.crt", "ca.key", "initialised"
@@ -137,7 +137,7 @@ def _read(account: Account, arn: str) -> dict[str, Any]:
 
 def _refused(account: Account, arn: str, error: Exception) -> CfngenError:
     """Return what a refusal of GetSecretValue means."""
-    code = code_of(error)
+    code = error_code(error)
     gone = "`cfngen status` shows what there is."
     if code == NOT_THERE:
         # The same code for a secret that does not exist and for one that has no value yet.
@@ -153,7 +153,7 @@ def _refused(account: Account, arn: str, error: Exception) -> CfngenError:
             f"{account.caller} may not read the secret {arn}: {_message(error)}",
             hint=f"you need secretsmanager:GetSecretValue on it and kms:Decrypt on {_key(account, arn)}.",
         )
-    return explained(error)
+    return as_aws_error(error)
 
 
 def _exists(account: Account, arn: str) -> bool:
@@ -163,7 +163,7 @@ def _exists(account: Account, arn: str) -> bool:
     try:
         account.client("secretsmanager").describe_secret(SecretId=arn)
     except ClientError as error:
-        return code_of(error) != NOT_THERE
+        return error_code(error) != NOT_THERE
     return True
 
 

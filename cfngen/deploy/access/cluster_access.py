@@ -15,7 +15,7 @@ from cfngen.deploy.access.authorities import Authority, read_authority
 from cfngen.deploy.access.certificates import LONGEST_NAME, Identity, issue
 from cfngen.deploy.access.kubernetes import Kubernetes
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import aws_errors
+from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.stacks import NESTED, StackView, existing, find, resources
 from cfngen.errors import CfngenError
 
@@ -44,7 +44,7 @@ def root(account: Account, stack_name: str) -> StackView:
         NoStackError: there is none.
         AwsError: a call failed.
     """
-    with aws_errors():
+    with translate_aws_errors():
         return existing(account, stack_name)
 
 
@@ -59,7 +59,7 @@ def outputs(account: Account, stack: StackView) -> Mapping[str, str]:
     found = dict(stack.outputs)
     if ENDPOINT in found and CA_SECRET in found:
         return found
-    with aws_errors():
+    with translate_aws_errors():
         for resource in resources(account, stack.id):
             if resource.type == NESTED and resource.physical_id:
                 child = find(account, resource.physical_id)

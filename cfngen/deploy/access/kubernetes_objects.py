@@ -95,10 +95,10 @@ class Readiness:
 def node(item: Object) -> Node:
     """Return a Node from its JSON."""
     spec, status, metadata = _of(item, "spec"), _of(item, "status"), _of(item, "metadata")
-    conditions = {each.get("type"): each for each in status.get("conditions") or ()}
+    conditions = {condition.get("type"): condition for condition in status.get("conditions") or ()}
     ready = conditions.get("Ready", {})
     reasons = [str(ready.get(key, "")) for key in ("reason", "message")]
-    taints = {each.get("key") for each in spec.get("taints") or ()}
+    taints = {taint.get("key") for taint in spec.get("taints") or ()}
     is_ready = ready.get("status") == "True"
     return Node(
         name=str(metadata.get("name", "")),
@@ -117,7 +117,7 @@ def pod(item: Object) -> Pod:
     """Return a Pod from its JSON."""
     spec, status, metadata = _of(item, "spec"), _of(item, "status"), _of(item, "metadata")
     phase = str(status.get("phase", ""))
-    conditions = {each.get("type"): each for each in status.get("conditions") or ()}
+    conditions = {condition.get("type"): condition for condition in status.get("conditions") or ()}
     ready = phase == "Succeeded" or (phase == "Running" and conditions.get("Ready", {}).get("status") == "True")
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     reason, message = ("", "") if ready else _why(status, conditions, containers)

@@ -55,18 +55,18 @@ def take(place: Store, report: Report, patience: timedelta = PATIENCE) -> Backup
     clock = place.account.clock
     began = clock.now()
     identity = str(uuid.uuid4())
-    before = {each.key for each in place.snapshots()}
+    before = {snapshot.key for snapshot in place.snapshots()}
     place.write(REQUEST, {"id": identity, "created": began.isoformat()})
     report(Step("asking etcd's leader for a snapshot; the masters look each minute"))
     said = 0.0
     while True:
-        for each in place.snapshots():
-            if each.key in before or each.period != "hourly":
+        for snapshot in place.snapshots():
+            if snapshot.key in before or snapshot.period != "hourly":
                 continue
-            if place.metadata(each.key).get("request") == identity:
+            if place.metadata(snapshot.key).get("request") == identity:
                 passed = (clock.now() - began).total_seconds()
-                return BackupTaken(place.cluster, place.bucket, replace(each, age=max(each.age, 0.0)), passed)
-            before.add(each.key)  # one that was under way already
+                return BackupTaken(place.cluster, place.bucket, replace(snapshot, age=max(snapshot.age, 0.0)), passed)
+            before.add(snapshot.key)  # one that was under way already
         passed = (clock.now() - began).total_seconds()
         if passed >= patience.total_seconds():
             raise NoAnswerError(

@@ -18,16 +18,16 @@ from cfngen.cluster.names import auto_scaling_group, slot_id
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import Override
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.etcd.snapshots import LATEST, Snapshot, Store, chosen, store
 from cfngen.deploy.etcd.watch import Masters
-from cfngen.deploy.failures import AwsError, aws_errors, code_of
 from cfngen.deploy.inspection.machines import Group, groups
 from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
 from cfngen.deploy.recovery import DeclinedError, busy
 from cfngen.deploy.stacks import ResourceView, StackView, existing, tree
 from cfngen.errors import CfngenError
-from cfngen.words import counted, enumerated
+from cfngen.text import join_and, pluralize
 
 # The Auto Scaling groups of all slots that there can be.
 _GROUPS = frozenset(auto_scaling_group(slot_id(letter)) for letter in "abcde")
@@ -140,7 +140,7 @@ def restore(
         RestoreLeftError: the user interrupts it; it goes on, and the same command attaches again.
         AwsError: a call failed; the same command goes on.
     """
-    with aws_errors():
+    with translate_aws_errors():
         stack = existing(account, stack_name)
         check(stack, cluster.name)
         if stack.status.in_progress:
@@ -222,7 +222,7 @@ class _Restore:
         age = _age(snapshot.age)
         consequences = (
             f"what was written to Kubernetes since {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age} ago, is lost",
-            f"the instances of {counted(len(going), 'master')} are terminated and replaced: {enumerated(names)}"
+            f"the instances of {pluralize(len(going), 'master')} are terminated and replaced: {join_and(names)}"
             if going
             else "every master's instance has been replaced already",
             "the Kubernetes API is down for some minutes; pods on nodes go on running",
@@ -254,7 +254,7 @@ class _Restore:
                 )
         if "instances" not in request:
             # Looked up only now: whatever is launched from here on finds the request.
-            old = [each.id for group in self._masters() for each in group.instances]
+            old = [instance.id for group in self._masters() for instance in group.instances]
             request = {**request, "instances": old}
             self.place.write(REQUEST, request)
         return request
@@ -265,17 +265,17 @@ class _Restore:
 
         scaling = self.account.client("autoscaling")
         for group in self._masters():
-            for each in group.instances:
-                if each.id not in request["instances"] or each.leaving:
+            for instance in group.instances:
+                if instance.id not in request["instances"] or instance.leaving:
                     continue
-                self.report(Step(f"terminating the instance of master {group.name}, {each.id}"))
+                self.report(Step(f"terminating the instance of master {group.name}, {instance.id}"))
                 try:
                     scaling.terminate_instance_in_auto_scaling_group(
-                        InstanceId=each.id, ShouldDecrementDesiredCapacity=False
+                        InstanceId=instance.id, ShouldDecrementDesiredCapacity=False
                     )
                 except ClientError as error:
                     # Auto Scaling has no code of its own for an instance that has gone meanwhile.
-                    if code_of(error) != "ValidationError":
+                    if error_code(error) != "ValidationError":
                         raise
 
     def _watch(self, request: Mapping[str, Any], patience: timedelta | None) -> None:
@@ -299,16 +299,20 @@ def _going(found: tuple[Group, ...], request: Mapping[str, Any]) -> tuple[Replac
     slots = (
         ReplacedMaster(
             group.name,
-            tuple(each.id for each in group.instances if not each.leaving and (old is None or each.id in old)),
+            tuple(
+                instance.id
+                for instance in group.instances
+                if not instance.leaving and (old is None or instance.id in old)
+            ),
         )
         for group in found
     )
-    return tuple(each for each in slots if each.instances)
+    return tuple(slot for slot in slots if slot.instances)
 
 
 def _age(seconds: float) -> str:
     """Return how long ago something was, in its greatest unit."""
     for noun, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= size:
-            return counted(int(seconds // size), noun)
-    return counted(max(int(seconds), 0), "second")
+            return pluralize(int(seconds // size), noun)
+    return pluralize(max(int(seconds), 0), "second")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import aws_errors, code_of
+from cfngen.deploy.aws_errors import error_code, translate_aws_errors
 from cfngen.deploy.messages import Message
 from cfngen.deploy.stacks import find
 from cfngen.errors import CfngenError
@@ -101,7 +101,7 @@ class Store:
             AwsError: S3 refuses.
         """
         now = self.account.clock.now()
-        found = [made for each in self.objects() if (made := _snapshot(self.prefix, each, now))]
+        found = [made for object_ in self.objects() if (made := _snapshot(self.prefix, object_, now))]
         # Of the two objects of one moment the daily one is kept longer.
         return tuple(sorted(found, key=lambda each: (each.time, each.period == "hourly"), reverse=True))
 
@@ -115,12 +115,12 @@ class Store:
         from botocore.exceptions import ClientError
 
         pages = self.account.client("s3").get_paginator("list_objects_v2")
-        with aws_errors():
+        with translate_aws_errors():
             try:
                 for page in pages.paginate(Bucket=self.bucket, Prefix=self.prefix):
                     yield from page.get("Contents", ())
             except ClientError as error:
-                if code_of(error) not in _MISSING:
+                if error_code(error) not in _MISSING:
                     raise
                 raise NoBackupBucketError(
                     f"there is no bucket {self.bucket}, which the cluster's snapshots should be in",
@@ -133,7 +133,7 @@ class Store:
         Raises:
             AwsError: there is none, or S3 refuses.
         """
-        with aws_errors():
+        with translate_aws_errors():
             answer = self.account.client("s3").head_object(Bucket=self.bucket, Key=key)
         return dict(answer["Metadata"])
 
@@ -145,11 +145,11 @@ class Store:
         """
         from botocore.exceptions import ClientError
 
-        with aws_errors():
+        with translate_aws_errors():
             try:
                 answer = self.account.client("s3").get_object(Bucket=self.bucket, Key=self.prefix + name)
             except ClientError as error:
-                if code_of(error) not in ("NoSuchKey", *_MISSING):
+                if error_code(error) not in ("NoSuchKey", *_MISSING):
                     raise
                 return {}
             try:
@@ -176,12 +176,12 @@ class Store:
 
         body, unless = json.dumps(content, indent=1).encode(), {"IfNoneMatch": "*"} if new else {}
         where = {"Bucket": self.bucket, "Key": self.prefix + name}
-        with aws_errors():
+        with translate_aws_errors():
             try:
                 self.account.client("s3").put_object(**where, Body=body, ContentType="application/json", **unless)
             except ClientError as error:
                 # The second is the answer to one of two that write at the same moment.
-                if not new or code_of(error) not in ("PreconditionFailed", "ConditionalRequestConflict"):
+                if not new or error_code(error) not in ("PreconditionFailed", "ConditionalRequestConflict"):
                     raise
                 return False
         return True
@@ -192,7 +192,7 @@ class Store:
         Raises:
             AwsError: S3 refuses.
         """
-        with aws_errors():
+        with translate_aws_errors():
             self.account.client("s3").delete_object(Bucket=self.bucket, Key=self.prefix + name)
 
 
@@ -205,7 +205,7 @@ def store(account: Account, stack_name: str, cluster: Cluster) -> Store:
         BackupsOffError: neither names a bucket.
         AwsError: a call failed.
     """
-    with aws_errors():
+    with translate_aws_errors():
         stack = find(account, stack_name)
         values = cluster_access.outputs(account, stack) if stack and stack.status.exists else {}
     bucket = values.get(BUCKET, "") or cluster.etcd.backups.bucket or ""

@@ -101,7 +101,7 @@ class Masters:
             if now != last:
                 self._report(now)
                 last = now
-            if now.api == READY and all(each.state == READY for each in now.masters):
+            if now.api == READY and all(master.state == READY for master in now.masters):
                 return
             passed = (clock.now() - began).total_seconds()
             if passed - listened >= LISTEN:
@@ -113,14 +113,14 @@ class Masters:
 
     def _progress(self, found: tuple[Group, ...]) -> RestoreProgress:
         # An old master may still answer: its word counts only when it has gone.
-        going = any(each.id in self._old for group in found for each in group.instances)
+        going = any(instance.id in self._old for group in found for instance in group.instances)
         ready, api = (frozenset[str](), "is about to go down") if going else self._kubernetes()
         return RestoreProgress(tuple(self._master(each, ready) for each in found), api)
 
     def _master(self, group: Group, ready: Collection[str]) -> RestoringMaster:
-        new = [each for each in group.instances if each.id not in self._old and not each.leaving]
+        new = [instance for instance in group.instances if instance.id not in self._old and not instance.leaving]
         if not new:
-            gone = next((each.id for each in group.instances), "")
+            gone = next((instance.id for instance in group.instances), "")
             return RestoringMaster(group.name, gone, GOING if gone else AWAITED)
         # To Auto Scaling an instance is in service as soon as it runs: only its Node says that it works.
         works = new[0].in_service and new[0].id in ready
@@ -133,7 +133,7 @@ class Masters:
             where = cluster_access.endpoint(self._stack, values, self._override)
             with cluster_access.connection(where, found, self._account.caller, self._account.clock.now()) as api:
                 readiness = api.readiness()
-                nodes = frozenset(each.instance_id or each.name for each in api.nodes() if each.ready)
+                nodes = frozenset(node.instance_id or node.name for node in api.nodes() if node.ready)
         except ApiUnreachableError:
             return frozenset(), "does not answer"
         except CfngenError as error:
@@ -147,19 +147,21 @@ class Masters:
 
     def _listen(self, now: RestoreProgress) -> None:
         """Pass on what a master says that fails to boot; it tries again by itself, each minute."""
-        for each in now.masters:
-            if each.state != BOOTING:
+        for master in now.masters:
+            if master.state != BOOTING:
                 continue
-            words = console_output.of_instance(self._account, each.instance)
+            words = console_output.of_instance(self._account, master.instance)
             said = [text for text in words.words if " FAILED after " in text]
             if words.failed and said and said[-1] not in self._heard:
                 self._heard.add(said[-1])
-                self._report(Notice(f"master {each.slot} ({each.instance}): {said[-1]}", "it tries again each minute."))
+                self._report(
+                    Notice(f"master {master.slot} ({master.instance}): {said[-1]}", "it tries again each minute.")
+                )
 
     def _failed(self, found: tuple[Group, ...], now: RestoreProgress, passed: float) -> RestoreFailedError:
-        missing = [f"master {each.slot} is {each.state}" for each in now.masters if each.state != READY]
+        missing = [f"master {master.slot} is {master.state}" for master in now.masters if master.state != READY]
         missing += [] if now.api == READY else [f"the API: {now.api}"]
-        waiting = {each.slot for each in now.masters if each.state == AWAITED}
+        waiting = {master.slot for master in now.masters if master.state == AWAITED}
         for group in found:
             if group.name in waiting:
                 missing += console_output.launch_failures(self._account, group.id)[:1]

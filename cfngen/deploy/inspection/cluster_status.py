@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import ClassVar
 
 from cfngen.deploy.inspection.drift import Drift
-from cfngen.deploy.left_behind import LeftBehind
 from cfngen.deploy.messages import Message
 from cfngen.deploy.next_steps import next_steps
 from cfngen.deploy.public_addresses import LostAddress
 from cfngen.deploy.stacks import StackView
-from cfngen.deploy.status import StackStatus, Standing
+from cfngen.deploy.stale_groups import StaleGroup
+from cfngen.deploy.status import StackHealth, StackStatus
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class StackState:
     name: str
     id: str = ""
     status: str = ""
-    standing: str = Standing.ABSENT.value
+    standing: str = StackHealth.ABSENT.value
     reason: str = ""
     since: datetime | Unknown | None = None
     operation: str = ""
@@ -255,7 +255,7 @@ class ClusterStatus(Message):
     backups: BackupState | Unknown | None = None
     addons: tuple[AddonState, ...] | Unknown | None = None
     drift: Drift | Unknown | None = None
-    left_behind: tuple[LeftBehind, ...] | Unknown | None = None
+    left_behind: tuple[StaleGroup, ...] | Unknown | None = None
     lost_addresses: tuple[LostAddress, ...] | Unknown | None = None
 
 
@@ -299,7 +299,7 @@ def next_command(
         left_behind: whether groups do not launch from what their stacks have.
         lost_addresses: Elastic IPs that masters should have and have not.
     """
-    if status.standing is Standing.HEALTHY:
+    if status.standing is StackHealth.HEALTHY:
         if lost_addresses:
             return lost_addresses[0].command
         return "cfngen deploy" if left_behind else "" if healthy else "cfngen validate cluster"

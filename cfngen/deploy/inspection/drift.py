@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 
 INTERVAL = 2.0  # seconds
 PATIENCE = timedelta(minutes=15)
@@ -111,7 +111,7 @@ def detect(account: Account, stacks: Mapping[str, str]) -> Drift:
 def _noted(failures: dict[str, str], name: str) -> Iterator[None]:
     """Note a call that is refused as the failure of a stack: the others go on."""
     try:
-        with aws_errors():
+        with translate_aws_errors():
             yield
     except AwsError as error:
         failures[name] = str(error)
@@ -127,16 +127,16 @@ def _resources(client: Any, identifier: str, name: str) -> list[DriftedResource]
         found += [
             DriftedResource(
                 name,
-                each["LogicalResourceId"],
-                each.get("PhysicalResourceId", ""),
-                each["ResourceType"],
-                each["StackResourceDriftStatus"],
+                stack_resource_drift["LogicalResourceId"],
+                stack_resource_drift.get("PhysicalResourceId", ""),
+                stack_resource_drift["ResourceType"],
+                stack_resource_drift["StackResourceDriftStatus"],
                 tuple(
                     Difference(one["PropertyPath"], one["ExpectedValue"], one["ActualValue"], one["DifferenceType"])
-                    for one in each.get("PropertyDifferences") or ()
+                    for one in stack_resource_drift.get("PropertyDifferences") or ()
                 ),
             )
-            for each in answer["StackResourceDrifts"]
+            for stack_resource_drift in answer["StackResourceDrifts"]
         ]
         if not answer.get("NextToken"):
             return found

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import auto_scaling_group, group_id
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import aws_errors
+from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.stacks import GROUP, ResourceView
 
 AT_ONCE = 50  # names in one DescribeAutoScalingGroups
@@ -88,7 +88,7 @@ class Group:
     @property
     def in_service(self) -> int:
         """Number of instances that work."""
-        return sum(each.in_service for each in self.instances)
+        return sum(instance.in_service for instance in self.instances)
 
     @property
     def title(self) -> str:
@@ -112,10 +112,12 @@ def groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]
         for each in resources
         if each.type == GROUP and each.physical_id and each.status != "DELETE_COMPLETE"
     }
-    with aws_errors():
+    with translate_aws_errors():
         found = {each["AutoScalingGroupName"]: each for each in _described(account, tuple(known))}
-        instances = _instances(account, [each["InstanceId"] for group in found.values() for each in group["Instances"]])
-    names = {auto_scaling_group(group_id(each.name)): each.name for each in cluster.node_groups}
+        instances = _instances(
+            account, [instance["InstanceId"] for group in found.values() for instance in group["Instances"]]
+        )
+    names = {auto_scaling_group(group_id(node_group.name)): node_group.name for node_group in cluster.node_groups}
     made = []
     for identifier, resource in known.items():
         slot = _SLOT.fullmatch(resource.logical_id)
@@ -175,5 +177,5 @@ def _instances(account: Account, ids: Sequence[str]) -> dict[str, Any]:
         chosen = [{"Name": "instance-id", "Values": list(ids[start : start + FILTERED_AT_ONCE])}]
         for page in pages.paginate(Filters=chosen):
             for reservation in page["Reservations"]:
-                found |= {each["InstanceId"]: each for each in reservation["Instances"]}
+                found |= {instance["InstanceId"]: instance for instance in reservation["Instances"]}
     return found

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import aws_errors
+from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.stacks import ResourceView, StackView
 
 ROUTE_TABLE = "AWS::EC2::RouteTable"
@@ -51,15 +51,15 @@ def instance_routes(
     if not network_plugin(cluster).routes:
         return ()
     tables = {
-        each.physical_id
-        for each in resources
-        if each.type == ROUTE_TABLE and each.physical_id and each.status != "DELETE_COMPLETE"
+        resource.physical_id
+        for resource in resources
+        if resource.type == ROUTE_TABLE and resource.physical_id and resource.status != "DELETE_COMPLETE"
     }
     tables |= {stack.parameters.get("RouteTableId", "")} - {""}
     if not tables:
         return ()
     filters = [{"Name": "route-table-id", "Values": sorted(tables)}]
-    with aws_errors():
+    with translate_aws_errors():
         answer = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
     return tuple(
         InstanceRoute(table["RouteTableId"], route["DestinationCidrBlock"], route["InstanceId"])

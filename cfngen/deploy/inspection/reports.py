@@ -59,7 +59,7 @@ def certificates(data: Mapping[str, str], masters: tuple[MasterState, ...]) -> t
         data: by the ids of instances; those that are gone are left out.
         masters: the masters there are.
     """
-    slots = {each.instance: each.slot for each in masters if each.instance}
+    slots = {master.instance: master.slot for master in masters if master.instance}
     told = ((slots[instance], each) for instance, each in _read(data) if instance in slots)
     return tuple(
         Expiry(f"master {slot}: {each.get('which', 'certificate')}", ends)

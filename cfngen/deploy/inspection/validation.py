@@ -17,15 +17,15 @@ from cfngen.deploy.access.authorities import EmptySecretError
 from cfngen.deploy.access.cluster_access import NoEndpointError, Override
 from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_errors import ThrottledError, UnreachableError, translate_aws_errors
 from cfngen.deploy.clock import Clock
-from cfngen.deploy.failures import ThrottledError, UnreachableError, aws_errors
 from cfngen.deploy.inspection.machines import Group, Instance, groups
 from cfngen.deploy.inspection.pod_routes import InstanceRoute, instance_routes
 from cfngen.deploy.inspection.versions import skew, wanted_version
 from cfngen.deploy.messages import Message, Report
 from cfngen.deploy.next_steps import in_words, next_steps
 from cfngen.deploy.stacks import StackView, tree
-from cfngen.deploy.status import Standing
+from cfngen.deploy.status import StackHealth
 
 INTERVAL = 10.0  # seconds between two looks
 API_SERVER = "API server"
@@ -198,7 +198,7 @@ def wait_until_valid(
             if found.valid or remaining <= 0:
                 return found
             if found.problems != before:
-                appeared = tuple(each for each in found.problems if each not in before)
+                appeared = tuple(problem for problem in found.problems if problem not in before)
                 resolved = tuple(each for each in before if each not in found.problems)
                 report(ValidationChange(found.time, appeared, resolved, len(found.problems), remaining))
                 before = found.problems
@@ -212,7 +212,7 @@ def look(account: Account, stack_name: str, cluster: Cluster, override: Override
         CfngenError: as `validate`.
     """
     stack = cluster_access.root(account, stack_name)
-    with aws_errors():
+    with translate_aws_errors():
         members = [each.view for each in tree(account, stack.id)]
         found = groups(account, cluster, members)
         routes = instance_routes(account, cluster, stack, members)
@@ -230,7 +230,7 @@ def judge(seen: Seen, cluster: Cluster, now: datetime) -> Validation:
     """
     api = seen.kubernetes
     answers = isinstance(api, Kubernetes)
-    nodes = {each.instance_id or each.name: each for each in api.nodes} if isinstance(api, Kubernetes) else {}
+    nodes = {node.instance_id or node.name: node for node in api.nodes} if isinstance(api, Kubernetes) else {}
     problems = (
         *_of_stack(seen.stack),
         *(_of_api(api, cluster) if isinstance(api, Kubernetes) else (api,)),
@@ -240,17 +240,17 @@ def judge(seen: Seen, cluster: Cluster, now: datetime) -> Validation:
     )
     members = tuple(
         Member(
-            each.id,
+            instance.id,
             group.role,
             group.name,
-            each.zone,
-            each.in_service,
-            each.id in nodes and nodes[each.id].ready if answers else None,
-            nodes[each.id].version if each.id in nodes else "",
+            instance.zone,
+            instance.in_service,
+            instance.id in nodes and nodes[instance.id].ready if answers else None,
+            nodes[instance.id].version if instance.id in nodes else "",
         )
         for group in seen.groups
-        for each in group.instances
-        if not each.leaving
+        for instance in group.instances
+        if not instance.leaving
     )
     version = api.version if isinstance(api, Kubernetes) else ""
     return Validation(cluster.name, seen.stack.name, now, not problems, problems, members, version)
@@ -271,7 +271,7 @@ def _kubernetes(account: Account, stack: StackView, override: Override) -> Kuber
 def _of_stack(stack: StackView) -> Iterator[Problem]:
     standing, cleaning = stack.status.standing, stack.status.cleaning_up
     # What is left while a stack cleans up are replaced resources: the new ones are in service.
-    if standing is not Standing.HEALTHY and not cleaning:
+    if standing is not StackHealth.HEALTHY and not cleaning:
         hint = in_words(next_steps(stack.status))
         yield Problem("stack", stack.name, f"is {stack.status}", stack.reason, hint)
 
@@ -346,7 +346,7 @@ def _of_node(group: Group, instance: Instance, node: Node | None) -> Iterator[Pr
 
 def _of_others(api: Kubernetes, present: tuple[Group, ...]) -> Iterator[Problem]:
     """Yield what is wrong with Nodes that are no instance of a group, and with the cluster's own pods."""
-    instances = {each.id for group in present for each in group.instances}
+    instances = {instance.id for group in present for instance in group.instances}
     for node in api.nodes:
         if (node.instance_id or node.name) not in instances and not node.ready:
             hint = f"the cloud controller manager removes it soon; by hand: kubectl delete node {node.name}"
@@ -368,7 +368,7 @@ def _of_others(api: Kubernetes, present: tuple[Group, ...]) -> Iterator[Problem]
 
 def _of_routes(seen: Seen, nodes: dict[str, Node]) -> Iterator[Problem]:
     """Yield the routes that keep the cloud controller manager from writing any other."""
-    members = {each.id: each for group in seen.groups for each in group.instances}
+    members = {instance.id: instance for group in seen.groups for instance in group.instances}
     for route in seen.routes:
         member = members.get(route.instance)
         if route.instance in nodes or (member and member.leaving):

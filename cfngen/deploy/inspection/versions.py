@@ -30,4 +30,4 @@ def skew(kubelet: str, server: str) -> str:
 
 def _order(version: str) -> tuple[int, ...]:
     numbers = version.partition("-")[0].partition("+")[0].split(".")
-    return tuple(int(each) for each in numbers) if all(each.isdigit() for each in numbers) else ()
+    return tuple(int(number) for number in numbers) if all(number.isdigit() for number in numbers) else ()

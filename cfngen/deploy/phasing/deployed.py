@@ -70,7 +70,7 @@ def _values(account: Account, stack_id: str, body: Mapping[str, Any]) -> dict[st
         if str(definition.get("NoEcho", "")).lower() == "true"
     }
     return {
-        each["ParameterKey"]: each.get("ResolvedValue") or each.get("ParameterValue", "")
-        for each in stack.get("Parameters", ())
-        if each["ParameterKey"] not in hidden
+        parameter["ParameterKey"]: parameter.get("ResolvedValue") or parameter.get("ParameterValue", "")
+        for parameter in stack.get("Parameters", ())
+        if parameter["ParameterKey"] not in hidden
     }

@@ -33,7 +33,7 @@ def separate(deployed: Deployed, documents: Sequence[Document]) -> frozenset[str
 def of_volumes(deployed: Deployed, documents: Sequence[Document]) -> tuple[Document, ...]:
     """Return what is deployed, with the masters' volumes as they are wanted."""
     wanted_root = _root(documents)
-    wanted = next(each for each in documents if each.name == nested(wanted_root.body)[MASTERS])
+    wanted = next(document for document in documents if document.name == nested(wanted_root.body)[MASTERS])
     body = json.loads(json.dumps(deployed.root))
     children: list[Document] = []
     for logical_id, child in deployed.children.items():
@@ -49,7 +49,7 @@ def of_volumes(deployed: Deployed, documents: Sequence[Document]) -> tuple[Docum
 def parameters_of_volumes(documents: Sequence[Document]) -> frozenset[str]:
     """Return the root's parameters that decide how the masters' volumes are."""
     root = _root(documents)
-    master = next(each for each in documents if each.name == nested(root.body)[MASTERS])
+    master = next(document for document in documents if document.name == nested(root.body)[MASTERS])
     handed = root.body["Resources"][MASTERS]["Properties"].get("Parameters", {})
     return frozenset(
         asked
@@ -73,7 +73,11 @@ def with_kept(deployed: Deployed, documents: Sequence[Document], kept: Collectio
     body = json.loads(json.dumps(root.body))
     names = nested(root.body)
     replaced = {names[each] for each in kept if each in names}
-    children = {each.name: each for each in documents if each.name in root.children and each.name not in replaced}
+    children = {
+        document.name: document
+        for document in documents
+        if document.name in root.children and document.name not in replaced
+    }
     for logical_id in kept:
         resource = body["Resources"].pop(logical_id, {})
         child = deployed.children.get(logical_id)
@@ -89,12 +93,12 @@ def with_kept(deployed: Deployed, documents: Sequence[Document], kept: Collectio
 
 
 def _root(documents: Sequence[Document]) -> Document:
-    return next(each for each in documents if each.children)
+    return next(document for document in documents if document.children)
 
 
 def _outputs(documents: Sequence[Document]) -> frozenset[tuple[str, str]]:
     """Return what a nested stack may be handed of another: logical id and attribute."""
-    by_name = {each.name: each.body for each in documents}
+    by_name = {document.name: document.body for document in documents}
     return frozenset(
         (logical_id, f"Outputs.{output}")
         for logical_id, name in nested(_root(documents).body).items()

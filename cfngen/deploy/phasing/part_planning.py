@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import aws_errors
+from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.phasing import documents as templates
 from cfngen.deploy.phasing.parts import Part
@@ -77,9 +77,9 @@ class PartPlanning:
 
     def _as_they_are(self, root: Document) -> tuple[Mapping[str, Any], ...]:
         """Return the parameters of a root of which only the volumes change: all others keep their values."""
-        with aws_errors():
+        with translate_aws_errors():
             there = existing(self.account, self.request.stack).parameters
-        wanted = {each["ParameterKey"]: each for each in self.request.parameters}
+        wanted = {parameter["ParameterKey"]: parameter for parameter in self.request.parameters}
         changing = templates.parameters_of_volumes(self.request.documents)
         return tuple(
             {"ParameterKey": name, "UsePreviousValue": True} if name in there and name not in changing else wanted[name]

@@ -64,15 +64,15 @@ def divided(plan: Plan, separate: Collection[str], order: Sequence[str]) -> tupl
         if stack.path and stack.path[0] in separate:
             groups.setdefault(stack.path[0], []).append(stack)
             continue
-        mine = [each for each in stack.changes if not stack.path and each.logical_id in separate]
+        mine = [change for change in stack.changes if not stack.path and change.logical_id in separate]
         for each in mine:
             groups.setdefault(each.logical_id, []).append(replace(stack, changes=(each,)))
-        others = tuple(each for each in stack.changes if each not in mine)
+        others = tuple(change for change in stack.changes if change not in mine)
         if others or not mine:
             rest.append(replace(stack, changes=others))
     volumes, control_plane = _without_volumes(rest) if _grows(rest) else ((), tuple(rest))
     parts = [Part("volumes", volumes), Part("control-plane", control_plane), *_of_groups(groups, order)]
-    return tuple(each for each in parts if each.stacks)
+    return tuple(part for part in parts if part.stacks)
 
 
 def _of_groups(groups: dict[str, list[StackPlan]], order: Sequence[str]) -> Iterator[Part]:
@@ -81,12 +81,12 @@ def _of_groups(groups: dict[str, list[StackPlan]], order: Sequence[str]) -> Iter
 
     rank = {logical_id: index for index, logical_id in enumerate(order)}
     names = sorted(groups, key=lambda each: (rank.get(each, len(rank)), each))
-    removed = [each for each in names if any(stack.action == "delete" for stack in groups[each])]
-    calm = [each for each in names if each not in removed and all(map(_is_calm, groups[each]))]
+    removed = [name for name in names if any(stack.action == "delete" for stack in groups[name])]
+    calm = [name for name in names if name not in removed and all(map(_is_calm, groups[name]))]
     yield Part("node-groups", stacks(calm), tuple(calm))
-    for each in names:
-        if each not in calm and each not in removed:
-            yield Part("node-groups", stacks([each]), (each,))
+    for name in names:
+        if name not in calm and name not in removed:
+            yield Part("node-groups", stacks([name]), (name,))
     yield Part("removed-node-groups", stacks(removed), tuple(removed))
 
 
@@ -96,12 +96,12 @@ def _is_calm(stack: StackPlan) -> bool:
 
 def _is_modified(change: Change) -> bool:
     stays = change.action == "update" and change.replacement is Replacement.NO
-    return stays and change.type == VOLUME and any(each.path in _MODIFIED for each in change.properties)
+    return stays and change.type == VOLUME and any(property_.path in _MODIFIED for property_ in change.properties)
 
 
 def _grows(stacks: Iterable[StackPlan]) -> bool:
     return any(
-        _is_modified(change) and any(each.path == "/Properties/Size" for each in change.properties)
+        _is_modified(change) and any(property_.path == "/Properties/Size" for property_ in change.properties)
         for stack in stacks
         if stack.path == (MASTERS,)
         for change in stack.changes
@@ -113,12 +113,12 @@ def _without_volumes(stacks: Sequence[StackPlan]) -> tuple[tuple[StackPlan, ...]
     volumes: list[StackPlan] = []
     others: list[StackPlan] = []
     for stack in stacks:
-        modified = [each for each in stack.changes if stack.path == (MASTERS,) and _is_modified(each)]
+        modified = [change for change in stack.changes if stack.path == (MASTERS,) and _is_modified(change)]
         if not modified:
             others.append(stack)
             continue
         volumes.append(replace(stack, changes=tuple(_only(each, modified=True) for each in modified)))
-        left = [each for each in stack.changes if each not in modified]
+        left = [change for change in stack.changes if change not in modified]
         left += [rest for each in modified if (rest := _only(each, modified=False)).properties]
         if left:
             others.append(replace(stack, changes=tuple(left)))
@@ -127,7 +127,7 @@ def _without_volumes(stacks: Sequence[StackPlan]) -> tuple[tuple[StackPlan, ...]
 
 def _only(change: Change, *, modified: bool) -> Change:
     """Return a volume's change without what belongs to the other part."""
-    properties = tuple(each for each in change.properties if (each.path in _MODIFIED) is modified)
+    properties = tuple(property_ for property_ in change.properties if (property_.path in _MODIFIED) is modified)
     if modified:
         return replace(change, properties=properties)
     return replace(change, properties=properties, meaning=None, danger=Danger.NONE)

@@ -13,7 +13,7 @@ from cfngen.deploy.phasing.part_planning import NO_WAY_BACK
 from cfngen.deploy.phasing.parts import Part, divided
 from cfngen.deploy.preview import change_sets
 from cfngen.deploy.preview.plan import Danger, Phase, Plan
-from cfngen.deploy.recovery import Waiting
+from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.watching.watch import Outcome
 from cfngen.errors import CfngenError
 from cfngen.templates.document import Document
@@ -94,7 +94,7 @@ def phased(
     return None
 
 
-def carry_out(account: Account, found: Phased, waiting: Waiting, execute: CarryOut, cluster: str) -> Outcome:
+def carry_out(account: Account, found: Phased, waiting: Interaction, execute: CarryOut, cluster: str) -> Outcome:
     """Carry all phases out; end with the first that does not succeed, or is left to itself.
 
     Args:
@@ -159,7 +159,7 @@ def _documents(deployed: Deployed, wanted: Sequence[Document], rest: Sequence[Pa
     return documents.with_kept(deployed, wanted, kept) if kept else tuple(wanted)
 
 
-def _agreed(account: Account, part: Part, plan: Plan, waiting: Waiting, cluster: str, left: Sequence[str]) -> None:
+def _agreed(account: Account, part: Part, plan: Plan, waiting: Interaction, cluster: str, left: Sequence[str]) -> None:
     """Ask again where a phase does more than was agreed to.
 
     Raises:

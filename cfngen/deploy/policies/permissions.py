@@ -81,7 +81,7 @@ def operator_policy(
         only: names of groups; all of them if empty.
     """
     place = Place(partition, account, region, cluster, stack or cluster)
-    chosen = [each for each in groups(place, role=role) if not only or each.name in only]
+    chosen = [group for group in groups(place, role=role) if not only or group.name in only]
     return document(merged([statement for each in chosen for statement in each.statements]))
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.at_work import PREFIX
+from cfngen.deploy.deletion.custody import name_of_copies as kept_authorities
 from cfngen.deploy.policies.generated_names import beginning
-from cfngen.deploy.removal.custody import name_of_copies as kept_authorities
 
 CLUSTER = "KubernetesCluster"
 """Tag that every resource of a cluster bears, with the cluster's name."""
@@ -109,7 +109,7 @@ class Place:
 
     def ec2(self, *resources: str) -> list[str]:
         """Return the ARNs of resources of EC2, e.g. `volume/*`."""
-        return [self._arn("ec2", each) for each in resources]
+        return [self._arn("ec2", resource) for resource in resources]
 
     def _generated(self, longest: int) -> str:
         """Return a pattern for names of at most so many characters that CloudFormation makes in nested stacks."""
@@ -138,14 +138,14 @@ def allow(
 def merged(statements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return statements with those in one that are about the same resources, which a policy has little room for."""
     found: list[dict[str, Any]] = []
-    for each in statements:
-        about = {key: value for key, value in each.items() if key not in ("Sid", "Action")}
+    for statement in statements:
+        about = {key: value for key, value in statement.items() if key not in ("Sid", "Action")}
         same = (other for other in found if about == {key: other[key] for key in other if key not in ("Sid", "Action")})
         first = next(same, None)
         if first is None:
-            found.append(dict(each))
+            found.append(dict(statement))
         else:
-            first["Action"] = sorted({*first["Action"], *each["Action"]})
+            first["Action"] = sorted({*first["Action"], *statement["Action"]})
     return found
 
 

@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_errors import is_transient, translate_aws_errors
 from cfngen.deploy.clock import Clock
-from cfngen.deploy.failures import aws_errors, is_transient
 
 UNKNOWN = "{{changeSet:KNOWN_AFTER_APPLY}}"
 """What stands, in a value, for what CloudFormation learns only while it executes the change set."""
@@ -171,7 +171,7 @@ def persistently(clock: Clock, call: Callable[[], Answer]) -> Answer:
     from botocore.exceptions import BotoCoreError, ClientError
 
     since, pause = clock.now(), pauses()
-    with aws_errors():
+    with translate_aws_errors():
         while True:
             try:
                 return call()
@@ -215,7 +215,9 @@ def _pages(account: Account, change_set_id: str, *, values: bool) -> tuple[dict[
     while True:
         page = persistently(account.clock, lambda: client.describe_change_set(**arguments))
         first = first or page
-        entries += [_entry(each["ResourceChange"]) for each in page.get("Changes", ()) if "ResourceChange" in each]
+        entries += [
+            _entry(change["ResourceChange"]) for change in page.get("Changes", ()) if "ResourceChange" in change
+        ]
         if not page.get("NextToken"):
             return first, entries
         arguments["NextToken"] = page["NextToken"]
@@ -252,8 +254,10 @@ def _described(page: Mapping[str, Any], entries: list[Entry] | tuple[()]) -> Des
         execution_status=page.get("ExecutionStatus", ""),
         reason=page.get("StatusReason") or "",
         created=page.get("CreationTime"),
-        parameters={each["ParameterKey"]: each.get("ParameterValue", "") for each in page.get("Parameters") or ()},
-        entries={each.logical_id: each for each in entries},
+        parameters={
+            parameter["ParameterKey"]: parameter.get("ParameterValue", "") for parameter in page.get("Parameters") or ()
+        },
+        entries={entry.logical_id: entry for entry in entries},
     )
 
 
@@ -266,7 +270,7 @@ def _entry(change: Mapping[str, Any]) -> Entry:
         replacement=change.get("Replacement") or "",
         policy=change.get("PolicyAction") or "",
         scope=tuple(change.get("Scope") or ()),
-        details=tuple(_detail(each) for each in change.get("Details") or ()),
+        details=tuple(_detail(detail) for detail in change.get("Details") or ()),
         change_set_id=change.get("ChangeSetId") or "",
         before=_context(change.get("BeforeContext")),
         after=_context(change.get("AfterContext")),

@@ -12,7 +12,7 @@ from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.at_work import PREFIX
-from cfngen.deploy.failures import AwsError, DeniedError, aws_errors
+from cfngen.deploy.aws_errors import AwsError, DeniedError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.preview import retrying
 from cfngen.deploy.preview.change_set_reading import Description, glance, pauses, persistently, read
@@ -21,7 +21,7 @@ from cfngen.deploy.preview.plan import Plan, PlanRequest
 from cfngen.deploy.preview.planning import CompareUserData, assemble
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.stacks import find
-from cfngen.deploy.status import StackStatus, Standing
+from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.errors import CfngenError
 
 _STALE = timedelta(hours=1)
@@ -70,7 +70,7 @@ def make_plan(
         ChangeSetFailedError: it cannot plan for another reason.
         AwsError: AWS refuses, or cannot be reached.
     """
-    with aws_errors():
+    with translate_aws_errors():
         current = find(account, request.stack)
     status = current.status if current else StackStatus("")
     if not status.change_set_kind:
@@ -79,7 +79,7 @@ def make_plan(
             hint="wait until it is done, or bring it into order first; `cfngen status` says which.",
         )
     operation = status.change_set_kind.lower()
-    if status.standing is Standing.PAUSED:
+    if status.standing is StackHealth.PAUSED:
         # From here CloudFormation goes on with rollback off, or not at all: "This stack is currently in a non-terminal
         # [CREATE_FAILED] state. To update the stack from this state, please use the disable-rollback parameter"
         # (ansible-collections/amazon.aws#1655).
@@ -103,7 +103,7 @@ def make_plan(
                 report=report,
             )
             # CloudFormation may list nested stacks in which nothing changes: then, too, there is only to try again.
-            if not (plan.is_empty and status.standing is Standing.PAUSED):
+            if not (plan.is_empty and status.standing is StackHealth.PAUSED):
                 return plan
     except BaseException:
         _remove(account, change_set_id, stack_id if shell else "", report)
@@ -116,7 +116,7 @@ def make_plan(
         created=description.created,
         on_failure=request.on_failure,
         express=request.express,
-        retries=retrying.failed(account, stack_id) if status.standing is Standing.PAUSED else (),
+        retries=retrying.failed(account, stack_id) if status.standing is StackHealth.PAUSED else (),
     )
 
 
@@ -135,7 +135,7 @@ def _create(account: Account, request: PlanRequest, status: StackStatus) -> tupl
         "ClientToken": request.token,
         "Description": request.note or f"cfngen: the cluster {request.cluster.name}",
         "TemplateURL": request.template_url,
-        "Parameters": [dict(each) for each in request.parameters],
+        "Parameters": [dict(parameter) for parameter in request.parameters],
         "Capabilities": list(request.capabilities),
         "Tags": [{"Key": key, "Value": value} for key, value in sorted(request.tags.items())],
         "IncludeNestedStacks": True,
@@ -262,7 +262,7 @@ def _remove_stale(account: Account, stack: str, name: str) -> None:
     try:
         while True:
             page = persistently(account.clock, lambda: client.list_change_sets(**arguments))
-            stale += [each["ChangeSetId"] for each in page["Summaries"] if _is_stale(account, each, name)]
+            stale += [summary["ChangeSetId"] for summary in page["Summaries"] if _is_stale(account, summary, name)]
             if not page.get("NextToken"):
                 break
             arguments["NextToken"] = page["NextToken"]
@@ -316,9 +316,9 @@ def _asked_to_delete(account: Account, client: Any, change_set_id: str) -> bool:
 def _delete_shell(account: Account, stack_id: str) -> None:
     """Delete a stack that was made for a change set, unless something has become of it meanwhile."""
     client = account.client("cloudformation")
-    with aws_errors():
+    with translate_aws_errors():
         stack = find(account, stack_id)
-    if stack is None or stack.status.standing is not Standing.EMPTY:
+    if stack is None or stack.status.standing is not StackHealth.EMPTY:
         return
     if stack.protected and account.only_planning:
         return  # somebody has deployed into it, or was about to

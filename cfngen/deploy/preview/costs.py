@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from cfngen.deploy.limits.needs import BALANCER, Needs
 from cfngen.deploy.preview.plan import Cost
+from cfngen.deploy.quotas.demand import BALANCER, Demand
 
 _PRICED = (
     (BALANCER, "load balancer", "Elastic Load Balancing"),
@@ -16,7 +16,7 @@ _PRICED = (
 )
 
 
-def difference(before: Needs, after: Needs) -> tuple[Cost, ...]:
+def difference(before: Demand, after: Demand) -> tuple[Cost, ...]:
     """Return the difference between what a cluster has and what it will have.
 
     Groups count with the number of instances that they start with: what an autoscaler makes of that comes with use.
@@ -28,7 +28,7 @@ def difference(before: Needs, after: Needs) -> tuple[Cost, ...]:
     return tuple(_differences(before, after))
 
 
-def _differences(before: Needs, after: Needs) -> Iterator[Cost]:
+def _differences(before: Demand, after: Demand) -> Iterator[Cost]:
     for kind, number in _changes(_instances(before), _instances(after)):
         yield Cost(number, "instance", kind)
     for kind, size in _changes(Counter(before.storage), Counter(after.storage)):
@@ -43,10 +43,10 @@ def _differences(before: Needs, after: Needs) -> Iterator[Cost]:
             yield Cost(number, unit, what)
 
 
-def _instances(needs: Needs) -> Counter[str]:
+def _instances(needs: Demand) -> Counter[str]:
     found: Counter[str] = Counter()
-    for each in needs.instances:
-        found[f"{each.type} (spot)" if each.spot else each.type] += each.count
+    for instance in needs.instances:
+        found[f"{instance.type} (spot)" if instance.spot else instance.type] += instance.count
     return found
 
 

@@ -57,7 +57,9 @@ def creation(cluster: Cluster, root: Description) -> Creation:
         name = f"{kind} (spot)" if spot else kind
         instances[name] += number
         users.setdefault(name, []).append(f"group {group.name}" if group else "masters")
-        ebs: Mapping[str, Any] = next((each.get("Ebs", {}) for each in data.get("BlockDeviceMappings", ())), {})
+        ebs: Mapping[str, Any] = next(
+            (block_device_mapping.get("Ebs", {}) for block_device_mapping in data.get("BlockDeviceMappings", ())), {}
+        )
         size = _whole(ebs.get("VolumeSize")) or source.root_volume.size
         volumes[str(_known(ebs.get("VolumeType")) or source.root_volume.type)] += number * size
         addresses += number if group and group.public_ip else 0

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import DeniedError
+from cfngen.deploy.aws_errors import DeniedError
 from cfngen.deploy.preview.change_set_reading import Description, persistently, read
 from cfngen.errors import CfngenError
 
@@ -97,7 +97,7 @@ def _culprits(account: Account, description: Description, seen: set[str]) -> Ite
     # A nested change set that failed early is not always listed among the changes of its parent.
     missing = sorted(named - {each.id for each in nested} - seen)
     nested += [read(account, each) for each in missing]
-    deeper = [each for child in nested if child.id not in seen for each in _culprits(account, child, seen)]
+    deeper = [culprit for child in nested if child.id not in seen for culprit in _culprits(account, child, seen)]
     yield from deeper
     if not deeper or (_MARK in description.reason and not named):
         yield description

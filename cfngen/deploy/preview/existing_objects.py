@@ -18,7 +18,7 @@ from cfngen.cluster.logical_ids import subnet_parameter, zone_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import dotted
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.stacks import StackView
 from cfngen.errors import CfngenError
 
@@ -52,7 +52,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
     if existing is None and not vpc:
         problems += _before_their_vpc(cluster)
     try:
-        with aws_errors():
+        with translate_aws_errors():
             if vpc:
                 problems += _security_groups(account, cluster, vpc)
             if cluster.network.vpc.id:
@@ -142,7 +142,8 @@ def _network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc:
             account, "describe_internet_gateways", "InternetGateways", "internet-gateway-id", [gateway]
         )
         attached = [
-            next((each["VpcId"] for each in found["Attachments"]), "no VPC: it is not attached") for found in gateways
+            next((attachment["VpcId"] for attachment in found["Attachments"]), "no VPC: it is not attached")
+            for found in gateways
         ]
         yield from _of_vpc("network.internetGateway", gateway, attached, vpc, account.region)
 

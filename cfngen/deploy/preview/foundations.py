@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cfngen.deploy.preview.foreseen import DecidedOnceError
+from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
 
 _SUBNET = re.compile(r"Subnet(?P<zone>\w+?)(?P<kind>Cidr|Id)")
 _ZONE = re.compile(r"Zone(?P<zone>\w+)")
@@ -47,18 +47,20 @@ def check(before: Mapping[str, str], after: Mapping[str, str]) -> None:
         DecidedOnceError: as above.
     """
     problems = []
-    for each in _foundations(before):
+    for foundation in _foundations(before):
         old, new = (
-            next((values[name] for name in (each.made, each.exists) if name and name in values), None)
+            next((values[name] for name in (foundation.made, foundation.exists) if name and name in values), None)
             for values in (before, after)
         )
         if old is None or new is None or old == new:
             continue
-        problems.append(f"{each.key}: is {old} and cannot become {new}: {each.why}")
+        problems.append(f"{foundation.key}: is {old} and cannot become {new}: {foundation.why}")
     if problems:
         kept = " ".join(f"--keep {name}" for name in sorted(before) if name in after and before[name] != after[name])
         hint = "set it back in the cluster file (and in the parameters), or make a new cluster."
-        raise DecidedOnceError(tuple(problems), hint + (f" `{kept}` goes on with what the stack has." if kept else ""))
+        raise ImmutableSettingError(
+            tuple(problems), hint + (f" `{kept}` goes on with what the stack has." if kept else "")
+        )
 
 
 def _foundations(parameters: Mapping[str, str]) -> Iterator[Foundation]:

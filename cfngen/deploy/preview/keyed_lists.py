@@ -83,10 +83,10 @@ def _statements(found: Any) -> dict[str, str] | None:
         return None
     statements = found.get("Statement", [])
     if not isinstance(statements, list) or not all(
-        isinstance(each, Mapping) and each.get("Sid") for each in statements
+        isinstance(statement, Mapping) and statement.get("Sid") for statement in statements
     ):
         return None
-    keyed = {str(each["Sid"]): json.dumps(each, sort_keys=True) for each in statements}
+    keyed = {str(statement["Sid"]): json.dumps(statement, sort_keys=True) for statement in statements}
     return keyed if len(keyed) == len(statements) else None
 
 

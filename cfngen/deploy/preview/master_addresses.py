@@ -15,7 +15,7 @@ from typing import Any
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import slot_id
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.stacks import StackView, tree
 from cfngen.errors import CfngenError
 
@@ -68,7 +68,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
     if not (new and vpc):
         return
     try:
-        with aws_errors():
+        with translate_aws_errors():
             filters = [{"Name": "vpc-id", "Values": [vpc]}]
             pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)
             interfaces = [interface for page in pages for interface in page["NetworkInterfaces"]]
@@ -90,8 +90,10 @@ def _taken(
     addresses: Mapping[str, str], interfaces: list[Mapping[str, Any]]
 ) -> Iterator[tuple[str, tuple[str, Mapping[str, Any]]]]:
     for interface in interfaces:
-        held = {each["PrivateIpAddress"] for each in interface.get("PrivateIpAddresses", ())}
-        prefixes = [IPv4Network(each["Ipv4Prefix"]) for each in interface.get("Ipv4Prefixes", ())]
+        held = {
+            private_ip_address["PrivateIpAddress"] for private_ip_address in interface.get("PrivateIpAddresses", ())
+        }
+        prefixes = [IPv4Network(ipv4_prefix["Ipv4Prefix"]) for ipv4_prefix in interface.get("Ipv4Prefixes", ())]
         for address, letter in addresses.items():
             if address in held or any(IPv4Address(address) in prefix for prefix in prefixes):
                 yield address, (letter, interface)

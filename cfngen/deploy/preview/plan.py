@@ -12,8 +12,8 @@ from enum import Enum
 from typing import Any, ClassVar, Literal
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.limits.quotas import Quota
 from cfngen.deploy.messages import Message
+from cfngen.deploy.quotas.service_quotas import Quota
 from cfngen.templates.document import Document
 
 
@@ -72,7 +72,7 @@ class PropertyChange:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class Impact:
     """What a change means for the cluster.
 
     Attributes:
@@ -112,7 +112,7 @@ class Change:
     replacement: Replacement = Replacement.NO
     policy: str = ""
     properties: tuple[PropertyChange, ...] = ()
-    meaning: Meaning | None = None
+    meaning: Impact | None = None
     danger: Danger = Danger.NONE
 
 
@@ -132,12 +132,12 @@ class StackPlan:
     name: str
     action: str
     changes: tuple[Change, ...]
-    meaning: Meaning | None = None
+    meaning: Impact | None = None
 
     @property
     def danger(self) -> Danger:
         """The worst of its changes."""
-        dangers = [each.danger for each in self.changes] + [self.meaning.danger if self.meaning else Danger.NONE]
+        dangers = [change.danger for change in self.changes] + [self.meaning.danger if self.meaning else Danger.NONE]
         return max(dangers, key=lambda each: each.rank)
 
 
@@ -234,7 +234,7 @@ class Phase:
     @property
     def title(self) -> str:
         """What it is about, in words."""
-        names = ", ".join(each.removeprefix("NodeGroup").removesuffix("Stack") for each in self.groups)
+        names = ", ".join(group.removeprefix("NodeGroup").removesuffix("Stack") for group in self.groups)
         groups = f"node group{'s' if len(self.groups) > 1 else ''} {names}"
         return {
             "volumes": "data volumes of the masters",
@@ -246,7 +246,7 @@ class Phase:
     @property
     def danger(self) -> Danger:
         """The worst of its changes."""
-        return max((each.danger for each in self.stacks), key=lambda each: each.rank, default=Danger.NONE)
+        return max((stack.danger for stack in self.stacks), key=lambda each: each.rank, default=Danger.NONE)
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ class Plan(Message):
     on_failure: str = "ROLLBACK"
     express: bool = False
     shell: bool = False
-    foreseen: tuple[Meaning, ...] = ()
+    foreseen: tuple[Impact, ...] = ()
     retries: tuple[str, ...] = ()
     phases: tuple[Phase, ...] = ()
     _executed: list[str] = field(default_factory=list, repr=False, compare=False)
@@ -325,19 +325,19 @@ class Plan(Message):
     @property
     def replaces(self) -> tuple[Change, ...]:
         """What is or may be replaced."""
-        return tuple(each for each in self.changes if each.replacement is not Replacement.NO)
+        return tuple(change for change in self.changes if change.replacement is not Replacement.NO)
 
     @property
     def refusal(self) -> str:
         """Why CloudFormation would not carry it out in the way that was asked for; empty if it would."""
-        if failing := [each.text for each in self.consequences if each.fails]:
+        if failing := [consequence.text for consequence in self.consequences if consequence.fails]:
             return "; ".join(failing)
-        if short := [each.name for each in self.quotas if each.enough is False and not self.quotas_ignored]:
+        if short := [quota.name for quota in self.quotas if quota.enough is False and not self.quotas_ignored]:
             return f"the account's quotas do not suffice ({', '.join(short)}); --ignore-quotas goes on all the same"
         keep = self.on_failure == "DO_NOTHING"
         if self.operation == "create" or not self.replaces or not (keep or self.express):
             return ""
-        first, *more = (each.logical_id for each in self.replaces)
+        first, *more = (replace.logical_id for replace in self.replaces)
         others = f" and {len(more)} more" if more else ""
         way = "in express mode" if self.express else "while what failed is kept (rollback is off)"
         return f"{first}{others} may be replaced, and CloudFormation replaces nothing {way}"
@@ -348,7 +348,7 @@ class Plan(Message):
         return tuple(change for stack in self.stacks for change in stack.changes)
 
     @property
-    def consequences(self) -> tuple[Meaning, ...]:
+    def consequences(self) -> tuple[Impact, ...]:
         """What may hurt, the worst first, nothing twice."""
         found = dict.fromkeys(
             meaning
@@ -379,7 +379,7 @@ class PlanRequest:
         role_arn: service role for CloudFormation; empty means the stack's own, or the caller's rights.
         notification_arns: SNS topics that get the stack's events; None leaves them as they are.
         express: whether CloudFormation shall not wait until resources are stable.
-        quotas: what is added of the account's quotas, as `cfngen.deploy.limits.quotas` found it.
+        quotas: what is added of the account's quotas, as `cfngen.deploy.quotas.service_quotas` found it.
         quotas_ignored: whether to go on although they do not suffice.
         costs: what an update adds of what costs money.
         foreseen: what it means beyond what CloudFormation says.
@@ -402,6 +402,6 @@ class PlanRequest:
     quotas: tuple[Quota, ...] = ()
     quotas_ignored: bool = False
     costs: tuple[Cost, ...] = ()
-    foreseen: tuple[Meaning, ...] = ()
+    foreseen: tuple[Impact, ...] = ()
     note: str = ""
     masters: int = 0

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, aws_errors
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
-from cfngen.deploy.preview.certainty import Certainty, Judged
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, Description, Detail, Entry
 from cfngen.deploy.preview.creation import creation
+from cfngen.deploy.preview.impact import ImpactAssessment
 from cfngen.deploy.preview.keyed_lists import keyed_list
-from cfngen.deploy.preview.meaning import Meanings
 from cfngen.deploy.preview.plan import (
     Change,
     Counts,
@@ -24,6 +23,7 @@ from cfngen.deploy.preview.plan import (
     Replacement,
     StackPlan,
 )
+from cfngen.deploy.preview.replacement import AnalyzedChange, ReplacementAnalysis
 from cfngen.deploy.publishing.publish import with_addresses
 from cfngen.deploy.stacks import GROUP, NESTED, resources, stack_name, template
 
@@ -102,8 +102,8 @@ class _Assembly:
     ) -> None:
         self._account = account
         self._root = root
-        self._certainty = Certainty(root, request.documents)
-        self._meanings = Meanings(request.cluster, request.masters)
+        self._certainty = ReplacementAnalysis(root, request.documents)
+        self._meanings = ImpactAssessment(request.cluster, request.masters)
         self._compare_user_data = compare_user_data
         self._report = report
         self._explain = explain
@@ -149,11 +149,11 @@ class _Assembly:
         found: list[Entry] = list(child.entries.values()) if child else []
         if not found and entry.physical_id:
             try:
-                with aws_errors():
+                with translate_aws_errors():
                     found = [
-                        Entry("Remove", each.logical_id, each.physical_id, each.type)
-                        for each in resources(self._account, entry.physical_id)
-                        if not each.status.startswith("DELETE_")
+                        Entry("Remove", resource.logical_id, resource.physical_id, resource.type)
+                        for resource in resources(self._account, entry.physical_id)
+                        if not resource.status.startswith("DELETE_")
                     ]
             except AwsError as error:
                 self._report(Notice(f"what {'/'.join(path)} consists of cannot be listed: {error}"))
@@ -162,7 +162,8 @@ class _Assembly:
         if meaning:
             # It says what the removal of each resource means, unless that is worse.
             changes = [
-                each if each.danger.rank > meaning.danger.rank else replace(each, meaning=None) for each in changes
+                change if change.danger.rank > meaning.danger.rank else replace(change, meaning=None)
+                for change in changes
             ]
         name = child.stack_name if child else stack_name(entry.physical_id)
         return StackPlan(path, name, "delete", tuple(sorted(changes, key=_order_of_changes)), meaning)
@@ -191,7 +192,7 @@ class _Assembly:
     def _instances(self, name: str) -> int | None:
         """Return how many instances an Auto Scaling group has; None where that cannot be read."""
         try:
-            with aws_errors():
+            with translate_aws_errors():
                 scaling = self._account.client("autoscaling")
                 answer = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
         except AwsError:
@@ -199,8 +200,8 @@ class _Assembly:
         groups = answer["AutoScalingGroups"]
         return len(groups[0]["Instances"]) if groups else None
 
-    def _properties(self, entry: Entry, judged: tuple[Judged, ...]) -> Iterator[PropertyChange]:
-        lists: dict[str, tuple[Judged, Mapping[str, str], Mapping[str, str]]] = {}
+    def _properties(self, entry: Entry, judged: tuple[AnalyzedChange, ...]) -> Iterator[PropertyChange]:
+        lists: dict[str, tuple[AnalyzedChange, Mapping[str, str], Mapping[str, str]]] = {}
         for each in judged:
             if (keyed := keyed_list(entry, each.detail.place)) is None:
                 yield self._property(each)
@@ -219,7 +220,7 @@ class _Assembly:
                         replaces=each.replaces,
                     )
 
-    def _property(self, judged: Judged) -> PropertyChange:
+    def _property(self, judged: AnalyzedChange) -> PropertyChange:
         detail = judged.detail
         secret = any(value and _MASKED.fullmatch(value) for value in (detail.before, detail.after))
         secret = secret or (detail.source == "ParameterReference" and detail.cause in self._secret)
@@ -253,7 +254,9 @@ class _Assembly:
 def _counts(changes: list[Change]) -> Counts:
     def number(action: str, replacement: Replacement = Replacement.NO) -> int:
         return sum(
-            1 for each in changes if each.action == action and each.replacement is replacement and each.type != NESTED
+            1
+            for change in changes
+            if change.action == action and change.replacement is replacement and change.type != NESTED
         )
 
     return Counts(
@@ -275,7 +278,7 @@ def _order_of_changes(change: Change) -> tuple[int, int, str]:
 
 
 def _order_of_stacks(stack: StackPlan) -> tuple[int, int, tuple[str, ...]]:
-    kinds = [_order_of_changes(each)[0] for each in stack.changes]
+    kinds = [_order_of_changes(change)[0] for change in stack.changes]
     return -stack.danger.rank, min(kinds, default=5), stack.path
 
 
@@ -292,11 +295,11 @@ def _templates_differ(account: Account, request: PlanRequest, description: Descr
     )
     if not description.entries or any(each.told and each.before != each.after for each in handed):
         return True
-    root = next((each for each in request.documents if each.children), None)
+    root = next((document for document in request.documents if document.children), None)
     if root is None:
         return False
     try:
-        with aws_errors():
+        with translate_aws_errors():
             deployed = template(account, description.stack_id)
     except AwsError:
         return False

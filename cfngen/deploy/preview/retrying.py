@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from cfngen.deploy.failures import aws_errors
+from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.stacks import NESTED, tree
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ def failed(account: Account, root_id: str) -> tuple[str, ...]:
     Raises:
         AwsError: a call failed.
     """
-    with aws_errors():
+    with translate_aws_errors():
         resources = [each for each in tree(account, root_id) if each.view.status.endswith("_FAILED")]
-    inside = [each.name for each in resources if each.view.type != NESTED]
-    return tuple(inside or [each.name for each in resources] or [root_id.split("/")[1]])
+    inside = [resource.name for resource in resources if resource.view.type != NESTED]
+    return tuple(inside or [resource.name for resource in resources] or [root_id.split("/")[1]])
 
 
 def retry(account: Account, plan: Plan) -> None:
@@ -42,13 +42,14 @@ def retry(account: Account, plan: Plan) -> None:
     """
     client = account.client("cloudformation")
     plan.mark_executed()
-    with aws_errors():
+    with translate_aws_errors():
         [stack] = client.describe_stacks(StackName=plan.stack_id)["Stacks"]
         client.update_stack(
             StackName=plan.stack_id,
             UsePreviousTemplate=True,
             Parameters=[
-                {"ParameterKey": each["ParameterKey"], "UsePreviousValue": True} for each in stack.get("Parameters", ())
+                {"ParameterKey": parameter["ParameterKey"], "UsePreviousValue": True}
+                for parameter in stack.get("Parameters", ())
             ],
             Capabilities=stack.get("Capabilities", []),
             DisableRollback=True,

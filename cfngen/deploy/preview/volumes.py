@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import DeniedError, aws_errors
+from cfngen.deploy.aws_errors import DeniedError, translate_aws_errors
 from cfngen.deploy.messages import Notice
-from cfngen.deploy.preview.plan import Danger, Meaning
+from cfngen.deploy.preview.plan import Danger, Impact
 from cfngen.deploy.stacks import StackView, tree
 
 SIZE = "MasterVolumeSize"
@@ -30,7 +30,7 @@ class Truth:
         notices: what the user should know besides.
     """
 
-    meanings: tuple[Meaning, ...] = ()
+    meanings: tuple[Impact, ...] = ()
     notices: tuple[Notice, ...] = ()
 
 
@@ -40,7 +40,7 @@ def sizes(account: Account, existing: StackView) -> Mapping[str, int]:
     Raises:
         AwsError: AWS refuses.
     """
-    with aws_errors():
+    with translate_aws_errors():
         found = [each.view for each in tree(account, existing.id) if each.view.type == _VOLUME and each.exists]
         ids = [each.physical_id for each in found]
         # By a filter, which takes no offence at a volume that is gone.
@@ -79,5 +79,5 @@ def truth(account: Account, existing: StackView, values: Mapping[str, str]) -> T
         return Truth(notices=(Notice(text, hint),))
     if int(wanted) < most:
         refused = f"{text}. EBS shrinks no volume: {_KEY} must be at least {most}, not {wanted}"
-        return Truth(meanings=(Meaning(refused, Danger.DISRUPTIVE, fails=True),))
-    return Truth(meanings=(Meaning(f"{text}; the update brings the stack in line, or lets it grow from there"),))
+        return Truth(meanings=(Impact(refused, Danger.DISRUPTIVE, fails=True),))
+    return Truth(meanings=(Impact(f"{text}; the update brings the stack in line, or lets it grow from there"),))

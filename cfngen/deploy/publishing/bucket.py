@@ -8,7 +8,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import DENIED, code_of
+from cfngen.deploy.aws_errors import DENIED, error_code
 from cfngen.deploy.messages import Notice, Report, Step
 from cfngen.deploy.publishing import hardening
 from cfngen.errors import CfngenError
@@ -81,13 +81,13 @@ def _exists(account: Account, bucket: str) -> bool:
         region = answer.get("BucketRegion", "")
     except ClientError as error:
         # HEAD has no body: there is nothing but the number.
-        if code_of(error) in ("404", "NoSuchBucket"):
+        if error_code(error) in ("404", "NoSuchBucket"):
             return False
         headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
         region = headers.get("x-amz-bucket-region", "")
-        if code_of(error) in DENIED:
+        if error_code(error) in DENIED:
             raise _not_ours(account, bucket) from error
-        if code_of(error) not in ("301", "PermanentRedirect"):
+        if error_code(error) not in ("301", "PermanentRedirect"):
             raise
     if region and region != account.region:
         raise BucketRegionError(
@@ -118,9 +118,9 @@ def _create(account: Account, bucket: str) -> bool:
     try:
         account.client("s3").create_bucket(Bucket=bucket, ObjectOwnership="BucketOwnerEnforced", **where)
     except ClientError as error:
-        if code_of(error) == "BucketAlreadyExists":
+        if error_code(error) == "BucketAlreadyExists":
             raise _not_ours(account, bucket) from error
-        if code_of(error) != "BucketAlreadyOwnedByYou":
+        if error_code(error) != "BucketAlreadyOwnedByYou":
             raise
         return False
     return True

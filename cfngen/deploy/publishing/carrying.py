@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, aws_errors
-from cfngen.deploy.left_behind import LeftBehind, left_behind
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
-from cfngen.deploy.preview.plan import Danger, Meaning
+from cfngen.deploy.preview.plan import Danger, Impact
 from cfngen.deploy.publishing import bucket as buckets
 from cfngen.deploy.stacks import StackView, template, tree
+from cfngen.deploy.stale_groups import StaleGroup, stale_groups
 from cfngen.templates.document import Document
 
 _MOST = 50
@@ -37,7 +37,7 @@ class Carried:
     """
 
     documents: tuple[Document, ...]
-    meanings: tuple[Meaning, ...] = ()
+    meanings: tuple[Impact, ...] = ()
 
 
 def carried(
@@ -62,13 +62,13 @@ def carried(
     if existing is None:
         return Carried(tuple(documents))
     try:
-        with aws_errors():
+        with translate_aws_errors():
             resources = tree(account, existing.id)
-        found = left_behind(account, [each.view for each in resources])
+        found = stale_groups(account, [resource.view for resource in resources])
     except AwsError as error:
         report(Notice(f"whether groups were left behind by an earlier operation is not known: {error}", error.hint))
         return Carried(tuple(documents))
-    stacks = {each.view.logical_id: each.stack_id for each in resources}
+    stacks = {resource.view.logical_id: resource.stack_id for resource in resources}
     made, meanings = list(documents), []
     for each in found:
         hint = f"the next change of its configuration rolls it, or set the launch template of {each.id} by hand."
@@ -83,7 +83,7 @@ def carried(
         body = {**made[place].body, "Resources": {**made[place].body["Resources"], each.program: definition}}
         made[place] = replace(made[place], body=body)
         text = f"{each.text}. The program stays, or comes back, until the group launches from the stack's version"
-        meanings.append(Meaning(text, Danger.DISRUPTIVE))
+        meanings.append(Impact(text, Danger.DISRUPTIVE))
     return Carried(tuple(made), tuple(meanings))
 
 
@@ -92,7 +92,7 @@ def _has(document: Document, logical_id: str) -> bool:
 
 
 def _definition(
-    account: Account, group: LeftBehind, name: str, stack_id: str, cluster: str, bucket: str
+    account: Account, group: StaleGroup, name: str, stack_id: str, cluster: str, bucket: str
 ) -> Mapping[str, Any] | None:
     """Return the resource that bears the program; None if no template has it, or none that may be read."""
     for body in _bodies(account, name, stack_id, cluster, bucket or buckets.default_name(account)):
@@ -106,14 +106,14 @@ def _definition(
 def _bodies(account: Account, name: str, stack_id: str, cluster: str, bucket: str) -> Iterator[Mapping[str, Any]]:
     """Yield the template that the stack has, then those of the same stack that were uploaded before, newest first."""
     try:
-        with aws_errors():
+        with translate_aws_errors():
             yield template(account, stack_id)
             s3 = account.client("s3")
             pages = s3.get_paginator("list_objects_v2").paginate(
                 Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id
             )
             objects = [each for page in pages for each in page.get("Contents", ())]
-            uploaded = [each for each in objects if each["Key"].endswith(f"/{name}.json")]
+            uploaded = [object_ for object_ in objects if object_["Key"].endswith(f"/{name}.json")]
             for each in sorted(uploaded, key=lambda one: one["LastModified"], reverse=True)[:_MOST]:
                 answer = s3.get_object(Bucket=bucket, Key=each["Key"], ExpectedBucketOwner=account.id)
                 yield json.loads(answer["Body"].read())

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import DENIED, code_of
+from cfngen.deploy.aws_errors import DENIED, error_code
 from cfngen.deploy.messages import Notice, Report
 
 # A rollback or an update of a live stack reads its templates again, however old they are: current objects never expire.
@@ -79,17 +79,17 @@ def harden(account: Account, bucket: str, *, kms_key: str, made: bool, report: R
     found: dict[str, Mapping[str, Any] | None]
     if made:
         # A new bucket has none of them, and S3 may not show it to every reader yet.
-        found = {each.read: {} for each in settings}
+        found = {setting.read: {} for setting in settings}
     else:
         with ThreadPoolExecutor() as pool:
             answers = pool.map(lambda each: read(account, bucket, each.read), settings)
             found = {each.read: answer for each, answer in zip(settings, answers, strict=True)}
-    if unknown := [each.what for each in settings if found[each.read] is None]:
+    if unknown := [setting.what for setting in settings if found[setting.read] is None]:
         report(Notice(f"not allowed to see of the bucket {bucket}: {', '.join(unknown)}", _ASK))
-    for each in settings:
-        value = found[each.read]
-        if value is not None and (call := each.missing(value)):
-            _write(account, bucket, each, *call, made=made, report=report)
+    for setting in settings:
+        value = found[setting.read]
+        if value is not None and (call := setting.missing(value)):
+            _write(account, bucket, setting, *call, made=made, report=report)
     for notice in expiry(bucket, found["get_bucket_lifecycle_configuration"]):
         report(notice)
 
@@ -109,7 +109,7 @@ def _write(
     try:
         getattr(account.client("s3"), operation)(**owned(account, bucket), **arguments)
     except ClientError as error:
-        if code_of(error) not in DENIED:
+        if error_code(error) not in DENIED:
             raise
         if made:
             # One that was just made must be finished. S3 makes buckets private, encrypted and of one owner by itself,
@@ -130,9 +130,9 @@ def read(account: Account, bucket: str, operation: str) -> Mapping[str, Any] | N
     try:
         answer: Mapping[str, Any] = getattr(account.client("s3"), operation)(**owned(account, bucket))
     except ClientError as error:
-        if code_of(error) in _ABSENT:
+        if error_code(error) in _ABSENT:
             return {}
-        if code_of(error) in DENIED:
+        if error_code(error) in DENIED:
             return None
         raise
     return answer
@@ -174,7 +174,9 @@ def _versioning(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
 def _encryption(found: Mapping[str, Any], kms_key: str) -> tuple[str, dict[str, Any]] | None:
     rules = found.get("ServerSideEncryptionConfiguration", {}).get("Rules", ())
     defaults = [rule.get("ApplyServerSideEncryptionByDefault", {}) for rule in rules]
-    if any(each.get("KMSMasterKeyID") == kms_key if kms_key else each.get("SSEAlgorithm") for each in defaults):
+    if any(
+        default.get("KMSMasterKeyID") == kms_key if kms_key else default.get("SSEAlgorithm") for default in defaults
+    ):
         return None
     by_default = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": kms_key} if kms_key else {"SSEAlgorithm": "AES256"}
     rule = {"ApplyServerSideEncryptionByDefault": by_default, "BucketKeyEnabled": bool(kms_key)}

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import DENIED, AwsError, aws_errors, code_of, explained
+from cfngen.deploy.aws_errors import DENIED, AwsError, as_aws_error, error_code, translate_aws_errors
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.publishing import bucket as buckets
 from cfngen.deploy.stacks import NESTED
 from cfngen.errors import CfngenError
 from cfngen.templates.document import Document
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 # "CloudFormation quotas", CloudFormation User Guide: a template body in an Amazon S3 object.
 MAX_BYTES = 1_000_000
@@ -126,12 +126,12 @@ def publish(
         AwsError: S3 refuses something about the bucket.
     """
     templates = addressed(account, documents, cluster=cluster, bucket=bucket)
-    with aws_errors():
+    with translate_aws_errors():
         name = buckets.ready(account, bucket=bucket, kms_key=kms_key, report=report)
     there = _at_once(lambda each: _is_there(account, name, each), templates)
     missing = [each for each, found in zip(templates, there, strict=True) if not found]
     if missing:
-        report(Step(f"uploading {counted(len(missing), 'template')} to s3://{name}/{cluster}/"))
+        report(Step(f"uploading {pluralize(len(missing), 'template')} to s3://{name}/{cluster}/"))
         _at_once(lambda each: _upload(account, name, each), missing)
     root = templates[-1]
     return Published(
@@ -140,7 +140,7 @@ def publish(
         written=len(missing),
         unchanged=len(templates) - len(missing),
         root=root.document,
-        keys={each.document.name: each.key for each in templates},
+        keys={template.document.name: template.key for template in templates},
     )
 
 
@@ -160,10 +160,14 @@ def addressed(
         ValueError: there is no root among the documents, or a nested template is missing.
     """
     bucket = bucket or buckets.default_name(account)
-    root = next((each for each in documents if each.children), None)
+    root = next((document for document in documents if document.children), None)
     if root is None:
         raise ValueError("there is no root template to deploy")
-    children = {each.name: _address(account, each, cluster, bucket) for each in documents if each.name in root.children}
+    children = {
+        document.name: _address(account, document, cluster, bucket)
+        for document in documents
+        if document.name in root.children
+    }
     if missing := set(root.children) - children.keys():
         raise ValueError(f"nested templates are missing: {', '.join(sorted(missing))}")
     located = replace(root, body=with_addresses(root, {name: each.url for name, each in children.items()}))
@@ -239,7 +243,7 @@ def _is_there(account: Account, bucket: str, template: Addressed) -> bool:
         )
     except ClientError as error:
         # Without s3:ListBucket S3 does not say that an object is missing, but 403. Then writing tells what is allowed.
-        if code_of(error) in ("404", "NoSuchKey", *DENIED):
+        if error_code(error) in ("404", "NoSuchKey", *DENIED):
             return False
         raise _failed(bucket, template, error) from error
     except BotoCoreError as error:
@@ -267,7 +271,7 @@ def _upload(account: Account, bucket: str, template: Addressed) -> None:
 
 
 def _failed(bucket: str, template: Addressed, error: Exception) -> AwsError:
-    reason = explained(error)
+    reason = as_aws_error(error)
     hint = f"nothing was deployed; {reason.hint or 'repeat the command: what was uploaded is not uploaded again.'}"
     message = f"the template {template.document.name} could not be uploaded to s3://{bucket}/{template.key}: {reason}"
     return UploadError(message, hint=hint, operation=reason.operation, code=reason.code)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import DENIED, code_of
+from cfngen.deploy.aws_errors import DENIED, error_code
 from cfngen.deploy.stacks import view
 from cfngen.errors import CfngenError
-from cfngen.words import counted
+from cfngen.text import pluralize
 
 AT_ONCE = 1000  # objects in one DeleteObjects
 MISSING = frozenset({"NoSuchBucket", "404"})
@@ -54,7 +54,7 @@ def find(account: Account, bucket: str, cluster: str, *, needed: bool = False) -
         for _key, _version, length in _versions(account, bucket, prefix):
             count, size = count + 1, size + length
     except _missing() as error:
-        if code_of(error) not in (MISSING if needed else MISSING | DENIED):
+        if error_code(error) not in (MISSING if needed else MISSING | DENIED):
             raise
         return Objects(prefix=prefix)
     return Objects(bucket, prefix, count, size / 2**30)
@@ -72,8 +72,8 @@ def check_unused(account: Account, cluster: str, root_id: str) -> None:
         TemplatesInUseError: there is such a stack.
     """
     pages = account.client("cloudformation").get_paginator("describe_stacks").paginate()
-    roots = (view(each) for page in pages for each in page["Stacks"] if not each.get("ParentId"))
-    others = sorted(each.name for each in roots if each.cluster == cluster and each.id != root_id)
+    roots = (view(stack) for page in pages for stack in page["Stacks"] if not stack.get("ParentId"))
+    others = sorted(root.name for root in roots if root.cluster == cluster and root.id != root_id)
     if others:
         raise TemplatesInUseError(
             f"the templates of the cluster {cluster} in the bucket are also those of the stack {', '.join(others)}",
@@ -98,7 +98,7 @@ def empty(account: Account, bucket: str, cluster: str) -> int:
         if errors:
             first = errors[0]
             raise ObjectsError(
-                f"{counted(len(errors), f'object of s3://{bucket}/{cluster}/', 'were')} not deleted; "
+                f"{pluralize(len(errors), f'object of s3://{bucket}/{cluster}/', 'were')} not deleted; "
                 f"the first is {first.get('Key')}: "
                 f"{first.get('Message') or first.get('Code')}",
                 hint="the bucket's policy or an object lock may forbid it; correct that and repeat.",
@@ -119,8 +119,8 @@ def _versions(account: Account, bucket: str, prefix: str) -> Iterator[tuple[str,
     """Key, version and size of everything under a prefix; a delete marker is a version without a size."""
     pages = account.client("s3").get_paginator("list_object_versions")
     for page in pages.paginate(Bucket=bucket, Prefix=prefix, ExpectedBucketOwner=account.id):
-        for each in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
-            yield each["Key"], each["VersionId"], each.get("Size", 0)
+        for version in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
+            yield version["Key"], version["VersionId"], version.get("Size", 0)
 
 
 def _missing() -> type[Exception]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import DeniedError, code_of, explained
+from cfngen.deploy.aws_errors import DeniedError, as_aws_error, error_code
 
 SPOKEN_LINES = 10
 RAW_LINES = 6
@@ -65,8 +65,8 @@ def of_group(account: Account, group: str, named: str = "") -> tuple[InstanceWor
     """
     found = _instances(account, group)
     ids = [named] if named else list(found)[:MOST_INSTANCES]
-    words = [of_instance(account, each, found.get(each, "")) for each in ids]
-    telling = [each for each in words if not each.finished] or words
+    words = [of_instance(account, id_, found.get(id_, "")) for id_ in ids]
+    telling = [word for word in words if not word.finished] or words
     return tuple(sorted(telling, key=lambda each: (not each.failed, not each.words)))
 
 
@@ -78,9 +78,9 @@ def of_instance(account: Account, instance_id: str, state: str = "") -> Instance
     try:
         output = _console(account, instance_id)
     except (ClientError, BotoCoreError) as error:
-        if code_of(error) == "InvalidInstanceID.NotFound":
+        if error_code(error) == "InvalidInstanceID.NotFound":
             return InstanceWords(instance_id, state, note="EC2 does not know this instance any more")
-        wrong = explained(error)
+        wrong = as_aws_error(error)
         denied = isinstance(wrong, DeniedError)
         return InstanceWords(
             instance_id,
@@ -90,7 +90,7 @@ def of_instance(account: Account, instance_id: str, state: str = "") -> Instance
         )
     words = boot_words(output)
     if words:
-        failed = any(" FAILED after " in each for each in words)
+        failed = any(" FAILED after " in word for word in words)
         return InstanceWords(instance_id, state, words, failed, finished=bool(_DONE.match(words[-1])))
     raw = tuple(_cleaned(line) for line in output.splitlines() if _cleaned(line))[-RAW_LINES:]
     if raw:
@@ -160,7 +160,9 @@ def _instances(account: Account, group: str) -> Mapping[str, str]:
     """
     filters = [{"Name": "tag:aws:autoscaling:groupName", "Values": [group]}]
     pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
-    found = [each for page in pages for reservation in page["Reservations"] for each in reservation["Instances"]]
+    found = [
+        instance for page in pages for reservation in page["Reservations"] for instance in reservation["Instances"]
+    ]
     found.sort(key=lambda each: (each["LaunchTime"], each["InstanceId"]), reverse=True)
     return {each["InstanceId"]: each["State"]["Name"] for each in found}
 
@@ -177,7 +179,7 @@ def _console(account: Account, instance_id: str) -> str:
         if text := ask(Latest=True):
             return text
     except ClientError as error:
-        if isinstance(explained(error), DeniedError) or code_of(error) == "InvalidInstanceID.NotFound":
+        if isinstance(as_aws_error(error), DeniedError) or error_code(error) == "InvalidInstanceID.NotFound":
             raise
     return ask()
 

@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 
 from cfngen.cluster.names import auto_scaling_group
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, DeniedError, aws_errors, code_of, explained
+from cfngen.deploy.aws_errors import AwsError, DeniedError, as_aws_error, error_code, translate_aws_errors
 from cfngen.deploy.messages import Event, Message
 from cfngen.deploy.next_steps import NextStep, next_steps
 from cfngen.deploy.stacks import GROUP, NESTED, StackView, find, stack_name, tree
-from cfngen.deploy.status import Standing
+from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching import console_output
 from cfngen.deploy.watching.console_output import InstanceWords
 from cfngen.deploy.watching.event_order import in_order
@@ -103,7 +103,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
     Raises:
         AwsError: CloudFormation does not tell what happened. What other services do not tell is only noted.
     """
-    with aws_errors():
+    with translate_aws_errors():
         stack = find(account, root_id)
         if stack is None:
             return Diagnosis(stack_name(root_id) or root_id, root_id if stack_name(root_id) else "", "")
@@ -169,7 +169,7 @@ def _failed_only(account: Account, stack_id: str, begun: datetime, path: tuple[s
             ]
     except ClientError as error:
         # `InvalidAction` and the like: not every region and partition has this call.
-        if isinstance(explained(error), DeniedError) or code_of(error).startswith(
+        if isinstance(as_aws_error(error), DeniedError) or error_code(error).startswith(
             ("Invalid", "Unknown", "Unsupported")
         ):
             return None
@@ -260,7 +260,9 @@ def _with_instances(account: Account, cause: Cause) -> Cause:
         launches = console_output.launch_failures(account, group) if group and not failed else ()
     with _noting() as of_consoles:
         instances = console_output.of_group(account, group, failed) if group else ()
-    known = next(filter(lambda each: each.hint, (explain(each, account.region) for each in launches)), Explanation())
+    known = next(
+        filter(lambda each: each.hint, (explain(launch, account.region) for launch in launches)), Explanation()
+    )
     notes = (*of_launches.notes, *of_consoles.notes)
     if launches:
         meaning = "instances could not be launched" + (f": {known.meaning}" if known.meaning else "")
@@ -283,7 +285,7 @@ def _failed_instance(account: Account, event: Event) -> str:
         .paginate(StackName=event.stack_id, PaginationConfig={"MaxItems": _MOST_EVENTS})
     )
     reached = False
-    for each in (each for page in pages for each in page["StackEvents"]):
+    for each in (stack_event for page in pages for stack_event in page["StackEvents"]):
         # Events come newest first, and those of the rollback that follows may bear the same time.
         reached = reached or each["EventId"] == event.id or each["Timestamp"] < event.time
         if not reached or each["LogicalResourceId"] != event.logical_id:
@@ -329,7 +331,7 @@ class _noting:  # noqa: N801 (a context manager)
         from botocore.exceptions import BotoCoreError, ClientError
 
         if isinstance(error, (BotoCoreError, ClientError)):
-            self.notes = (str(explained(error)),)
+            self.notes = (str(as_aws_error(error)),)
             return True
         if isinstance(error, AwsError):
             self.notes = (str(error),)
@@ -339,13 +341,13 @@ class _noting:  # noqa: N801 (a context manager)
 
 def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = False) -> tuple[NextStep, ...]:
     status = stack.status
-    if status.standing is Standing.HEALTHY and not status.succeeded:
+    if status.standing is StackHealth.HEALTHY and not status.succeeded:
         if cancelled:
             purpose = "makes the change after all; until then the cluster is as it was before"
         else:
             purpose = "tries again, once the cause is removed; until then the cluster is as it was before"
         return (NextStep(f"cfngen deploy --stack-name {stack.name}", purpose),)
-    if status.standing is Standing.ABSENT and failed:
+    if status.standing is StackHealth.ABSENT and failed:
         return (NextStep(f"cfngen deploy --stack-name {stack.name}", "creates the cluster, once the cause is removed"),)
     # What failed is what a diagnosis has said already.
     return tuple(step for step in next_steps(status, stack.name) if "events --failures" not in step.command)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from cfngen.deploy.messages import Event
-from cfngen.deploy.status import StackStatus, Standing
+from cfngen.deploy.status import StackHealth, StackStatus
 
 Boundary = Callable[[Event], bool]
 """Told every event of a stack from the newest on; says at which one to stop, which does not belong any more."""
@@ -52,7 +52,7 @@ class LastOperation:
 
 def at_rest(status: str) -> bool:
     """Return whether a stack in this status is waiting for somebody to do something."""
-    return StackStatus(status).standing is not Standing.BUSY
+    return StackStatus(status).standing is not StackHealth.BUSY
 
 
 def _undoes_failure(start: Event) -> bool:

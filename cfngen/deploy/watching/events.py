@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import aws_errors, code_of
+from cfngen.deploy.aws_errors import error_code, translate_aws_errors
 from cfngen.deploy.messages import Event
 from cfngen.deploy.stacks import NESTED, stack_name
 from cfngen.deploy.status import StackStatus
@@ -157,7 +157,7 @@ class StackEvents:
         try:
             answer = self._client.describe_stack_events(StackName=self.id, **more)
         except ClientError as error:
-            if code_of(error) != "ValidationError":
+            if error_code(error) != "ValidationError":
                 raise
             if self._token:
                 # A token does not live for ever: begin again with the newest page.
@@ -310,7 +310,7 @@ def read_all(account: Account, root_id: str, scope: Scope) -> tuple[Event, ...]:
         AwsError: a call failed.
     """
     tree = TreeEvents(account.client("cloudformation"), root_id, scope)
-    with aws_errors():
+    with translate_aws_errors():
         while not tree.advance(100):
             pass  # more than a hundred pages
     return tuple(tree.take(everything=True))
@@ -353,6 +353,6 @@ def last_event(account: Account, stack_id: str) -> Event | None:
     Raises:
         AwsError: the call failed.
     """
-    with aws_errors():
+    with translate_aws_errors():
         entries = account.client("cloudformation").describe_stack_events(StackName=stack_id)["StackEvents"]
     return parsed(entries[0], ()) if entries else None

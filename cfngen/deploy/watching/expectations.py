@@ -90,11 +90,14 @@ class Expectation:
 
     def of(self, path: Path) -> tuple[Expected, ...]:
         """Return what one stack has to do."""
-        return tuple(each for each in self.resources if each.path == path)
+        return tuple(resource for resource in self.resources if resource.path == path)
 
     def find(self, path: Path, logical_id: str) -> Expected | None:
         """Return what is known about one resource beforehand."""
-        return next((each for each in self.resources if (each.path, each.logical_id) == (path, logical_id)), None)
+        return next(
+            (resource for resource in self.resources if (resource.path, resource.logical_id) == (path, logical_id)),
+            None,
+        )
 
 
 def usual_seconds(type_: str, action: Action, signals: int = 0) -> int:
@@ -154,8 +157,8 @@ def _longest_chain(
 
     def end(logical_id: str, above: tuple[str, ...] = ()) -> int:
         if logical_id not in ends:
-            needs = (each for each in _needs(resources[logical_id]) if each in resources and each not in above)
-            begin = max((end(each, (*above, logical_id)) for each in needs), default=0)
+            needs = (need for need in _needs(resources[logical_id]) if need in resources and need not in above)
+            begin = max((end(need, (*above, logical_id)) for need in needs), default=0)
             item = planned.get((path, logical_id))
             child = (*path, logical_id)
             within = _longest_chain(bodies, planned, child) if child in bodies else 0
@@ -163,7 +166,7 @@ def _longest_chain(
         return ends[logical_id]
 
     # Deletion goes the same ways backwards: the longest is as long.
-    return max((end(each) for each in resources), default=0)
+    return max((end(resource) for resource in resources), default=0)
 
 
 def _needs(resource: Mapping[str, Any]) -> Iterator[str]:

@@ -150,9 +150,9 @@ class Tree:
         self._newest: datetime | None = None
         self._expectation = expectation
         self._stacks: dict[Path, _Stack] = {(): _Stack((), root)}
-        for each in expectation.resources:
-            if each.type == NESTED:
-                path = (*each.path, each.logical_id)
+        for resource in expectation.resources:
+            if resource.type == NESTED:
+                path = (*resource.path, resource.logical_id)
                 self._stacks[path] = _Stack(path, "")
 
     def see(self, event: Event) -> None:
@@ -188,7 +188,7 @@ class Tree:
         stack.ended = event.time if at_rest(event.status) else None
         backwards = event.status == "DELETE_IN_PROGRESS" or event.status.endswith("ROLLBACK_IN_PROGRESS")
         if backwards and not stack.undoing:
-            there = (each.logical_id for each in stack.resources.values() if each.exists)
+            there = (resource.logical_id for resource in stack.resources.values() if resource.exists)
             stack.undoing = frozenset(there)
 
     def _see_resource(self, stack: _Stack, event: Event) -> None:
@@ -218,7 +218,7 @@ class Tree:
         if stack.undoing:
             done, total = len(stack.undone), len(stack.undoing)
         else:
-            done = sum(each.status.endswith(_DONE) for each in stack.resources.values())
+            done = sum(resource.status.endswith(_DONE) for resource in stack.resources.values())
             total = sum(each.type != NESTED for each in self._expectation.of(stack.path))
             total = max(total, len(stack.resources)) if total else 0
         return StackProgress(
@@ -228,7 +228,7 @@ class Tree:
             done=done,
             total=total,
             seconds=((stack.ended or now) - stack.begun).total_seconds() if stack.begun else 0.0,
-            resources=tuple(self._resource(each, stack.path, now) for each in stack.resources.values()),
+            resources=tuple(self._resource(resource, stack.path, now) for resource in stack.resources.values()),
         )
 
     def _resource(self, resource: _Resource, path: Path, now: datetime) -> ResourceProgress:

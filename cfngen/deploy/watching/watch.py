@@ -15,10 +15,10 @@ from datetime import datetime
 from enum import Enum
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.failures import AwsError, ThrottledError, UnreachableError, explained, is_transient
+from cfngen.deploy.aws_errors import AwsError, ThrottledError, UnreachableError, as_aws_error, is_transient
 from cfngen.deploy.messages import Event, Finished, Notice, Report
 from cfngen.deploy.stacks import NoStackError, StackView, find, stack_name
-from cfngen.deploy.status import StackStatus, Standing
+from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.deploy.watching.event_scope import LastOperation, Scope, since_event, since_time
 from cfngen.deploy.watching.events import TreeEvents
 from cfngen.deploy.watching.expectations import Expectation
@@ -229,8 +229,8 @@ class _Watch:
                 self.events.advance(calls)
         except (ClientError, BotoCoreError) as error:
             if not is_transient(error):
-                raise WatchEndedError(self._name, explained(error)) from error
-            self._slow_down(explained(error))
+                raise WatchEndedError(self._name, as_aws_error(error)) from error
+            self._slow_down(as_aws_error(error))
             return False
         finally:
             if self.events is not None:
@@ -297,8 +297,8 @@ class _Watch:
         self.quiet += 1
         if own is None:
             # Nothing has happened within the scope: not yet, or not at all.
-            return self.quiet >= STALE_READS and not (self.begun and self.stack.status.standing is Standing.EMPTY)
-        if StackStatus(own.status).in_progress or self.stack.status.standing is Standing.EMPTY:
+            return self.quiet >= STALE_READS and not (self.begun and self.stack.status.standing is StackHealth.EMPTY)
+        if StackStatus(own.status).in_progress or self.stack.status.standing is StackHealth.EMPTY:
             # The status is that from before the operation.
             return self.quiet >= LATE_LOOKS
         self.ending = True
@@ -334,14 +334,14 @@ class _Watch:
                 return None
         except (ClientError, BotoCoreError) as error:
             if is_transient(error):
-                self.report(Notice(f"not cancelled: {explained(error)}", "press Ctrl-C to try again."))
+                self.report(Notice(f"not cancelled: {as_aws_error(error)}", "press Ctrl-C to try again."))
             elif isinstance(error, ClientError) and error.response["Error"]["Code"] == "ValidationError":
                 # It has left the only status that can be cancelled between the two calls.
                 self.report(Notice(f"not cancelled: {error.response['Error']['Message']}"))
             else:
-                raise WatchEndedError(self._name, explained(error)) from error
+                raise WatchEndedError(self._name, as_aws_error(error)) from error
             return None
-        if status.name == "CREATE_IN_PROGRESS" or status.standing is Standing.EMPTY:
+        if status.name == "CREATE_IN_PROGRESS" or status.standing is StackHealth.EMPTY:
             self.stack = stack
             self.cancelled = True
             return self._outcome()

@@ -222,9 +222,9 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
 def _launched_with(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield the keys of the tags that a launch template gives to instances."""
     specifications = data.get("TagSpecifications")
-    for each in specifications if isinstance(specifications, list) else ():
-        if isinstance(each, Mapping) and each.get("ResourceType") == "instance":
-            yield from (key for _, key in _tag_keys(each.get("Tags"), []))
+    for specification in specifications if isinstance(specifications, list) else ():
+        if isinstance(specification, Mapping) and specification.get("ResourceType") == "instance":
+            yield from (key for _, key in _tag_keys(specification.get("Tags"), []))
 
 
 def _passed_on(cfn: Template, launch_template: str) -> Iterator[str]:

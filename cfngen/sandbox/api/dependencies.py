@@ -36,13 +36,13 @@ def refused() -> Iterator[None]:
     detach = EC2Backend.detach_internet_gateway
 
     def delete_security_group(self: Any, name: str | None = None, group_id: str | None = None) -> None:
-        users = [each for each in _interfaces(self) if group_id in [used.id for used in each.group_set]]
+        users = [interface for interface in _interfaces(self) if group_id in [used.id for used in interface.group_set]]
         if users or _named_by_others(self, group_id):
             raise DependencyViolationError(f"resource {group_id} has a dependent object")
         group(self, name, group_id)
 
     def delete_subnet(self: Any, subnet_id: str) -> Any:
-        if any(each.subnet.id == subnet_id for each in _interfaces(self)):
+        if any(interface.subnet.id == subnet_id for interface in _interfaces(self)):
             raise DependencyViolationError(f"The subnet '{subnet_id}' has dependencies and cannot be deleted.")
         return subnet(self, subnet_id)
 
@@ -50,13 +50,13 @@ def refused() -> Iterator[None]:
         if any(_left_in(self, vpc_id)):
             raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
         gone = vpc(self, vpc_id)
-        for each in [each for each in self.network_acls.values() if each.vpc_id == vpc_id]:
-            del self.network_acls[each.id]  # the default one, which moto keeps
+        for network_acl in [network_acl for network_acl in self.network_acls.values() if network_acl.vpc_id == vpc_id]:
+            del self.network_acls[network_acl.id]  # the default one, which moto keeps
         return gone
 
     def detach_internet_gateway(self: Any, internet_gateway_id: str, vpc_id: str) -> None:
-        public = {each.eni.id for each in self.addresses if each.eni}
-        if any(each.id in public and each.subnet.vpc_id == vpc_id for each in _interfaces(self)):
+        public = {address.eni.id for address in self.addresses if address.eni}
+        if any(interface.id in public and interface.subnet.vpc_id == vpc_id for interface in _interfaces(self)):
             raise DependencyViolationError(
                 f"Network {vpc_id} has some mapped public address(es). Please unmap those public address(es) before "
                 "detaching the gateway."
@@ -102,21 +102,42 @@ def _interfaces(backend: Any) -> list[Any]:
 def _left_in(backend: Any, vpc_id: str) -> Iterator[object]:
     """What is in a VPC or attached to it and does not go with it; moto itself looks for subnets and VPN gateways."""
     yield from (each for each in backend.groups[vpc_id].values() if each.name != "default")
-    yield from (each for each in _interfaces(backend) if each.subnet.vpc_id == vpc_id)
-    yield from (each for each in backend.network_acls.values() if each.vpc_id == vpc_id and not _default(each))
-    yield from (each for each in backend.internet_gateways.values() if each.vpc and each.vpc.id == vpc_id)
-    yield from (each for each in backend.egress_only_internet_gateways.values() if each.vpc_id == vpc_id)
-    yield from (each for each in backend.nat_gateways.values() if each.vpc_id == vpc_id and each.state == "available")
-    yield from (each for each in backend.vpc_end_points.values() if each.vpc_id == vpc_id and each.state == "available")
+    yield from (interface for interface in _interfaces(backend) if interface.subnet.vpc_id == vpc_id)
     yield from (
-        each
-        for each in backend.vpc_pcxs.values()
-        if vpc_id in (each.vpc.id, each.peer_vpc.id) and each.status["Code"] in ("active", "pending-acceptance")
+        network_acl
+        for network_acl in backend.network_acls.values()
+        if network_acl.vpc_id == vpc_id and not _default(network_acl)
     )
     yield from (
-        each
-        for each in backend.transit_gateway_attachments.values()
-        if each.resource_id == vpc_id and each.state == "available"
+        internet_gateway
+        for internet_gateway in backend.internet_gateways.values()
+        if internet_gateway.vpc and internet_gateway.vpc.id == vpc_id
+    )
+    yield from (
+        egress_only_internet_gateway
+        for egress_only_internet_gateway in backend.egress_only_internet_gateways.values()
+        if egress_only_internet_gateway.vpc_id == vpc_id
+    )
+    yield from (
+        nat_gateway
+        for nat_gateway in backend.nat_gateways.values()
+        if nat_gateway.vpc_id == vpc_id and nat_gateway.state == "available"
+    )
+    yield from (
+        vpc_end_point
+        for vpc_end_point in backend.vpc_end_points.values()
+        if vpc_end_point.vpc_id == vpc_id and vpc_end_point.state == "available"
+    )
+    yield from (
+        vpc_pcx
+        for vpc_pcx in backend.vpc_pcxs.values()
+        if vpc_id in (vpc_pcx.vpc.id, vpc_pcx.peer_vpc.id)
+        and vpc_pcx.status["Code"] in ("active", "pending-acceptance")
+    )
+    yield from (
+        transit_gateway_attachment
+        for transit_gateway_attachment in backend.transit_gateway_attachments.values()
+        if transit_gateway_attachment.resource_id == vpc_id and transit_gateway_attachment.state == "available"
     )
 
 
@@ -126,12 +147,12 @@ def _default(network_acl: Any) -> bool:
 
 
 def _named_by_others(backend: Any, group_id: str | None) -> bool:
-    others = (each for groups in backend.groups.values() for each in groups.values() if each.id != group_id)
+    others = (group for groups in backend.groups.values() for group in groups.values() if group.id != group_id)
     rules = (rule for each in others for rule in (*each.ingress_rules, *each.egress_rules))
     return any(group_id == (rule.source_group or {}).get("GroupId") for rule in rules)
 
 
 def _release(backend: Any, description: str) -> None:
     interfaces = ec2_backends[backend.account_id][backend.region_name].enis
-    for each in [each for each in interfaces.values() if each.description == description]:
-        del interfaces[each.id]
+    for interface in [interface for interface in interfaces.values() if interface.description == description]:
+        del interfaces[interface.id]

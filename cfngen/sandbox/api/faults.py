@@ -117,7 +117,7 @@ class Faults:
     def renew_credentials(self) -> None:
         """Accept the credentials again."""
         ended = (refusals.expired, refusals.invalid)
-        self._faults = [each for each in self._faults if each.refuse not in ended]
+        self._faults = [fault for fault in self._faults if fault.refuse not in ended]
 
     def deny(self, *actions: str, user: str = USER) -> None:
         """Refuse named actions, e.g. `cloudformation:CreateChangeSet`, as IAM does."""
@@ -129,7 +129,9 @@ class Faults:
 
     def allow(self, *actions: str) -> None:
         """Lift what `deny` has laid on these actions."""
-        self._faults = [each for each in self._faults if not (isinstance(each, _Denied) and each.operation in actions)]
+        self._faults = [
+            fault for fault in self._faults if not (isinstance(fault, _Denied) and fault.operation in actions)
+        ]
 
     def disconnect(self, operation: str = "*", *, times: float = 1, kind: str = "closed") -> None:
         """Lose the connection.
@@ -175,7 +177,7 @@ class Faults:
 
     def called(self, operation: str, **parameters: Any) -> list[Call]:
         """Return the calls of an operation so far, with these parameters."""
-        return [each for each in self.calls if matches(operation, each) and _has(each.parameters, parameters)]
+        return [call for call in self.calls if matches(operation, call) and _has(call.parameters, parameters)]
 
     def as_of(self, operation: str) -> datetime.datetime | None:
         """Return the time whose state a read of CloudFormation answers; None for now."""

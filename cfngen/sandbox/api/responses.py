@@ -16,7 +16,7 @@ from moto.core.responses import ActionContext, ActionResult, BaseResponse
 from moto.core.serialize import DefaultAttributePicker
 from moto.core.utils import get_service_model
 
-from cfngen.sandbox.api.actions import ACTIONS, WRITES, Asked, Result
+from cfngen.sandbox.api.actions import ACTIONS, WRITES, ActionRequest, Result
 from cfngen.sandbox.api.faults import Faults
 from cfngen.sandbox.api.refusals import Answer, Refusal, rendered
 from cfngen.sandbox.api.requests import Call
@@ -64,7 +64,7 @@ class Service:
         with self.lock:
             if token in told:
                 return _again(action, token, told)
-            asked = Asked(self.cloud(region), given, self.faults.page_size, self.faults.as_of(action))
+            asked = ActionRequest(self.cloud(region), given, self.faults.page_size, self.faults.as_of(action))
             try:
                 result = ACTIONS[action](asked)
             except ApiError as error:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cfngen.sandbox.api.faults import Faults
-from cfngen.sandbox.api.gaps import Gaps
 from cfngen.sandbox.api.gate import Application, Gate
 from cfngen.sandbox.api.identity import Permissions
+from cfngen.sandbox.api.moto_extensions import MotoExtensions
 from cfngen.sandbox.api.responses import Service
 from cfngen.sandbox.cloudformation import CloudFormation
 
@@ -29,7 +29,7 @@ class Served:
     service: Service
     faults: Faults
     permissions: Permissions
-    gaps: Gaps
+    gaps: MotoExtensions
     gate: Gate
 
     def wsgi(self, application: Application) -> Application:
@@ -51,7 +51,7 @@ def serving(clouds: Mapping[str, CloudFormation] | CloudFormation, *, faults: Fa
     faults = faults or Faults()
     [first, *_] = engines.values()
     faults.now = lambda: first.clock.now
-    service, permissions, gaps = Service(engines, faults), Permissions(), Gaps()
+    service, permissions, gaps = Service(engines, faults), Permissions(), MotoExtensions()
     gaps.time = lambda: first.clock.time
     gaps.stored = lambda region: service.cloud(region).stored
     permissions.owner = service.owner

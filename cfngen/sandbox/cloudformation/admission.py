@@ -209,12 +209,14 @@ def check_types(service: Region, parsed: template.Template) -> None:
         ValidationError: as CloudFormation would
         NotModelledError: the double is too small
     """
-    types = {each.type for each in parsed.resources.values()}
-    if unknown := sorted(each for each in types if not property_schemas.known(service.region, each)):
+    types = {resource.type for resource in parsed.resources.values()}
+    if unknown := sorted(type_ for type_ in types if not property_schemas.known(service.region, type_)):
         raise ValidationError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
     if missing := sorted(types - set(HANDLERS) - {NESTED}):
         raise NotModelledError(f"resource types {missing}")
-    if rolled := sorted({each.type for each in parsed.resources.values() if "UpdatePolicy" in each.body} - {GROUP}):
+    if rolled := sorted(
+        {resource.type for resource in parsed.resources.values() if "UpdatePolicy" in resource.body} - {GROUP}
+    ):
         raise NotModelledError(f"UpdatePolicy of {rolled}")
     for key, each in parsed.resources.items():
         policies = (each.deletion_policy, each.replace_policy)
@@ -233,7 +235,7 @@ def _check_attributes(service: Region, parsed: template.Template) -> None:
 
 
 def _check_capabilities(parsed: template.Template, capabilities: Sequence[str]) -> None:
-    iam = [each for each in parsed.resources.values() if each.type in IAM_TYPES]
+    iam = [resource for resource in parsed.resources.values() if resource.type in IAM_TYPES]
     named = any(IAM_NAMES & set(each.body.get("Properties", {})) for each in iam)
     if named and "CAPABILITY_NAMED_IAM" not in capabilities:
         raise InsufficientCapabilitiesError("Requires capabilities : [CAPABILITY_NAMED_IAM]")

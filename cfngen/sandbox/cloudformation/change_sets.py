@@ -121,4 +121,4 @@ class ChangeSet:
     @property
     def children(self) -> list[ChangeSet]:
         """Change sets of nested stacks."""
-        return [each.child for each in self.changes if each.child is not None]
+        return [change.child for change in self.changes if change.child is not None]

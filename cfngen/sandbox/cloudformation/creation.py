@@ -91,7 +91,7 @@ def settle(stack: Stack, keys: list[str], begin: Callable[[str], None], *, stubb
     while stack.turn == turn:
         for key in keys:
             needs = stack.template.resources[key].needs & set(keys)
-            if key not in begun and all(_progress(stack, each) == "settled" for each in needs):
+            if key not in begun and all(_progress(stack, need) == "settled" for need in needs):
                 begun.add(key)
                 begin(key)
         seen = {key: _progress(stack, key) for key in begun}

@@ -77,7 +77,7 @@ class _Comparer:
         keys = wanted(scope, definitions)
         while left := [key for key in keys if key not in self._changes]:
             for key in left:
-                if all(each in self._changes for each in definitions[key].needs & set(keys)):
+                if all(need in self._changes for need in definitions[key].needs & set(keys)):
                     try:
                         self._settle(key, self._change(key, definitions[key]))
                     except PropertyError as error:
@@ -123,7 +123,7 @@ class _Comparer:
         return Change(
             "Modify", key, before.physical_id, before.type, replacement,
             "" if replacement == "False" else f"ReplaceAnd{definition.replace_policy}",
-            tuple(dict.fromkeys(each.attribute for each in details)), tuple(details), child,
+            tuple(dict.fromkeys(detail.attribute for detail in details)), tuple(details), child,
             self._context(before.definition, before.properties), self._context(definition, after),
         )  # fmt: skip
 
@@ -186,22 +186,22 @@ class _Comparer:
 
 
 def _replacement(details: list[Detail]) -> str:
-    if any(each.requires_recreation == "Always" and each.after != UNKNOWN for each in details):
+    if any(detail.requires_recreation == "Always" and detail.after != UNKNOWN for detail in details):
         return "True"
-    return "False" if all(each.requires_recreation == "Never" for each in details) else "Conditional"
+    return "False" if all(detail.requires_recreation == "Never" for detail in details) else "Conditional"
 
 
 def _attribute_details(
     before: ResourceDefinition, after: ResourceDefinition, attributes: tuple[str, ...]
 ) -> Iterator[Detail]:
-    for each in attributes:
-        old, new = before.body.get(each), after.body.get(each)
+    for attribute in attributes:
+        old, new = before.body.get(attribute), after.body.get(attribute)
         if old != new:
             kind = "Add" if old is None else "Remove" if new is None else "Modify"
             texts = (None if value is None else value if isinstance(value, str) else json.dumps(value)
                      for value in (old, new))  # fmt: skip
             left, right = texts
-            yield Detail(each, "", f"/{each}", "Never", left, right, kind, "Static", "DirectModification")
+            yield Detail(attribute, "", f"/{attribute}", "Never", left, right, kind, "Static", "DirectModification")
 
 
 def _expression(raw: Any, path: str) -> Any:

@@ -75,7 +75,7 @@ class Detection:
     @property
     def drifted(self) -> int:
         """How many resources have drifted."""
-        return sum(each.status in ("MODIFIED", "DELETED") for each in self.resources)
+        return sum(resource.status in ("MODIFIED", "DELETED") for resource in self.resources)
 
 
 def detect(service: Region, stack: Stack, identifier: str) -> Detection:
@@ -128,7 +128,7 @@ def _json(value: Any) -> str:
 
 def found(detections: list[Detection], stack: Stack) -> list[ResourceDrift]:
     """What the last detection has found about each resource of a stack."""
-    for each in reversed(detections):
-        if each.stack_id == stack.id:
-            return list(each.resources)
+    for detection in reversed(detections):
+        if detection.stack_id == stack.id:
+            return list(detection.resources)
     return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from cfngen.sandbox.cloudformation import admission, creation, planning, refusals, removing, undoing, updating
+from cfngen.sandbox.cloudformation import admission, creation, planning, refusals, removing, rollback, updating
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ValidationError
 from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Revision, Stack
@@ -99,7 +99,7 @@ def cancel_update(service: Region, stack: Stack, token: str) -> None:
     """
     refusals.check_cancel(stack)
     stack.token = token or stack.token
-    undoing.cancel(service, stack, "User Initiated")
+    rollback.cancel(service, stack, "User Initiated")
 
 
 def rollback_stack(service: Region, stack: Stack, token: str) -> Stack:
@@ -114,7 +114,7 @@ def rollback_stack(service: Region, stack: Stack, token: str) -> Stack:
         service.begin(stack, "ROLLBACK", token)
         service.simulation.start(removing.delete(service, stack, "User Initiated"))
     else:
-        service.simulation.start(undoing.roll_back(service, stack, "User Initiated"))
+        service.simulation.start(rollback.roll_back(service, stack, "User Initiated"))
     return stack
 
 
@@ -129,9 +129,9 @@ def continue_rollback(service: Region, stack: Stack, skip: Collection[str], forc
         raise ValidationError("ResourcesToSkip and ForceRollback cannot be given together")
     skipped = [_skipped(service, stack, each) for each in skip]
     for owner, resource in skipped:
-        undoing.skip(service, owner, resource)
+        rollback.skip(service, owner, resource)
     stack.forced = force
-    undoing.again(service, stack, token)
+    rollback.again(service, stack, token)
     return stack
 
 
@@ -157,8 +157,8 @@ def delete_stack(service: Region, stack: Stack, retain: Collection[str], force: 
         raise ValidationError(f"The specified resources to retain {unknown} are not resources of the stack")
     was = stack.status
     service.begin(stack, "DELETE_STACK", token)
-    for each in [each for each in service.all_change_sets() if each.stack is stack]:
-        planning.drop(service, each)
+    for change_set in [change_set for change_set in service.all_change_sets() if change_set.stack is stack]:
+        planning.drop(service, change_set)
     if was == "CREATE_IN_PROGRESS":
         creation.cancel_resources(service, stack)
     service.simulation.start(removing.delete(service, stack, "User Initiated", retain=retain, force=force))

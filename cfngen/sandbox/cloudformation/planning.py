@@ -86,7 +86,7 @@ def create(
 
 
 def _existing(service: Region, stack_name: str) -> Stack | None:
-    found = (each for each in service.stacks() if stack_name in (each.name, each.id))
+    found = (stack for stack in service.stacks() if stack_name in (stack.name, stack.id))
     return next((each for each in found if each.status != "DELETE_COMPLETE"), None)
 
 
@@ -140,10 +140,10 @@ def _fill(service: Region, change_set: ChangeSet) -> None:
     if revision.complaint:
         _fail(change_set, revision.complaint)
     elif found.findings:
-        names = ", ".join(dict.fromkeys(each.validation_name for each in found.findings))
+        names = ", ".join(dict.fromkeys(finding.validation_name for finding in found.findings))
         _fail(change_set, f"The following hook(s)/validation failed: [{names}]. To troubleshoot Early Validation "
                           "errors, use the DescribeEvents API for detailed failure information.")  # fmt: skip
-    elif failed := next((each for each in change_set.children if each.status == "FAILED"), None):
+    elif failed := next((child for child in change_set.children if child.status == "FAILED"), None):
         _fail(change_set, f"Nested change set {failed.id} was not successfully created: Currently in FAILED.")
 
 
@@ -214,9 +214,11 @@ def find(service: Region, name: str, stack_name: str) -> ChangeSet:
     Raises:
         ChangeSetNotFoundError: there is none
     """
-    for each in service.all_change_sets():
-        if name == each.id or (name == each.name and stack_name in (each.stack.name, each.stack.id)):
-            return each
+    for change_set in service.all_change_sets():
+        if name == change_set.id or (
+            name == change_set.name and stack_name in (change_set.stack.name, change_set.stack.id)
+        ):
+            return change_set
     raise ChangeSetNotFoundError(f"ChangeSet [{name}] does not exist")
 
 
@@ -243,9 +245,9 @@ def drop(service: Region, change_set: ChangeSet) -> None:
 
 
 def _discard(service: Region, change_set: ChangeSet) -> None:
-    for each in change_set.children:
-        _discard(service, each)
-        _remove_reviewed(service, each.stack)
+    for child in change_set.children:
+        _discard(service, child)
+        _remove_reviewed(service, child.stack)
 
 
 def _remove_reviewed(service: Region, stack: Stack) -> None:
@@ -318,9 +320,9 @@ def follow(service: Region, stack: Stack) -> None:
         stack.prepared.clear()
         for nested in unused:
             _remove_reviewed(service, nested)
-    for each in service.all_change_sets():
-        if each.stack is stack and each.execution_status == "EXECUTE_IN_PROGRESS":
+    for change_set in service.all_change_sets():
+        if change_set.stack is stack and change_set.execution_status == "EXECUTE_IN_PROGRESS":
             if stack.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
-                each.execution_status = "EXECUTE_COMPLETE"
+                change_set.execution_status = "EXECUTE_COMPLETE"
             elif "FAILED" in stack.status or "ROLLBACK" in stack.status or "DELETE" in stack.status:
-                each.execution_status = "EXECUTE_FAILED"
+                change_set.execution_status = "EXECUTE_FAILED"

@@ -158,9 +158,9 @@ class _Conformer:
         """Hold an object against alternatives that only name the keys which one of them requires."""
         for keyword in ("anyOf", "oneOf"):
             alternatives = [self._dereferenced(each) for each in schema.get(keyword, [])]
-            if not all("required" in each for each in alternatives):
+            if not all("required" in alternative for alternative in alternatives):
                 continue
-            fitting = [each for each in alternatives if set(each["required"]) <= set(value)]
+            fitting = [alternative for alternative in alternatives if set(alternative["required"]) <= set(value)]
             if alternatives and not fitting:
                 raise _refusal(path, f"no subschema matched out of the total {len(alternatives)} subschemas")
             if keyword == "oneOf" and len(fitting) > 1:

@@ -119,6 +119,6 @@ def check_policy(body: str) -> None:
     except (ValueError, KeyError, TypeError) as error:
         raise ValidationError(f"Error validating stack policy: Invalid stack policy ({error})") from error
     if not isinstance(statements, list) or not all(
-        isinstance(each, dict) and each.get("Effect") in ("Allow", "Deny") for each in statements
+        isinstance(statement, dict) and statement.get("Effect") in ("Allow", "Deny") for statement in statements
     ):
         raise ValidationError("Error validating stack policy: Invalid stack policy")

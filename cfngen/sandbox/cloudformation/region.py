@@ -15,20 +15,20 @@ from cfngen.sandbox.cloudformation import (
     admission,
     creation,
     generated_names,
-    moto_faults,
+    moto_patches,
     moto_speedups,
     planning,
     properties,
+    rollback,
     signals,
-    undoing,
 )
 from cfngen.sandbox.cloudformation.admission import LOOKUPS, NESTED
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
 from cfngen.sandbox.cloudformation.drift import Detection
 from cfngen.sandbox.cloudformation.errors import LimitExceededError, NotModelledError, ResourceError, ValidationError
-from cfngen.sandbox.cloudformation.failures import Failures
 from cfngen.sandbox.cloudformation.handlers import client
+from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.order import Order
 from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Revision, Stack, masked
@@ -67,7 +67,7 @@ class Region:
         durations: Mapping[str, float] | None = None,
         seed: int | None = None,
     ) -> None:
-        moto_faults.repair()
+        moto_patches.repair()
         moto_speedups.apply()
         self.region = region
         self.clock = Clock()
@@ -89,7 +89,7 @@ class Region:
         )
         self.order = Order(seed)
         self.stored = dict(stored or {})
-        self.failures = Failures()
+        self.failures = InjectedFailures()
         self.launched: dict[str, str] = {}  # by instance, in the order of launch: the launch template it came from
         self.capacities: dict[str, int] = {}  # by group: instances to have after the rolling update under way
         self.detections: list[Detection] = []
@@ -124,7 +124,7 @@ class Region:
 
     def imports(self, export_name: str) -> list[str]:
         """Names of the stacks that import something."""
-        live = [each for each in self._stacks if each.status not in ("DELETE_COMPLETE", "REVIEW_IN_PROGRESS")]
+        live = [stack for stack in self._stacks if stack.status not in ("DELETE_COMPLETE", "REVIEW_IN_PROGRESS")]
         return [each.name for each in live if export_name in properties.imported(self, each)]
 
     def add(self, stack: Stack) -> None:
@@ -154,7 +154,7 @@ class Region:
         if resource_type == properties.WAIT_CONDITION:
             return
         names = (f"{verb} {resource_type}", resource_type, "*")
-        seconds = self.order.lasting(next((self.durations[each] for each in names if each in self.durations), 0))
+        seconds = self.order.lasting(next((self.durations[name] for name in names if name in self.durations), 0))
         if seconds:
             end = self.clock.now + seconds
             self.clock.later(seconds, lambda: None)
@@ -179,7 +179,7 @@ class Region:
         if child.status == "CREATE_IN_PROGRESS":
             creation.cancel(self, child)
         elif child.status == "UPDATE_IN_PROGRESS":
-            undoing.cancel(self, child, "Resource update cancelled")
+            rollback.cancel(self, child, "Resource update cancelled")
 
     def fetch(self, url: str) -> str:
         """A template from S3, by its virtual-hosted address."""
@@ -270,7 +270,10 @@ class Region:
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.region} {next(self._numbers)}"))
 
     def _zones(self, region: str) -> list[str]:
-        return [each["ZoneName"] for each in client("ec2", region).describe_availability_zones()["AvailabilityZones"]]
+        return [
+            availability_zone["ZoneName"]
+            for availability_zone in client("ec2", region).describe_availability_zones()["AvailabilityZones"]
+        ]
 
     def _imported(self, name: str) -> str:
         return properties.import_value(self, name)

@@ -36,7 +36,7 @@ def change(service: Region, stack: Stack, resource: Resource, before: Mapping[st
     if policy is None or not _rolls(resource, before):
         return
     present = json.dumps(resource.properties.get("LaunchTemplate"))
-    obsolete = [each for each in signals.instances(service, group) if service.launched.get(each) != present]
+    obsolete = [instance for instance in signals.instances(service, group) if service.launched.get(instance) != present]
     if obsolete:
         yield from _roll(service, stack, resource, policy, obsolete)
 
@@ -160,7 +160,7 @@ def _ready(
     def decided() -> bool:
         if resource.turn != turn or service.clock.now >= deadline:
             return True
-        failures = sum(each == "FAILURE" for each in resource.signals.values())
+        failures = sum(signal == "FAILURE" for signal in resource.signals.values())
         hopeless = 100 * (count - failures) < policy.percent * count
         return policy.signals and (hopeless or len(resource.signals) >= count)
 
@@ -168,7 +168,7 @@ def _ready(
     if resource.turn != turn or not policy.signals:
         return
     resource.signals_wanted = 0
-    ready = sum(each == "SUCCESS" for each in resource.signals.values())
+    ready = sum(signal == "SUCCESS" for signal in resource.signals.values())
     if 100 * ready < policy.percent * count:
         raise ResourceError(
             f"Received {ready} SUCCESS signal(s) out of {count}.  Unable to satisfy {policy.percent}% "

@@ -209,7 +209,7 @@ class CloudFormation(Region):
     def change_sets(self, stack_name: str) -> list[ChangeSet]:
         """Change sets of a stack."""
         stack = self.stack(stack_name)
-        return [each for each in self.all_change_sets() if each.stack is stack]
+        return [change_set for change_set in self.all_change_sets() if change_set.stack is stack]
 
     def delete_change_set(self, name: str, stack_name: str = "") -> None:
         """Forget a change set; the stack that was made for it stays in REVIEW_IN_PROGRESS."""
@@ -232,9 +232,9 @@ class CloudFormation(Region):
 
     def drift(self, detection_id: str) -> Detection:
         """What a detection has found."""
-        for each in self.detections:
-            if each.id == detection_id:
-                return each
+        for detection in self.detections:
+            if detection.id == detection_id:
+                return detection
         raise ValidationError(f"DriftDetection {detection_id} does not exist")
 
     def resource_drifts(self, name: str) -> list[ResourceDrift]:

@@ -33,7 +33,7 @@ def seconds_of(duration: str, subject: str) -> int:
     match = DURATION.fullmatch(duration)
     if not match or not any(match.groups()):
         raise ResourceError(f"{subject} {duration} is no duration")
-    hours, minutes, seconds = (int(each or 0) for each in match.groups())
+    hours, minutes, seconds = (int(group or 0) for group in match.groups())
     return 3600 * hours + 60 * minutes + seconds
 
 
@@ -64,14 +64,16 @@ def instances(service: Region, group: str) -> list[str]:
     """Instances that a group has and keeps, in the order of launch; moto shuffles them when a group shrinks."""
     answer = client("autoscaling", service.region).describe_auto_scaling_groups(AutoScalingGroupNames=[group])
     members = answer["AutoScalingGroups"][0]["Instances"]
-    found = [each["InstanceId"] for each in members if not each["LifecycleState"].startswith("Terminat")]
+    found = [member["InstanceId"] for member in members if not member["LifecycleState"].startswith("Terminat")]
     order = list(service.launched)
     return sorted(found, key=lambda each: order.index(each) if each in service.launched else len(order))
 
 
 def announce(service: Region, resource: Resource, before: set[str]) -> None:
     """Tell of each instance that a group has launched, and remember from what."""
-    _tell(service, resource, [each for each in instances(service, resource.physical_id) if each not in before])
+    _tell(
+        service, resource, [instance for instance in instances(service, resource.physical_id) if instance not in before]
+    )
 
 
 def launched_by_itself(service: Region, group: str, launched: list[str]) -> None:
@@ -92,7 +94,7 @@ def _tell(service: Region, resource: Resource, launched: list[str]) -> None:
 def launches(service: Region) -> Collection[str]:
     """Ids of the activities of all groups up to now."""
     scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
-    return {each["ActivityId"] for each in scaling_activities.activities(scaling, "")}
+    return {activity["ActivityId"] for activity in scaling_activities.activities(scaling, "")}
 
 
 def check_launches(service: Region, resource: Resource, earlier: Collection[str]) -> None:
@@ -126,13 +128,13 @@ def stabilize(service: Region, resource: Resource, earlier: Collection[str]) -> 
     check_launches(service, resource, earlier)
     turn, scaling = resource.turn, autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
     states = scaling.autoscaling_groups[resource.physical_id].instance_states
-    if any(each.lifecycle_state == "Pending:Wait" for each in states):
+    if any(state.lifecycle_state == "Pending:Wait" for state in states):
         yield (
             lambda: (
                 resource.turn != turn
                 or not any(
-                    each.lifecycle_state == "Pending:Wait"
-                    for each in scaling.autoscaling_groups[resource.physical_id].instance_states
+                    instance_state.lifecycle_state == "Pending:Wait"
+                    for instance_state in scaling.autoscaling_groups[resource.physical_id].instance_states
                 )
             )
         )

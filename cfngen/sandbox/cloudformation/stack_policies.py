@@ -53,7 +53,7 @@ def _names(statement: Mapping[str, Any], key: str, value: str) -> bool:
 
 def _matches(patterns: Any, value: str) -> bool:
     patterns = [patterns] if isinstance(patterns, str) else patterns
-    return any(fnmatch.fnmatchcase(value, each) for each in patterns)
+    return any(fnmatch.fnmatchcase(value, pattern) for pattern in patterns)
 
 
 def _holds(operator: str, condition: Mapping[str, Any], resource_type: str) -> bool:

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cfngen.sandbox.cloudformation import creation, properties, property_schemas, removing, rolling, undoing
+from cfngen.sandbox.cloudformation import creation, properties, property_schemas, removing, rollback, rolling
 from cfngen.sandbox.cloudformation.admission import NESTED
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.creation import FAULTS
@@ -35,8 +35,8 @@ def begin(service: Region, stack: Stack, revision: Revision, token: str = "") ->
     if stack.memory is None and stack.status in STABLE:
         resources = {key: dataclasses.replace(each) for key, each in stack.resources.items() if each.exists}
         stack.memory = Memory(stack.revision, resources, dict(stack.outputs), dict(stack.exports))
-        for each in stack.resources.values():
-            each.touched = each.fresh = False
+        for resource in stack.resources.values():
+            resource.touched = resource.fresh = False
     stack.revision, stack.updated = revision, service.clock.time
     service.begin(stack, "UPDATE_STACK", token)
     service.simulation.start(update(service, stack))
@@ -46,15 +46,15 @@ def update(service: Region, stack: Stack) -> Operation:
     """Bring a stack to its revision, whose update has begun."""
     turn = stack.turn
     service.record(stack, None, "UPDATE_IN_PROGRESS", "User Initiated" if stack.parent is None else "")
-    for each in stack.resources.values():
-        each.progress = ""
+    for resource in stack.resources.values():
+        resource.progress = ""
     keys = properties.wanted(service.scope(stack), stack.template.resources)
     complaint = stack.revision.complaint or _forbidden_removal(service, stack, keys)
     if not complaint:
         yield from creation.settle(stack, keys, lambda key: service.simulation.start(_change(service, stack, key)))
     if stack.turn != turn:
         return
-    failed = any(each.progress == "failed" for each in stack.resources.values())
+    failed = any(resource.progress == "failed" for resource in stack.resources.values())
     if not complaint and not failed:
         try:
             stack.outputs, stack.exports = properties.outputs(service, stack)
@@ -63,7 +63,7 @@ def update(service: Region, stack: Stack) -> Operation:
     if complaint or failed:
         yield from _give_up(service, stack, complaint)
         return
-    for key in [each for each in stack.resources if each not in keys]:
+    for key in [resource for resource in stack.resources if resource not in keys]:
         removed = stack.resources.pop(key)
         policy = removed.definition.deletion_policy
         stack.obsolete.append((removed, "Retain" if policy == "RetainExceptOnCreate" else policy))
@@ -85,7 +85,7 @@ def _give_up(service: Region, stack: Stack, complaint: str) -> Operation:
             if child.status == CLEANUP:
                 service.record(child, None, "UPDATE_COMPLETE")
         return
-    yield from undoing.roll_back(service, stack, reason)
+    yield from rollback.roll_back(service, stack, reason)
 
 
 def clean_up(service: Region, stack: Stack, done: str) -> Operation:
@@ -194,7 +194,7 @@ def _check_replacement(service: Region, stack: Stack, resource: Resource, after:
     if stack.root.disable_rollback:
         raise ResourceError("Replacement type updates not supported on stack with disable-rollback.")
     identifiers = property_schemas.schema(service.region, resource.type).get("primaryIdentifier", [])
-    names = [each.removeprefix("/properties/") for each in identifiers]
+    names = [identifier.removeprefix("/properties/") for identifier in identifiers]
     if any(name in after and after[name] == resource.properties.get(name) == resource.physical_id for name in names):
         raise ResourceError(
             "CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename "
@@ -271,5 +271,5 @@ def _update_nested(service: Region, stack: Stack, resource: Resource) -> Operati
     if resource.turn != turn:
         return
     if child.status != CLEANUP:
-        raise ResourceError(undoing.blaming(child))
+        raise ResourceError(rollback.blaming(child))
     resource.attributes = {f"Outputs.{key}": value for key, value in child.outputs.items()}

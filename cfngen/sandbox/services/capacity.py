@@ -38,7 +38,7 @@ def exhaust(region: str, instance_type: str, *names: str) -> None:
         instance_type: e.g. `m5.large`.
         names: of the zones; all of the region if left out.
     """
-    _market(region).short.update((instance_type, each) for each in names or zones(region))
+    _market(region).short.update((instance_type, name) for name in names or zones(region))
 
 
 def price(region: str, instance_type: str, dollars: float) -> None:

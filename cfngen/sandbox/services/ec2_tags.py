@@ -40,7 +40,7 @@ def tags_of_something_new(attempt: Attempt) -> None:
 def tags_to_add(attempt: Attempt) -> None:
     """Refuse tags that EC2 does not take, or one too many."""
     for resource in attempt.get("Resources", []):
-        present = {each["key"] for each in attempt.backend.describe_tags(filters={"resource-id": [resource]})}
+        present = {tag["key"] for tag in attempt.backend.describe_tags(filters={"resource-id": [resource]})}
         check(attempt.get("Tags", []), {each for each in present if not each.startswith("aws:")})
 
 

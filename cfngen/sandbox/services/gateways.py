@@ -88,7 +88,7 @@ def destination_of_a_route(attempt: Attempt) -> None:
             f"The destination CIDR block {block} is equal to or more specific than one of this VPC's CIDR blocks. This "
             "route can target only an interface or an instance.",
         )
-    if sum(not each.local for each in table.routes) >= quotas.applied(quotas.ROUTES):
+    if sum(not route.local for route in table.routes) >= quotas.applied(quotas.ROUTES):
         raise Refused("RouteLimitExceeded", "The maximum number of routes has been reached.")
 
 
@@ -120,7 +120,7 @@ def main_table_stays(attempt: Attempt) -> None:
 
 def gateway_of(backend: Any, vpc: str) -> str:
     """Return the id of the internet gateway that is attached to a VPC; nothing if there is none."""
-    return next((each.id for each in _gateways(backend) if each.vpc and each.vpc.id == vpc), "")
+    return next((gateway.id for gateway in _gateways(backend) if gateway.vpc and gateway.vpc.id == vpc), "")
 
 
 def _gateways(backend: Any) -> list[Any]:

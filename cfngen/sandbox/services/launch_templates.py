@@ -21,7 +21,7 @@ def data_of_a_template(attempt: Attempt) -> None:
     """Refuse what EC2 looks at in a launch template: user data, tags, metadata options."""
     data = attempt.get("LaunchTemplateData") or {}
     check_user_data(data.get("UserData"))
-    kinds = [each.get("ResourceType") for each in data.get("TagSpecifications") or []]
+    kinds = [tag_specification.get("ResourceType") for tag_specification in data.get("TagSpecifications") or []]
     if repeated := sorted({each for each in kinds if kinds.count(each) > 1}):
         raise Refused("InvalidParameterValue", f"Duplicate tag specifications for resource type {repeated[0]}")
     for specification in data.get("TagSpecifications") or []:

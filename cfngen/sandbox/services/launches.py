@@ -66,13 +66,15 @@ class Launch:
     @property
     def existing(self) -> list[Any]:
         """The interfaces that the request names."""
-        named = [each["NetworkInterfaceId"] for each in self.interfaces if each.get("NetworkInterfaceId")]
+        named = [
+            interface["NetworkInterfaceId"] for interface in self.interfaces if interface.get("NetworkInterfaceId")
+        ]
         return [self.backend.get_network_interface(each) for each in named]
 
     @property
     def places(self) -> list[str]:
         """The zones in which instances may come to be."""
-        found = [self.backend.get_subnet(each).availability_zone for each in self.subnets]
+        found = [self.backend.get_subnet(subnet).availability_zone for subnet in self.subnets]
         return found or list(self.zones) or [each.subnet.availability_zone for each in self.existing]
 
     @property
@@ -239,7 +241,7 @@ def _profile(launch: Launch) -> None:
         if not value:
             continue
         profiles = iam_backends[DEFAULT_ACCOUNT_ID]["aws"].instance_profiles.values()
-        known = next((each for each in profiles if value in (each.name, each.arn)), None)
+        known = next((profile for profile in profiles if value in (profile.name, profile.arn)), None)
         if known is None or (kind == "arn") != (value == known.arn):
             raise Refused(
                 "InvalidParameterValue",
@@ -252,7 +254,10 @@ def _profile(launch: Launch) -> None:
 
 def _devices(launch: Launch) -> None:
     image = launch.backend.amis[launch.data["ImageId"]]
-    names = [str(each.get("DeviceName", "")) for each in launch.data.get("BlockDeviceMappings") or []]
+    names = [
+        str(block_device_mapping.get("DeviceName", ""))
+        for block_device_mapping in launch.data.get("BlockDeviceMappings") or []
+    ]
     for name in names:
         if not DEVICE.fullmatch(name):
             raise Refused("InvalidBlockDeviceMapping", f"Invalid device name {name}")
@@ -316,7 +321,7 @@ def _interface(launch: Launch) -> None:
         if user(interface) or launch.count > 1:
             raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
     if not launch.existing and launch.subnets:
-        free = sum(free_addresses(launch.backend, launch.backend.get_subnet(each)) for each in launch.subnets)
+        free = sum(free_addresses(launch.backend, launch.backend.get_subnet(subnet)) for subnet in launch.subnets)
         if free < launch.count:
             raise Refused(
                 "InsufficientFreeAddressesInSubnet",
@@ -327,8 +332,8 @@ def _interface(launch: Launch) -> None:
 def _offered(launch: Launch) -> None:
     offered = _offerings(launch.region)
     known = zones(launch.region)
-    places = [each for each in launch.places if each in known] or known
-    if not any((launch.type, each) in offered for each in places):
+    places = [place for place in launch.places if place in known] or known
+    if not any((launch.type, place) in offered for place in places):
         others = [each for each in known if (launch.type, each) in offered]
         raise Refused(
             "Unsupported",
@@ -349,9 +354,11 @@ def _quota(launch: Launch) -> None:
         return
     spot = launch.bid is not None
     used = sum(
-        _processors(each.instance_type)
-        for each in launch.backend.all_instances()
-        if each.state in ("pending", "running") and STANDARD.match(each.instance_type) and _is_spot(each) is spot
+        _processors(instance.instance_type)
+        for instance in launch.backend.all_instances()
+        if instance.state in ("pending", "running")
+        and STANDARD.match(instance.instance_type)
+        and _is_spot(instance) is spot
     )
     if used + launch.count * _processors(launch.type) > quotas.applied(quotas.SPOT if spot else quotas.ON_DEMAND):
         if spot:
@@ -374,7 +381,7 @@ def _is_spot(instance: Any) -> bool:
     """Whether an instance is a Spot Instance; moto does not say so of those that groups have launched."""
     if instance.lifecycle == "spot":
         return True
-    tags = {each["key"]: each["value"] for each in instance.get_tags()}
+    tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
     template = instance.ec2_backend.launch_templates.get(tags.get("aws:ec2launchtemplate:id", ""))
     if template is None:
         return False

@@ -15,7 +15,9 @@ from cfngen.sandbox.services.rules import Attempt, Refused, rule
 def place_of_an_interface(attempt: Attempt) -> None:
     """Refuse an interface whose address or security groups do not fit its subnet."""
     subnet = attempt.backend.get_subnet(attempt.get("SubnetId"))
-    addresses = [each.get("PrivateIpAddress") for each in attempt.get("PrivateIpAddresses", [])]
+    addresses = [
+        private_ip_address.get("PrivateIpAddress") for private_ip_address in attempt.get("PrivateIpAddresses", [])
+    ]
     for address in filter(None, [attempt.get("PrivateIpAddress"), *addresses]):
         check_address(attempt.backend, subnet, address)
     if free_addresses(attempt.backend, subnet) < 1:
@@ -92,7 +94,10 @@ def check_address(backend: Any, subnet: Any, address: str) -> None:
     if wanted in {block[index] for index in (0, 1, 2, 3, -1)}:
         raise Refused("InvalidParameterValue", "Address is in subnet's reserved address range")
     for other in live_interfaces(backend):
-        held = {other.private_ip_address, *(each.get("PrivateIpAddress") for each in other.private_ip_addresses)}
+        held = {
+            other.private_ip_address,
+            *(private_ip_address.get("PrivateIpAddress") for private_ip_address in other.private_ip_addresses),
+        }
         if other.subnet.id == subnet.id and address in held:
             raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
 

@@ -50,7 +50,7 @@ def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
     if size not in SUBNET_SIZES:
         raise Refused("InvalidSubnet.Range", f"The CIDR '{block}' is invalid.")
     vpc = attempt.get("VpcId")
-    if sum(each.vpc_id == vpc for each in _subnets(attempt.backend)) >= quotas.applied(quotas.SUBNETS):
+    if sum(subnet.vpc_id == vpc for subnet in _subnets(attempt.backend)) >= quotas.applied(quotas.SUBNETS):
         raise Refused("SubnetLimitExceeded", f"The maximum number of subnets of VPC {vpc} has been reached.")
 
 
@@ -83,7 +83,7 @@ def zones(region: str) -> list[str]:
 def free_addresses(backend: Any, subnet: Any) -> int:
     """Return how many addresses of a subnet nobody has."""
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
-    taken = sum(1 for each in live_interfaces(backend) if each.subnet.id == subnet.id)
+    taken = sum(1 for live_interface in live_interfaces(backend) if live_interface.subnet.id == subnet.id)
     return block.num_addresses - RESERVED - taken
 
 
@@ -93,7 +93,7 @@ def live_interfaces(backend: Any) -> list[Any]:
 
 
 def _subnets(backend: Any) -> list[Any]:
-    return [each for subnets in backend.subnets.values() for each in subnets.values()]
+    return [subnet for subnets in backend.subnets.values() for subnet in subnets.values()]
 
 
 def _is_address(text: str) -> bool:
@@ -106,7 +106,7 @@ def _is_address(text: str) -> bool:
 
 def _is_domain(text: str) -> bool:
     labels = text.rstrip(".").split(".")
-    return all(each and len(each) <= 63 and each.replace("-", "").replace("_", "").isalnum() for each in labels)
+    return all(label and len(label) <= 63 and label.replace("-", "").replace("_", "").isalnum() for label in labels)
 
 
 def _true(value: Any) -> bool:

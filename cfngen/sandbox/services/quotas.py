@@ -51,7 +51,7 @@ QUOTAS = (
     Quota("autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", 500),
     Quota("elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", 50, 50),
 )
-_DEFAULTS: Mapping[Key, Quota] = {(each.service, each.code): each for each in QUOTAS}
+_DEFAULTS: Mapping[Key, Quota] = {(quota.service, quota.code): quota for quota in QUOTAS}
 _KEPT: list[Mapping[Key, Quota]] = [_DEFAULTS]
 
 

@@ -169,7 +169,7 @@ def _shut_down(group: Any, state: Any) -> None:
 
 
 def _terminated(group: Any, state: Any) -> None:
-    group.instance_states = [each for each in group.instance_states if each is not state]
+    group.instance_states = [instance_state for instance_state in group.instance_states if instance_state is not state]
     group.autoscaling_backend.ec2_backend.terminate_instances([state.instance.id])
 
 
@@ -177,9 +177,13 @@ def _fill(group: Any) -> None:
     """Let a group have as many instances as it is to have, if it is still there."""
     if group.autoscaling_backend.autoscaling_groups.get(group.name) is not group:
         return
-    before = {each.instance.id for each in group.instance_states}
+    before = {instance_state.instance.id for instance_state in group.instance_states}
     group.set_desired_capacity(group.desired_capacity)
-    new = [each.instance.id for each in group.instance_states if each.instance.id not in before]
+    new = [
+        instance_state.instance.id
+        for instance_state in group.instance_states
+        if instance_state.instance.id not in before
+    ]
     if new and group.region in _OBSERVERS:
         _OBSERVERS[group.region].launched(group.name, new)
 
@@ -257,11 +261,15 @@ def _launches(model_of_groups: Any) -> None:
 
     def active_instances(self: Any) -> list[Any]:
         """Those that count towards the capacity."""
-        return [each for each in self.instance_states if each.lifecycle_state in ("InService", "Pending:Wait")]
+        return [
+            instance_state
+            for instance_state in self.instance_states
+            if instance_state.lifecycle_state in ("InService", "Pending:Wait")
+        ]
 
     def replace_autoscaling_group_instances(self: Any, count_needed: int, propagated_tags: Any) -> None:
         count, reason = _launchable(self, count_needed)
-        known = {id(each) for each in self.instance_states}
+        known = {id(instance_state) for instance_state in self.instance_states}
         if count:
             launch(self, count, propagated_tags)
         for state in self.instance_states:
@@ -286,7 +294,11 @@ def _terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
             resize(self, new_capacity)
             return
         self.desired_capacity = wanted
-        unprotected = [each for each in self.active_instances() if not each.protected_from_scale_in]
+        unprotected = [
+            active_instance
+            for active_instance in self.active_instances()
+            if not active_instance.protected_from_scale_in
+        ]
         for state in unprotected[:surplus]:
             terminate(self, state)
         if self.name in self.autoscaling_backend.autoscaling_groups:
@@ -376,4 +388,4 @@ def held(backend: Any, group_name: str, instance_id: str) -> Any:
     """Return moto's `InstanceState` of an instance that a hook holds; None if none does."""
     group = backend.autoscaling_groups.get(group_name)
     states = group.instance_states if group else ()
-    return next((each for each in states if each.instance.id == instance_id and hold_of(each)), None)
+    return next((state for state in states if state.instance.id == instance_id and hold_of(state)), None)

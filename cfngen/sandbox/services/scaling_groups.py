@@ -114,20 +114,20 @@ def capacity(attempt: Attempt) -> None:
 def place(attempt: Attempt) -> None:
     """Refuse zones and subnets that are not there, are of several VPCs, or do not match each other."""
     ec2 = attempt.backend.ec2_backend
-    known = {each.name for each in ec2.describe_availability_zones()}
+    known = {availability_zone.name for availability_zone in ec2.describe_availability_zones()}
     zones = attempt.get("AvailabilityZones", [])
     if unknown := sorted(set(zones) - known):
         raise Refused(INVALID, f"Invalid availability zones: [{', '.join(unknown)}]")
     identifiers = [each for each in (attempt.get("VPCZoneIdentifier") or "").split(",") if each]
     subnets = []
-    for each in identifiers:
-        found = [zone[each] for zone in ec2.subnets.values() if each in zone]
+    for identifier in identifiers:
+        found = [zone[identifier] for zone in ec2.subnets.values() if identifier in zone]
         if not found:
-            raise Refused(INVALID, f"The subnet ID '{each}' does not exist")
+            raise Refused(INVALID, f"The subnet ID '{identifier}' does not exist")
         subnets.append(found[0])
-    if len({each.vpc_id for each in subnets}) > 1:
+    if len({subnet.vpc_id for subnet in subnets}) > 1:
         raise Refused(INVALID, f"The subnets [{', '.join(identifiers)}] are of several VPCs")
-    if zones and subnets and {each.availability_zone for each in subnets} != set(zones):
+    if zones and subnets and {subnet.availability_zone for subnet in subnets} != set(zones):
         raise Refused(
             INVALID, "The availability zones of the specified subnets and the Auto Scaling group do not match"
         )
@@ -200,10 +200,10 @@ def _check_mixture(policy: Mapping[str, Any]) -> None:
     overrides = policy.get("LaunchTemplate", {}).get("Overrides", [])
     if len(overrides) > MOST_OVERRIDES:
         raise Refused(INVALID, f"A group has {MOST_OVERRIDES} instance types at most, and not {len(overrides)}")
-    types = [each["InstanceType"] for each in overrides if each.get("InstanceType")]
+    types = [override["InstanceType"] for override in overrides if override.get("InstanceType")]
     if len(set(types)) < len(types):
         raise Refused(INVALID, f"Each instance type stands once in the overrides: {', '.join(types)}")
-    weights = [each.get("WeightedCapacity") for each in overrides]
+    weights = [override.get("WeightedCapacity") for override in overrides]
     if any(weights) and not all(weights):
         raise Refused(INVALID, "Either every override has a WeightedCapacity or none")
     for weight in filter(None, weights):
@@ -220,9 +220,9 @@ def settings(attempt: Attempt) -> None:
     for key in ("HealthCheckGracePeriod", "DefaultCooldown"):
         if (attempt.get(key) or 0) < 0:
             raise Refused(INVALID, _at_least(key[0].lower() + key[1:], attempt.get(key), 0))
-    for each in attempt.get("TerminationPolicies", []):
-        if each not in TERMINATION_POLICIES and not each.startswith("arn:"):
-            raise Refused(INVALID, f"Termination policies contain an unsupported policy: {each}")
+    for termination_policy in attempt.get("TerminationPolicies", []):
+        if termination_policy not in TERMINATION_POLICIES and not termination_policy.startswith("arn:"):
+            raise Refused(INVALID, f"Termination policies contain an unsupported policy: {termination_policy}")
     lifetime = attempt.get("MaxInstanceLifetime")
     if lifetime and lifetime < SHORTEST_LIFETIME:
         raise Refused(INVALID, f"MaxInstanceLifetime must be 0 or at least {SHORTEST_LIFETIME} seconds")
@@ -233,20 +233,20 @@ def balancers(attempt: Attempt) -> None:
     """Refuse load balancers and target groups that are not there, and target groups of addresses."""
     if arns := attempt.get("TargetGroupARNs", []):
         known = elbv2_backends[attempt.backend.account_id][attempt.region].target_groups
-        for each in arns:
-            if each not in known:
+        for arn in arns:
+            if arn not in known:
                 raise Refused(
                     INVALID,
                     "Provided Target Groups may not be valid. Please ensure they exist and try again.",
                 )
-            if known[each].target_type not in ("", None, "instance"):
+            if known[arn].target_type not in ("", None, "instance"):
                 raise Refused(
                     INVALID,
-                    f"Provided Target Group '{each}' has invalid target type. Please ensure all provided Target "
+                    f"Provided Target Group '{arn}' has invalid target type. Please ensure all provided Target "
                     "Groups have target type of instance.",
                 )
-    for each in attempt.get("LoadBalancerNames", []):
-        if each not in attempt.backend.elb_backend.load_balancers:
+    for balancer_name in attempt.get("LoadBalancerNames", []):
+        if balancer_name not in attempt.backend.elb_backend.load_balancers:
             raise Refused(INVALID, "Provided Load Balancers may not be valid. Please ensure they exist and try again.")
 
 
@@ -286,7 +286,7 @@ def emptied(attempt: Attempt) -> None:
     group = _group(attempt)
     if attempt.get("ForceDelete"):
         return
-    if any(leaves(each) for each in group.instance_states):
+    if any(leaves(instance_state) for instance_state in group.instance_states):
         raise Refused(
             "ScalingActivityInProgress",
             "You cannot delete an AutoScalingGroup while there are scaling activities in progress for that group.",
@@ -308,9 +308,9 @@ def members(attempt: Attempt) -> None:
         for group in attempt.backend.autoscaling_groups.values()
         for state in group.instance_states
     }
-    for each in identifiers:
-        if each not in groups:
-            raise Refused(INVALID, f"Instance Id not found - No managed instance found for instance ID {each}")
+    for identifier in identifiers:
+        if identifier not in groups:
+            raise Refused(INVALID, f"Instance Id not found - No managed instance found for instance ID {identifier}")
     if attempt.operation == "TerminateInstanceInAutoScalingGroup" and attempt.get("ShouldDecrementDesiredCapacity"):
         group = groups[identifiers[0]]
         if group.desired_capacity <= (group.min_size or 0):

@@ -33,7 +33,7 @@ def name_of_a_group(attempt: Attempt) -> None:
         raise Refused("InvalidGroup.Reserved", "Cannot use reserved security group name: default")
     if any(each.name == name for each in attempt.backend.groups[vpc or attempt.backend.default_vpc.id].values()):
         raise Refused("InvalidGroup.Duplicate", f"The security group '{name}' already exists for VPC '{vpc}'")
-    if sum(len(each) for each in attempt.backend.groups.values()) >= quotas.applied(quotas.SECURITY_GROUPS):
+    if sum(len(group) for group in attempt.backend.groups.values()) >= quotas.applied(quotas.SECURITY_GROUPS):
         raise Refused("SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
 
 
@@ -55,7 +55,7 @@ def rules_of_a_group(attempt: Attempt) -> None:
     if len(set(wanted)) < len(wanted):
         raise Refused("InvalidParameterValue", "The same permission must not appear multiple times")
     egress = attempt.operation.endswith("Egress")
-    present = {_of_moto(each) for each in (group.egress_rules if egress else group.ingress_rules)}
+    present = {_of_moto(egress_rule) for egress_rule in (group.egress_rules if egress else group.ingress_rules)}
     for flat in wanted:
         if flat in present:
             raise Refused("InvalidPermission.Duplicate", f'the specified rule "{_told(flat)}" already exists')
@@ -162,8 +162,8 @@ def _check_source(backend: Any, group: Any, kind: str, source: str) -> None:
 
 def _peers(backend: Any, one: str, other: str) -> bool:
     return any(
-        {each.vpc.id, each.peer_vpc.id} == {one, other} and each.status["Code"] in SUPPORT
-        for each in backend.vpc_pcxs.values()
+        {vpc_pcx.vpc.id, vpc_pcx.peer_vpc.id} == {one, other} and vpc_pcx.status["Code"] in SUPPORT
+        for vpc_pcx in backend.vpc_pcxs.values()
     )
 
 

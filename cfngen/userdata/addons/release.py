@@ -9,7 +9,7 @@ from typing import Any
 
 from cfngen.cluster.model import Cluster
 from cfngen.releases.charts import PinnedChart, chart
-from cfngen.userdata.merging import merge
+from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.mirror import mirrored
 
 CHARTS = "/opt/cfngen/charts"
@@ -79,7 +79,7 @@ def described(cluster: Cluster, release: Release, values: Mapping[str, Any]) -> 
         },
         # Text, and its braces hidden from the filling in of facts: every master must read the same values.
         "values": json.dumps(merge(release.values, values), sort_keys=True).replace("${", "$\\u007b"),
-        "patches": [dict(each) for each in release.patches],
+        "patches": [dict(patch) for patch in release.patches],
     }
 
 

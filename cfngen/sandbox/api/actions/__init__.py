@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cfngen.sandbox.api.actions import change_sets, drift, events, resources, stacks, templates
-from cfngen.sandbox.api.actions.asked import Asked, Result
+from cfngen.sandbox.api.actions.request import ActionRequest, Result
 
-__all__ = ["ACTIONS", "WRITES", "Asked", "Result"]
+__all__ = ["ACTIONS", "WRITES", "ActionRequest", "Result"]
 
-ACTIONS: Mapping[str, Callable[[Asked], Result]] = {
+ACTIONS: Mapping[str, Callable[[ActionRequest], Result]] = {
     "CancelUpdateStack": stacks.cancel_update_stack,
     "ContinueUpdateRollback": stacks.continue_update_rollback,
     "CreateChangeSet": change_sets.create_change_set,

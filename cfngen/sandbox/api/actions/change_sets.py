@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from cfngen.sandbox.api.actions.asked import Asked, Result
+from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import found, parameters, tags
 from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail
 from cfngen.sandbox.cloudformation.errors import ChangeSetNotFoundError
 
 
-def create_change_set(asked: Asked) -> Result:
+def create_change_set(asked: ActionRequest) -> Result:
     """Begin to work out changes."""
     asked.check_template()
     values, kept = asked.parameters()
@@ -44,7 +44,7 @@ def create_change_set(asked: Asked) -> Result:
     return {"Id": change_set.id, "StackId": change_set.stack.id}
 
 
-def describe_change_set(asked: Asked) -> Result:
+def describe_change_set(asked: ActionRequest) -> Result:
     """Show changes."""
     change_set = _found(asked)
     values = asked.flag("IncludePropertyValues")
@@ -63,17 +63,21 @@ def describe_change_set(asked: Asked) -> Result:
     }
 
 
-def list_change_sets(asked: Asked) -> Result:
+def list_change_sets(asked: ActionRequest) -> Result:
     """Show the change sets of a stack that can still become of use: an executed one is described, but not listed.
 
     So LocalStack's tests have recorded it of AWS (test_create_change_set_update_without_parameters).
     """
     stack = found(asked, "Stack [{}] does not exist")
-    active = [each for each in asked.cloud.change_sets(stack.id) if each.execution_status != "EXECUTE_COMPLETE"]
+    active = [
+        change_set
+        for change_set in asked.cloud.change_sets(stack.id)
+        if change_set.execution_status != "EXECUTE_COMPLETE"
+    ]
     return asked.page("Summaries", active, lambda each: each.id, _summary)
 
 
-def delete_change_set(asked: Asked) -> Result:
+def delete_change_set(asked: ActionRequest) -> Result:
     """Forget a change set; one that its stack does not have is forgotten with success.
 
     Seen on AWS by the authors of ministack (ministackorg/ministack#1625).
@@ -86,7 +90,7 @@ def delete_change_set(asked: Asked) -> Result:
     return {}
 
 
-def execute_change_set(asked: Asked) -> Result:
+def execute_change_set(asked: ActionRequest) -> Result:
     """Begin to make the changes."""
     change_set = _found(asked)
     if change_set.on_failure and "DisableRollback" in asked.given:
@@ -95,7 +99,7 @@ def execute_change_set(asked: Asked) -> Result:
     return {}
 
 
-def _found(asked: Asked) -> ChangeSet:
+def _found(asked: ActionRequest) -> ChangeSet:
     if not asked.text("ChangeSetName").startswith("arn:"):
         if not asked.text("StackName"):
             raise ValidationError("StackName must be specified if ChangeSetName is not specified as an ARN.")
@@ -133,7 +137,7 @@ def _change(change: Change, *, values: bool) -> Result:
             "ResourceType": change.type,
             "Replacement": change.replacement or None,
             "Scope": list(change.scope),
-            "Details": [_detail(each, values=values) for each in change.details],
+            "Details": [_detail(detail, values=values) for detail in change.details],
             "ChangeSetId": change.child.id if change.child else None,
             **(contexts if values else {}),
         },

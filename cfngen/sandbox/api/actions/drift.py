@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.api.actions.asked import Asked, Result
+from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.cloudformation.drift import ResourceDrift
 
 
-def detect_stack_drift(asked: Asked) -> Result:
+def detect_stack_drift(asked: ActionRequest) -> Result:
     """Compare a stack with what is there."""
     return {"StackDriftDetectionId": asked.cloud.detect_drift(asked.text("StackName"))}
 
 
-def describe_stack_drift_detection_status(asked: Asked) -> Result:
+def describe_stack_drift_detection_status(asked: ActionRequest) -> Result:
     """Show how far a comparison is."""
     found = asked.cloud.drift(asked.text("StackDriftDetectionId"))
     return {
@@ -24,11 +24,15 @@ def describe_stack_drift_detection_status(asked: Asked) -> Result:
     }
 
 
-def describe_stack_resource_drifts(asked: Asked) -> Result:
+def describe_stack_resource_drifts(asked: ActionRequest) -> Result:
     """Show what a comparison found."""
     wanted = asked.values("StackResourceDriftStatusFilters")
     stack = asked.cloud.stack(asked.text("StackName"))
-    found = [each for each in asked.cloud.resource_drifts(stack.id) if not wanted or each.status in wanted]
+    found = [
+        resource_drift
+        for resource_drift in asked.cloud.resource_drifts(stack.id)
+        if not wanted or resource_drift.status in wanted
+    ]
 
     def show(drift: ResourceDrift) -> Result:
         return {
@@ -40,12 +44,12 @@ def describe_stack_resource_drifts(asked: Asked) -> Result:
             "ActualProperties": drift.actual or None,
             "PropertyDifferences": [
                 {
-                    "PropertyPath": each.path,
-                    "ExpectedValue": each.expected,
-                    "ActualValue": each.actual,
-                    "DifferenceType": each.kind,
+                    "PropertyPath": difference.path,
+                    "ExpectedValue": difference.expected,
+                    "ActualValue": difference.actual,
+                    "DifferenceType": difference.kind,
                 }
-                for each in drift.differences
+                for difference in drift.differences
             ],
             "StackResourceDriftStatus": drift.status,
             "Timestamp": drift.time,

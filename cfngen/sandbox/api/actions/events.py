@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cfngen.sandbox.api.actions.asked import Asked, Result
+from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import found
 from cfngen.sandbox.cloudformation import Event, Stack, ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
@@ -12,14 +12,14 @@ from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 FAILED = "_FAILED"
 
 
-def describe_stack_events(asked: Asked) -> Result:
+def describe_stack_events(asked: ActionRequest) -> Result:
     """Show what happened to one stack, the newest first."""
     stack = found(asked, "Stack [{}] does not exist")
-    events = [each for each in reversed(stack.events) if asked.now(each.time)]
+    events = [event for event in reversed(stack.events) if asked.now(event.time)]
     return asked.page("StackEvents", events, lambda each: each.id, lambda each: _stack_event(stack, each))
 
 
-def describe_events(asked: Asked) -> Result:
+def describe_events(asked: ActionRequest) -> Result:
     """Newest first, like DescribeStackEvents; the API's reference says nothing of the order."""
     wanted = [each for each in _wanted(asked) if asked.now(each["Timestamp"])]
     if str((asked.given.get("Filters") or {}).get("FailedEvents", "")).lower() == "true":
@@ -28,7 +28,7 @@ def describe_events(asked: Asked) -> Result:
     return asked.page("OperationEvents", wanted[::-1], lambda each: str(each["EventId"]), dict)
 
 
-def _wanted(asked: Asked) -> list[Result]:
+def _wanted(asked: ActionRequest) -> list[Result]:
     name, stack_name, operation = (asked.text(each) for each in ("ChangeSetName", "StackName", "OperationId"))
     # A change set's bare name is not understood (aws-cloudformation/cloudformation-cli#1116).
     if name.startswith("arn:") or (name and stack_name):
@@ -40,9 +40,9 @@ def _wanted(asked: Asked) -> list[Result]:
     raise ValidationError("One of ChangeSetName, OperationId or StackName must be specified")
 
 
-def _all(asked: Asked) -> list[Result]:
+def _all(asked: ActionRequest) -> list[Result]:
     events = [_operation_event(stack, event) for stack in asked.cloud.stacks() for event in stack.events]
-    return events + [each for change_set in asked.cloud.all_change_sets() for each in _findings(change_set)]
+    return events + [finding for change_set in asked.cloud.all_change_sets() for finding in _findings(change_set)]
 
 
 def _findings(change_set: ChangeSet) -> list[Result]:

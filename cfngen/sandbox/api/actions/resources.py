@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cfngen.sandbox.api.actions.asked import Asked, Result
+from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import found, resource_status
 from cfngen.sandbox.cloudformation import Resource, Stack, ValidationError
 
 AT_ONCE = 100  # API: DescribeStackResources returns at most so many, and has no pages
 
 
-def describe_stack_resources(asked: Asked) -> Result:
+def describe_stack_resources(asked: ActionRequest) -> Result:
     """Show resources of a stack, or of the stack that has a physical id."""
     if physical := asked.text("PhysicalResourceId"):
         owners = [
@@ -31,7 +31,7 @@ def describe_stack_resources(asked: Asked) -> Result:
     return {"StackResources": [_resource(asked, stack, each) for each in seen[:AT_ONCE]]}
 
 
-def describe_stack_resource(asked: Asked) -> Result:
+def describe_stack_resource(asked: ActionRequest) -> Result:
     """Show one resource."""
     stack, logical = found(asked, "Stack '{}' does not exist"), asked.text("LogicalResourceId")
     for each in _seen(asked, stack):
@@ -41,7 +41,7 @@ def describe_stack_resource(asked: Asked) -> Result:
     raise ValidationError(f"Resource {logical} does not exist for stack {asked.text('StackName')}")
 
 
-def list_stack_resources(asked: Asked) -> Result:
+def list_stack_resources(asked: ActionRequest) -> Result:
     """Show every resource of a stack."""
     stack = found(asked)
     return asked.page(
@@ -52,15 +52,15 @@ def list_stack_resources(asked: Asked) -> Result:
     )
 
 
-def _seen(asked: Asked, stack: Stack) -> list[Resource]:
-    return [each for each in stack.resources.values() if resource_status(asked, stack, each)[0]]
+def _seen(asked: ActionRequest, stack: Stack) -> list[Resource]:
+    return [resource for resource in stack.resources.values() if resource_status(asked, stack, resource)[0]]
 
 
 def _named(stack: Stack) -> dict[str, Any]:
     return {"StackName": stack.name, "StackId": stack.id}
 
 
-def _summary(asked: Asked, stack: Stack, resource: Resource) -> dict[str, Any]:
+def _summary(asked: ActionRequest, stack: Stack, resource: Resource) -> dict[str, Any]:
     status, reason, since = resource_status(asked, stack, resource)
     return {
         "LogicalResourceId": resource.logical_id,
@@ -73,6 +73,6 @@ def _summary(asked: Asked, stack: Stack, resource: Resource) -> dict[str, Any]:
     }
 
 
-def _resource(asked: Asked, stack: Stack, resource: Resource) -> Result:
+def _resource(asked: ActionRequest, stack: Stack, resource: Resource) -> Result:
     summary = _summary(asked, stack, resource)
     return {**_named(stack), "Timestamp": summary.pop("LastUpdatedTimestamp"), **summary}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.api.actions.asked import Asked, Result
+from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import found, identified, known, shown, status, summary
 from cfngen.sandbox.cloudformation import ValidationError
 
 
-def create_stack(asked: Asked) -> Result:
+def create_stack(asked: ActionRequest) -> Result:
     """Begin to create a stack."""
     asked.check_template()
     values, _ = asked.parameters()
@@ -31,7 +31,7 @@ def create_stack(asked: Asked) -> Result:
     return identified(stack)
 
 
-def update_stack(asked: Asked) -> Result:
+def update_stack(asked: ActionRequest) -> Result:
     """Begin to update a stack."""
     asked.check_template()
     values, kept = asked.parameters()
@@ -54,7 +54,7 @@ def update_stack(asked: Asked) -> Result:
     return identified(stack)
 
 
-def delete_stack(asked: Asked) -> Result:
+def delete_stack(asked: ActionRequest) -> Result:
     """Begin to delete a stack; one that is not there is deleted with success, as the API says."""
     name = asked.text("StackName")
     try:
@@ -68,35 +68,37 @@ def delete_stack(asked: Asked) -> Result:
     return {}
 
 
-def describe_stacks(asked: Asked) -> Result:
+def describe_stacks(asked: ActionRequest) -> Result:
     """Show one stack, or all that are not deleted; the newest first."""
     if asked.text("StackName"):
         return {"Stacks": [shown(asked, found(asked))]}
-    alive = [each for each in asked.cloud.stacks() if status(asked, each)[0] not in ("", "DELETE_COMPLETE")]
+    alive = [stack for stack in asked.cloud.stacks() if status(asked, stack)[0] not in ("", "DELETE_COMPLETE")]
     return asked.page("Stacks", alive[::-1], lambda each: each.id, lambda each: shown(asked, each))
 
 
-def list_stacks(asked: Asked) -> Result:
+def list_stacks(asked: ActionRequest) -> Result:
     """Show stacks of some statuses, deleted ones too."""
     wanted = asked.values("StackStatusFilter")
     stacks = [
-        each for each in asked.cloud.stacks() if known(asked, each) and (not wanted or status(asked, each)[0] in wanted)
+        stack
+        for stack in asked.cloud.stacks()
+        if known(asked, stack) and (not wanted or status(asked, stack)[0] in wanted)
     ]
     return asked.page("StackSummaries", stacks[::-1], lambda each: each.id, lambda each: summary(asked, each))
 
 
-def cancel_update_stack(asked: Asked) -> Result:
+def cancel_update_stack(asked: ActionRequest) -> Result:
     """Undo an update under way."""
     asked.cloud.cancel_update(asked.text("StackName"), token=asked.token())
     return {}
 
 
-def rollback_stack(asked: Asked) -> Result:
+def rollback_stack(asked: ActionRequest) -> Result:
     """Return what failed with rollback off to its last stable state."""
     return identified(asked.cloud.rollback_stack(asked.text("StackName"), token=asked.token()))
 
 
-def continue_update_rollback(asked: Asked) -> Result:
+def continue_update_rollback(asked: ActionRequest) -> Result:
     """Try once more to undo an update."""
     skip, force = asked.values("ResourcesToSkip"), asked.flag("ForceRollback")
     if skip and force:
@@ -105,7 +107,7 @@ def continue_update_rollback(asked: Asked) -> Result:
     return {}
 
 
-def signal_resource(asked: Asked) -> Result:
+def signal_resource(asked: ActionRequest) -> Result:
     """Count a signal of an instance."""
     asked.cloud.signal_resource(
         asked.text("StackName"), asked.text("LogicalResourceId"), asked.text("UniqueId"), asked.text("Status")
@@ -113,24 +115,24 @@ def signal_resource(asked: Asked) -> Result:
     return {}
 
 
-def set_stack_policy(asked: Asked) -> Result:
+def set_stack_policy(asked: ActionRequest) -> Result:
     """Set what updates may touch."""
     asked.cloud.set_stack_policy(asked.text("StackName"), _policy(asked, "StackPolicy"))
     return {}
 
 
-def get_stack_policy(asked: Asked) -> Result:
+def get_stack_policy(asked: ActionRequest) -> Result:
     """Show what updates may touch."""
     return {"StackPolicyBody": asked.cloud.stack_policy(asked.text("StackName")) or None}
 
 
-def update_termination_protection(asked: Asked) -> Result:
+def update_termination_protection(asked: ActionRequest) -> Result:
     """Say whether a stack may be deleted."""
     enabled = asked.flag("EnableTerminationProtection")
     return {"StackId": asked.cloud.set_termination_protection(asked.text("StackName"), enabled).id}
 
 
-def list_exports(asked: Asked) -> Result:
+def list_exports(asked: ActionRequest) -> Result:
     """Show what stacks export."""
 
     def show(export: tuple[str, str, str]) -> Result:
@@ -140,7 +142,7 @@ def list_exports(asked: Asked) -> Result:
     return asked.page("Exports", asked.cloud.exports(), lambda each: each[1], show)
 
 
-def list_imports(asked: Asked) -> Result:
+def list_imports(asked: ActionRequest) -> Result:
     """Show who imports an export."""
     name = asked.text("ExportName")
     importers = asked.cloud.imports(name)
@@ -149,7 +151,7 @@ def list_imports(asked: Asked) -> Result:
     return asked.page("Imports", importers, str, str)
 
 
-def _policy(asked: Asked, name: str) -> str:
+def _policy(asked: ActionRequest, name: str) -> str:
     url, body = asked.text(f"{name}URL"), asked.text(f"{name}Body")
     if url and body:
         raise ValidationError(f"You cannot specify both {name}URL and {name}Body")

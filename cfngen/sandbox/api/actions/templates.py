@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cfngen.sandbox.api.actions.asked import Asked, Result
+from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import found
 from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.admission import BODY_LIMIT, IAM_NAMES, IAM_TYPES, NESTED
 from cfngen.sandbox.cloudformation.template import Template, parse
 
 
-def get_template(asked: Asked) -> Result:
+def get_template(asked: ActionRequest) -> Result:
     """Show a template as it was submitted."""
     name, change_set = asked.text("StackName"), asked.text("ChangeSetName")
     if not name and not change_set:
@@ -26,7 +26,7 @@ def get_template(asked: Asked) -> Result:
     return {"TemplateBody": revision.body, "StagesAvailable": ["Original", "Processed"]}
 
 
-def get_template_summary(asked: Asked) -> Result:
+def get_template_summary(asked: ActionRequest) -> Result:
     """Show what a template declares."""
     name = asked.text("StackName")
     if name and found(asked).status == "REVIEW_IN_PROGRESS":
@@ -35,20 +35,20 @@ def get_template_summary(asked: Asked) -> Result:
     return {
         **_described(template),
         "Parameters": [_declaration(key, each) for key, each in template.parameters.items()],
-        "ResourceTypes": sorted({each.type for each in template.resources.values()}),
+        "ResourceTypes": sorted({resource.type for resource in template.resources.values()}),
         "Version": template.body.get("AWSTemplateFormatVersion"),
         "Metadata": json.dumps(template.body["Metadata"]) if "Metadata" in template.body else None,
     }
 
 
-def validate_template(asked: Asked) -> Result:
+def validate_template(asked: ActionRequest) -> Result:
     """Read a template."""
     template = _given(asked)
     shown = [_declaration(key, each) for key, each in template.parameters.items()]
     return {**_described(template), "Parameters": shown}
 
 
-def _given(asked: Asked) -> Template:
+def _given(asked: ActionRequest) -> Template:
     body, url = asked.text("TemplateBody"), asked.text("TemplateURL")
     if bool(body) == bool(url):
         raise ValidationError("Either Template URL or Template Body must be specified.")
@@ -63,7 +63,9 @@ def _described(template: Template) -> dict[str, Any]:
     That a nested stack asks for capabilities, as its template may hold anything, is seen in answers of the service
     that users quote; no reference says so.
     """
-    typed = [each for each in template.resources.values() if each.type in IAM_TYPES or each.type == NESTED]
+    typed = [
+        resource for resource in template.resources.values() if resource.type in IAM_TYPES or resource.type == NESTED
+    ]
     named = any(IAM_NAMES & set(each.body.get("Properties", {})) for each in typed)
     types = ", ".join(sorted({each.type for each in typed}))
     return {
@@ -74,7 +76,7 @@ def _described(template: Template) -> dict[str, Any]:
 
 
 def _declaration(name: str, declared: Mapping[str, Any]) -> Result:
-    allowed = [str(each) for each in declared.get("AllowedValues", ())]
+    allowed = [str(allowed_value) for allowed_value in declared.get("AllowedValues", ())]
     return {
         "ParameterKey": name,
         "DefaultValue": str(declared["Default"]) if "Default" in declared else None,

@@ -10,7 +10,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from cfngen.sandbox.api.actions.asked import Asked, Result
+from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.cloudformation import Event, Resource, Stack, ValidationError
 
 
@@ -22,10 +22,10 @@ def identified(stack: Stack) -> Result:
 
 def own_events(stack: Stack) -> list[Event]:
     """Return the events of the stack itself, without those of its resources."""
-    return [each for each in stack.events if each.physical_id == stack.id]
+    return [event for event in stack.events if event.physical_id == stack.id]
 
 
-def found(asked: Asked, wording: str = "Stack with id {} does not exist") -> Stack:
+def found(asked: ActionRequest, wording: str = "Stack with id {} does not exist") -> Stack:
     """Return the stack that a read names; a stale read may find one that is gone, and miss one that is new.
 
     Args:
@@ -43,29 +43,33 @@ def found(asked: Asked, wording: str = "Stack with id {} does not exist") -> Sta
     raise ValidationError(wording.format(name))
 
 
-def known(asked: Asked, stack: Stack) -> bool:
+def known(asked: ActionRequest, stack: Stack) -> bool:
     """Return whether a read sees the stack at all; it may be too new for a stale one."""
-    return any(asked.now(each.time) for each in own_events(stack))
+    return any(asked.now(own_event.time) for own_event in own_events(stack))
 
 
-def status(asked: Asked, stack: Stack) -> tuple[str, str]:
+def status(asked: ActionRequest, stack: Stack) -> tuple[str, str]:
     """Return a stack's status and the reason of it, as of the time that a read answers."""
     if asked.as_of is None:
         return stack.status, stack.reason
-    seen = [each for each in own_events(stack) if asked.now(each.time)]
+    seen = [own_event for own_event in own_events(stack) if asked.now(own_event.time)]
     return (seen[-1].status, seen[-1].reason) if seen else ("", "")
 
 
-def resource_status(asked: Asked, stack: Stack, resource: Resource) -> tuple[str, str, datetime.datetime | None]:
+def resource_status(
+    asked: ActionRequest, stack: Stack, resource: Resource
+) -> tuple[str, str, datetime.datetime | None]:
     """Return a resource's status, the reason of it, and since when."""
     if asked.as_of is None:
         return resource.status, resource.reason, resource.time
-    mine = [each for each in stack.events if each.logical_id == resource.logical_id and each.physical_id != stack.id]
+    mine = [
+        event for event in stack.events if event.logical_id == resource.logical_id and event.physical_id != stack.id
+    ]
     seen = [each for each in mine if asked.now(each.time)]
     return (seen[-1].status, seen[-1].reason, seen[-1].time) if seen else ("", "", None)
 
 
-def shown(asked: Asked, stack: Stack) -> Result:
+def shown(asked: ActionRequest, stack: Stack) -> Result:
     """Return a stack as DescribeStacks shows it.
 
     While it is under review it shows nothing of what its change set will make of it: neither tags, parameters nor
@@ -102,7 +106,7 @@ def tags(values: Mapping[str, str]) -> list[Result]:
     return [{"Key": key, "Value": value} for key, value in values.items()]
 
 
-def _common(asked: Asked, stack: Stack) -> dict[str, Any]:
+def _common(asked: ActionRequest, stack: Stack) -> dict[str, Any]:
     current, reason = status(asked, stack)
     updated = _updated(stack)
     return {
@@ -127,26 +131,26 @@ def _updated(stack: Stack) -> datetime.datetime | None:
     events = own_events(stack)
     if stack.updated or not events or events[0].status != "REVIEW_IN_PROGRESS":
         return stack.updated
-    return next((each.time for each in events if each.status == "CREATE_IN_PROGRESS"), None)
+    return next((event.time for event in events if event.status == "CREATE_IN_PROGRESS"), None)
 
 
 def _parameters(stack: Stack) -> list[Result]:
     """Parameters of Parameter Store are shown with the value found there."""
     texts = []
-    for each in parameters(stack.shown_parameters()):
-        key = each["ParameterKey"]
+    for parameter in parameters(stack.shown_parameters()):
+        key = parameter["ParameterKey"]
         stored = str(stack.template.parameters[key]["Type"]).startswith("AWS::SSM::")
         value = stack.parameters.get(key, "")
         resolved = ",".join(value) if isinstance(value, list) else str(value)
-        texts.append({**each, "ResolvedValue": resolved} if stored else each)
+        texts.append({**parameter, "ResolvedValue": resolved} if stored else parameter)
     return texts
 
 
-def summary(asked: Asked, stack: Stack) -> Result:
+def summary(asked: ActionRequest, stack: Stack) -> Result:
     """Return a stack as ListStacks shows it."""
     return {**_common(asked, stack), "TemplateDescription": stack.description or None}
 
 
-def _output(key: str, value: str, declared: Mapping[str, Any], asked: Asked, stack: Stack) -> Result:
+def _output(key: str, value: str, declared: Mapping[str, Any], asked: ActionRequest, stack: Stack) -> Result:
     export = asked.cloud.scope(stack).resolve(declared["Export"]["Name"]) if "Export" in declared else None
     return {"OutputKey": key, "OutputValue": value, "Description": declared.get("Description"), "ExportName": export}

@@ -42,7 +42,7 @@ class Role(Handler):
             iam.update_assume_role_policy(**role, PolicyDocument=_text(call["AssumeRolePolicyDocument"]))
         if "Policies" in changed:
             old, new = (
-                {each["PolicyName"]: _text(each["PolicyDocument"]) for each in which.get("Policies", [])}
+                {policy["PolicyName"]: _text(policy["PolicyDocument"]) for policy in which.get("Policies", [])}
                 for which in (before, call.properties)
             )
             for name in [each for each in old if each not in new]:

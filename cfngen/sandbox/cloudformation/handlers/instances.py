@@ -186,7 +186,12 @@ class LaunchTemplate(Handler):
 def _own_tags(properties: Mapping[str, Any]) -> list[dict[str, str]]:
     """Tags of the template itself, not of what is launched from it."""
     specifications = properties.get("TagSpecifications", [])
-    return [tag for each in specifications if each["ResourceType"] == "launch-template" for tag in each["Tags"]]
+    return [
+        tag
+        for specification in specifications
+        if specification["ResourceType"] == "launch-template"
+        for tag in specification["Tags"]
+    ]
 
 
 class AutoScalingGroup(Handler):
@@ -267,11 +272,11 @@ def _settings(call: Call, keys: set[str]) -> dict[str, Any]:
 
 def _put_hooks(call: Call, group: str, before: Mapping[str, Any]) -> None:
     """Give a group the lifecycle hooks that it is to have now."""
-    autoscaling, names = client("autoscaling", call.region), {each["LifecycleHookName"] for each in _hooks(call)}
+    autoscaling, names = client("autoscaling", call.region), {hook["LifecycleHookName"] for hook in _hooks(call)}
     for name in {each["LifecycleHookName"] for each in before.get(HOOKS, [])} - names:
         autoscaling.delete_lifecycle_hook(AutoScalingGroupName=group, LifecycleHookName=name)
-    for each in _hooks(call):
-        autoscaling.put_lifecycle_hook(AutoScalingGroupName=group, **each)
+    for hook in _hooks(call):
+        autoscaling.put_lifecycle_hook(AutoScalingGroupName=group, **hook)
 
 
 def _hooks(call: Call) -> Iterator[dict[str, Any]]:

@@ -189,7 +189,7 @@ class SecurityGroup(Handler):
         if rules is None:
             return None
         wanted = [_comparable(each) for each in call.properties.get("SecurityGroupEgress", [])]
-        found = [_comparable(each) for each in rules]
+        found = [_comparable(rule) for rule in rules]
         if sorted(map(str, wanted)) == sorted(map(str, found)):
             return call.only("SecurityGroupEgress")
         return {"SecurityGroupEgress": found}
@@ -267,12 +267,15 @@ def _rules(call: Call, group: str, *, egress: bool) -> list[dict[str, Any]] | No
     rules = []
     for permission in found[0]["IpPermissionsEgress" if egress else "IpPermissions"]:
         shared = {key: permission[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in permission}
-        rules += [{**shared, "CidrIp": each["CidrIp"]} for each in permission["IpRanges"]]
+        rules += [{**shared, "CidrIp": ip_range["CidrIp"]} for ip_range in permission["IpRanges"]]
         rules += [
-            {**shared, "SourcePrefixListId": each["PrefixListId"]} for each in permission.get("PrefixListIds", [])
+            {**shared, "SourcePrefixListId": prefix_list_id["PrefixListId"]}
+            for prefix_list_id in permission.get("PrefixListIds", [])
         ]
         other = "DestinationSecurityGroupId" if egress else "SourceSecurityGroupId"
-        rules += [{**shared, other: each["GroupId"]} for each in permission["UserIdGroupPairs"]]
+        rules += [
+            {**shared, other: user_id_group_pair["GroupId"]} for user_id_group_pair in permission["UserIdGroupPairs"]
+        ]
     return rules
 
 

@@ -103,11 +103,11 @@ def _settle(call: Call, name: str, keys: set[str]) -> None:
     if "BucketEncryption" in keys:
         rules = given.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
         translated = [
-            {"ApplyServerSideEncryptionByDefault": each.get("ServerSideEncryptionByDefault", {})} for each in rules
+            {"ApplyServerSideEncryptionByDefault": rule.get("ServerSideEncryptionByDefault", {})} for rule in rules
         ]
         s3.put_bucket_encryption(**bucket, ServerSideEncryptionConfiguration={"Rules": translated})
     if "LifecycleConfiguration" in keys:
-        rules = [_rule(each) for each in given.get("LifecycleConfiguration", {}).get("Rules", [])]
+        rules = [_rule(rule) for rule in given.get("LifecycleConfiguration", {}).get("Rules", [])]
         if rules:
             s3.put_bucket_lifecycle_configuration(**bucket, LifecycleConfiguration={"Rules": rules})
         else:

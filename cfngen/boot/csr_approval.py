@@ -1,0 +1,211 @@
+"""Approves the serving certificates of kubelets, but only for names and addresses that EC2 confirms.
+
+Kubernetes signs no such certificate by itself: who holds a node's credentials could get one for any name.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import json
+import re
+from typing import Any
+
+from .der import content
+from .kubectl import ADMIN, kubectl
+from .machine import HOME, Machine
+
+SIGNER = "kubernetes.io/kubelet-serving"
+REPORTED = HOME + "/approval.json"
+TIMER = "cfngen-approve.timer"
+# What the signer allows (Kubernetes documentation, "Certificates and Certificate Signing Requests").
+REQUIRED = {"digital signature", "server auth"}
+ALLOWED = REQUIRED | {"key encipherment"}
+# Object identifiers in DER: RFC 5280 (commonName, organizationName, subjectAltName), RFC 2985 (extensionRequest).
+COMMON_NAME = bytes.fromhex("550403")
+ORGANIZATION = bytes.fromhex("55040a")
+ALTERNATIVE_NAMES = bytes.fromhex("551d11")
+EXTENSION_REQUEST = bytes.fromhex("2a864886f70d01090e")
+SEQUENCE, SET, OID, OCTETS, ATTRIBUTES = 0x30, 0x31, 0x06, 0x04, 0xA0
+DNS_NAME, ADDRESS = 0x82, 0x87
+# EC2 takes 200 values of a filter at most.
+AT_ONCE = 100
+
+
+def start(machine: Machine, config: dict[str, Any]) -> str:
+    """Let a timer look for requests every minute, and do so at once."""
+    machine.run("systemctl", "enable", "--now", TIMER)
+    return approve(machine, config) or "no request to be approved yet"
+
+
+def approve(machine: Machine, config: dict[str, Any]) -> str:
+    """Approve what EC2 confirms; say of each other request once why it is left alone.
+
+    Nothing is denied: a request that is not understood waits for a person, and Kubernetes forgets it after a day. Any
+    master may do this, also several at once.
+    """
+    if not machine.exists(ADMIN):
+        return ""
+    query = ("get", "certificatesigningrequests", "--field-selector=spec.signerName=" + SIGNER, "-o", "json")
+    items = json.loads(kubectl(machine, *query)[1])["items"]
+    waiting = {each["metadata"]["name"]: each["spec"] for each in items if not each.get("status", {}).get("conditions")}
+    instances = _instances(machine, config, [_node(spec) for spec in waiting.values()])
+    reported = json.loads(machine.read(REPORTED) or "{}")
+    approved, doubted = [], {}
+    for name, spec in waiting.items():
+        reason = doubt(spec, instances)
+        if not reason:
+            kubectl(machine, "certificate", "approve", name)
+            approved.append(_node(spec))
+            continue
+        doubted[name] = reason
+        if reported.get(name) != reason:
+            machine.say(f"certificate request {name} of {spec.get('username')} is left alone: {reason}")
+    machine.write(REPORTED, json.dumps(doubted))
+    return f"approved those of {', '.join(approved)}" if approved else ""
+
+
+def _node(spec: dict[str, Any]) -> str:
+    return str(spec.get("username", "")).partition("system:node:")[2]
+
+
+def _instances(machine: Machine, config: dict[str, Any], nodes: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the cluster's running instances among nodes, by id."""
+    ids = sorted({node for node in nodes if re.fullmatch("i-[0-9a-f]{8,17}", node)})
+    found = {}
+    for begin in range(0, len(ids), AT_ONCE):
+        filters = {
+            "instance-id": ids[begin : begin + AT_ONCE],
+            "instance-state-name": ["running"],
+            "tag:KubernetesCluster": [config["cluster"]],
+        }
+        named = [{"Name": name, "Values": values} for name, values in filters.items()]
+        for reservation in machine.aws("ec2", "describe_instances", Filters=named).get("Reservations", []):
+            found.update({instance["InstanceId"]: instance for instance in reservation["Instances"]})
+    return found
+
+
+def doubt(spec: dict[str, Any], instances: dict[str, dict[str, Any]]) -> str:
+    """Return why a request for a certificate is not to be approved; nothing if it is.
+
+    Args:
+        spec: the request's specification.
+        instances: the cluster's running instances, as EC2 describes them, by id.
+    """
+    user, usages = spec.get("username", ""), set(spec.get("usages", []))
+    if not user.startswith("system:node:") or "system:nodes" not in spec.get("groups", []):
+        return "whoever asks is no node"
+    if not REQUIRED <= usages <= ALLOWED:
+        return f"its usages are {', '.join(sorted(usages))}"
+    instance = instances.get(_node(spec))
+    if instance is None:
+        return "EC2 knows no running instance of this cluster by that name"
+    try:
+        subject, names, addresses = parsed(base64.b64decode(spec.get("request", ""), validate=True).decode("ascii"))
+    except (ValueError, IndexError) as error:
+        return f"it cannot be understood: {error}"
+    if subject != sorted([(ORGANIZATION, "system:nodes"), (COMMON_NAME, user)]):
+        return "its subject is not that of the node"
+    known_names, known_addresses = confirmed(instance)
+    unknown = sorted((names - known_names) | (addresses - known_addresses))
+    if unknown:
+        return f"EC2 does not confirm {', '.join(unknown)}"
+    if not names | addresses:
+        return "it names neither a host nor an address"
+    return ""
+
+
+def confirmed(instance: dict[str, Any]) -> tuple[set[str], set[str]]:
+    """Return the names and the addresses of an instance, as EC2 describes it."""
+    names = {instance["InstanceId"], instance.get("PrivateDnsName"), instance.get("PublicDnsName")}
+    addresses = {instance.get("PrivateIpAddress"), instance.get("PublicIpAddress")}
+    for interface in instance.get("NetworkInterfaces", []):
+        addresses |= {ipv6_address.get("Ipv6Address") for ipv6_address in interface.get("Ipv6Addresses", [])}
+        for private_ip_address in [interface, *interface.get("PrivateIpAddresses", [])]:
+            association = private_ip_address.get("Association", {})
+            names |= {private_ip_address.get("PrivateDnsName"), association.get("PublicDnsName")}
+            addresses |= {private_ip_address.get("PrivateIpAddress"), association.get("PublicIp")}
+    return {name.lower() for name in names if name}, {address for address in addresses if address}
+
+
+def parsed(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
+    """Return what a PKCS #10 request (RFC 2986) asks for: subject, DNS names, IP addresses.
+
+    Raises:
+        ValueError: it is malformed, or holds anything beside these.
+    """
+    text = re.fullmatch(r"\s*-----BEGIN CERTIFICATE REQUEST-----([\s\S]*)-----END CERTIFICATE REQUEST-----\s*", pem)
+    if not text:
+        raise ValueError("it is no PEM request")
+    [request] = _elements(base64.b64decode("".join(text[1].split()), validate=True), SEQUENCE)
+    information = _any(request)[0]
+    # CertificationRequestInfo: version, subject, public key, attributes.
+    _, subject, _, *attributes = _any(information[1])
+    names: set[str] = set()
+    addresses: set[str] = set()
+    for extension in _extensions(attributes):
+        for tag, value in _alternatives(extension):
+            if tag == DNS_NAME:
+                names.add(value.decode("ascii").lower())
+            elif tag == ADDRESS:
+                addresses.add(str(ipaddress.ip_address(value)))
+            else:
+                raise ValueError("it asks for something else than DNS names and IP addresses")
+    return sorted(_attribute(each) for each in _elements(subject[1], SET)), names, addresses
+
+
+def _extensions(attributes: list[tuple[int, bytes]]) -> list[bytes]:
+    """Return the extensions that are asked for."""
+    found: list[bytes] = []
+    for tag, value in attributes:
+        if tag != ATTRIBUTES:
+            raise ValueError("it has unknown fields")
+        for attribute in _elements(value, SEQUENCE):
+            identifier, values = _any(attribute)
+            if identifier != (OID, EXTENSION_REQUEST):
+                raise ValueError("it has an unknown attribute")
+            [extensions] = _elements(values[1], SEQUENCE)
+            found += _elements(extensions, SEQUENCE)
+    return found
+
+
+def _alternatives(extension: bytes) -> list[tuple[int, bytes]]:
+    """Return the alternative names of an extension, each with its kind."""
+    # A flag may stand in between: whether the extension is critical.
+    identifier, *_, value = _any(extension)
+    if identifier != (OID, ALTERNATIVE_NAMES) or value[0] != OCTETS:
+        raise ValueError("it asks for an unknown extension")
+    [names] = _elements(value[1], SEQUENCE)
+    return _any(names)
+
+
+def _attribute(relative: bytes) -> tuple[bytes, str]:
+    """Return kind and text of one part of a subject."""
+    [attribute] = _elements(relative, SEQUENCE)
+    (_, kind), (_, text) = _any(attribute)
+    return kind, text.decode("utf-8")
+
+
+def _elements(der: bytes, wanted: int) -> list[bytes]:
+    """Return the contents of DER elements that stand one after another and are all of one kind."""
+    found = _any(der)
+    if any(tag != wanted for tag, _ in found):
+        raise ValueError("its structure is not that of a request")
+    return [value for _, value in found]
+
+
+def _any(der: bytes) -> list[tuple[int, bytes]]:
+    """Return the DER elements that stand one after another, each with its tag.
+
+    Raises:
+        ValueError: they are cut off.
+        IndexError: likewise.
+    """
+    found, position = [], 0
+    while position < len(der):
+        begin, end = content(der, position)
+        if end > len(der):
+            raise ValueError("it is cut off")
+        found.append((der[position], der[begin:end]))
+        position = end
+    return found

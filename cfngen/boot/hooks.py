@@ -1,0 +1,73 @@
+"""What the cluster file adds to instances: files, systemd units, commands before and after the boot program's work.
+
+These texts are taken as they are: nothing is filled into them, so `${…}` means what its author meant.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .machine import HOME, BootError, Machine
+
+UNITS = "/etc/systemd/system/"
+COMMANDS = HOME + "/commands/"
+
+
+def before(machine: Machine, config: dict[str, Any]) -> str:
+    """Run the commands that come before everything else."""
+    return _run(machine, config, "preBootCommands", json.loads(machine.read(HOME + "/config.json"))["before"])
+
+
+def files(machine: Machine, config: dict[str, Any]) -> str:
+    """Put further files and units in place."""
+    given = _given(machine)
+    for file in given["files"]:
+        machine.write(file["path"], file["content"], int(file["mode"], 8))
+        # The mode of a file that was there before, or that the umask would narrow.
+        machine.run("chmod", file["mode"], file["path"])
+    for unit in given["units"]:
+        machine.write(UNITS + unit["name"], unit["content"])
+    return f"{len(given['files'])} files, {len(given['units'])} units"
+
+
+def units(machine: Machine, config: dict[str, Any]) -> str:
+    """Start further units, now and at every boot."""
+    names = [unit["name"] for unit in _given(machine)["units"] if unit["enable"]]
+    machine.run("systemctl", "daemon-reload")
+    if names:
+        machine.run("systemctl", "enable", "--now", *names)
+    return ", ".join(names) or "none to be started"
+
+
+def after(machine: Machine, config: dict[str, Any]) -> str:
+    """Run the commands that come when the instance works."""
+    return _run(machine, config, "postBootCommands", _given(machine)["after"])
+
+
+def _given(machine: Machine) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(machine.read(HOME + "/role.json"))["hooks"]
+    return found
+
+
+def _run(machine: Machine, config: dict[str, Any], key: str, commands: list[str]) -> str:
+    """Run commands one after another, each once in the instance's life.
+
+    Raises:
+        BootError: one fails.
+    """
+    ran = 0
+    for number, command in enumerate(commands):
+        path = f"{COMMANDS}{key}-{number}"
+        done = f"{config['facts']['instanceId']} {command}"
+        if machine.read(path + ".done") == done:
+            continue
+        # As a file: an argument can be seen by every process, and a long one would be repeated in a failure's reason.
+        machine.write(path, command + "\n", 0o700)
+        try:
+            machine.run("/bin/bash", path)
+        except BootError as error:
+            raise BootError(f"{key}[{number}]: {error}", "mend the command in the cluster file") from error
+        machine.write(path + ".done", done, 0o600)
+        ran += 1
+    return f"ran {ran} of {len(commands)} commands"

@@ -1,0 +1,221 @@
+"""From what went wrong to a message on standard error and an exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import click
+
+from cfngen.cli.json_output import emit
+from cfngen.cli.usage import described
+from cfngen.errors import CfngenError
+
+SUCCESS = 0
+FAILED = 1
+PROBLEMS = 2
+STALE = 3
+CHANGES = 4
+DANGER = 5
+IN_PROGRESS = 6
+USAGE = 64  # EX_USAGE of sysexits.h: 2, as click has it, means here that a cluster was looked at and found wanting
+INTERNAL = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+TERMINATED = 143
+
+EXIT_CODES = {
+    SUCCESS: "done",
+    FAILED: "refused or failed; the message says what to do",
+    PROBLEMS: "validate, deploy: the cluster was looked at, and something is wrong with it; rehearse: a surprise",
+    STALE: "templates --check: the output directory is not what the cluster gives",
+    CHANGES: "plan: there are changes",
+    DANGER: "plan: there are changes that may lose data, addresses or the cluster",
+    IN_PROGRESS: "CloudFormation goes on without cfngen; `cfngen watch` attaches again",
+    USAGE: "the command line is not one that cfngen knows",
+    INTERNAL: "a fault of cfngen itself; run again with --debug and report it",
+    INTERRUPTED: "interrupted",
+    BROKEN_PIPE: "what was reading the output, such as `head`, has ended",
+    TERMINATED: "terminated; an operation that CloudFormation has begun goes on",
+}
+_HINTS = {
+    errno.ENOENT: "check the name; nothing is there.",
+    errno.EISDIR: "name a file; this is a directory.",
+    errno.ENOTDIR: "check the path; a part of it is a file.",
+    errno.EACCES: "give yourself permission, or choose another file.",
+    errno.EPERM: "give yourself permission, or choose another file.",
+    errno.EROFS: "choose another place; this file system is read-only.",
+    errno.ENOSPC: "free space on that file system, or choose another place.",
+    errno.EDQUOT: "your disk quota is used up; free space, or choose another place.",
+}
+
+
+@dataclass
+class Settings:
+    """What the global options ask for.
+
+    Attributes:
+        debug: show tracebacks.
+        color: True or False as asked for; None leaves it to whether the output is a terminal.
+        json: whether a program reads standard output.
+        again: completes the commands in a hint, so that they reach the same cluster, stack and account.
+    """
+
+    debug: bool = False
+    color: bool | None = None
+    json: bool = False
+    again: Callable[[str], str] = str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A command has failed; the last line of its output.
+
+    Attributes:
+        message: what went wrong, a line for each problem.
+        hint: what to do about it; may be empty.
+        exit_code: what the process exits with.
+    """
+
+    kind: ClassVar[str] = "error"
+    message: str
+    hint: str
+    exit_code: int
+
+
+class Ended(Protocol):
+    """How an operation of CloudFormation ended."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has not ended, because the user left it."""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it ended as it was meant to."""
+
+
+def ending(result: Ended) -> int:
+    """Return the exit code of a command that began or watched an operation."""
+    if result.goes_on:
+        return IN_PROGRESS
+    return SUCCESS if result.succeeded else FAILED
+
+
+def exit_code(run: Callable[[], Any], settings: Settings) -> int:
+    """Run the command line and say what the process shall leave with, after showing what went wrong.
+
+    Args:
+        run: the command line; returns an exit code, or anything else for success.
+        settings: filled in by the command line itself while it is parsed.
+    """
+    try:
+        code = _outcome(run, settings)
+    except BrokenPipeError:
+        code = BROKEN_PIPE
+    except OSError:
+        # Standard error itself takes nothing: there is no other place to say it.
+        code = FAILED
+    return _flushed(code, settings)
+
+
+def _flushed(code: int, settings: Settings) -> int:
+    """Write out what is left, and let the interpreter find nothing to write, and to complain about, at its end."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except OSError as failure:
+            with contextlib.suppress(OSError):
+                silent = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(silent, stream.fileno())
+                os.close(silent)
+            if isinstance(failure, BrokenPipeError):
+                code = BROKEN_PIPE
+            elif code == SUCCESS:
+                code = FAILED
+                with contextlib.suppress(OSError):
+                    _explain(failure, [_described(failure)], _hint(failure), settings)
+    return code
+
+
+def _outcome(run: Callable[[], Any], settings: Settings) -> int:
+    """Run the command line and show what went wrong.
+
+    Raises:
+        OSError: what is to be shown cannot be written.
+    """
+    try:
+        returned = run()
+    except click.Abort:
+        return _failed(["interrupted; nothing is left half-written"], "", INTERRUPTED, settings)
+    except click.ClickException as failure:
+        # A group of commands of which none is named: its help is no error. Click has the class since 8.2.
+        if isinstance(failure, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            click.echo(failure.format_message(), err=True)
+            return USAGE
+        if isinstance(failure, click.UsageError) and failure.ctx:
+            click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
+        code = USAGE if isinstance(failure, click.UsageError) else failure.exit_code
+        message, hint = described(failure)
+        return _failed([message], settings.again(hint), code, settings)
+    except CfngenError as failure:
+        # An error that stands for several problems lists them, as that of a cluster file does.
+        problems = getattr(failure, "problems", ()) or (failure,)
+        hint = settings.again(failure.hint)
+        return _failed([str(problem) for problem in problems], hint, failure.exit_code, settings, failure)
+    except BrokenPipeError:
+        return BROKEN_PIPE
+    except OSError as failure:
+        return _failed([_described(failure)], _hint(failure), FAILED, settings, failure)
+    except Exception as failure:  # noqa: BLE001  the last line of defence: a fault becomes one readable line
+        where = traceback.extract_tb(failure.__traceback__)[-1]
+        message = f"a fault in cfngen: {type(failure).__name__}: {failure} ({Path(where.filename).name}:{where.lineno})"
+        hint = "run the same with `cfngen --debug …` and report the traceback together with your cluster file."
+        return _failed([message], hint, INTERNAL, settings, failure)
+    return returned if isinstance(returned, int) else SUCCESS
+
+
+def _described(failure: OSError) -> str:
+    """An operating system's error the way a person says it: which file, and what about it."""
+    reason = failure.strerror or str(failure) or type(failure).__name__
+    # Whatever has a name is opened by it, and the commands account for their own files: what remains is the output.
+    return f"{failure.filename}: {reason}" if failure.filename else f"standard output cannot be written: {reason}"
+
+
+def _hint(failure: OSError) -> str:
+    if not failure.filename:
+        return "send the output elsewhere."
+    return _HINTS.get(failure.errno or 0, "the words are the operating system's; look at the file and where it is.")
+
+
+def _failed(
+    messages: Sequence[str], hint: str, code: int, settings: Settings, failure: BaseException | None = None
+) -> int:
+    """Show what went wrong, to a program too if one reads; return the exit code."""
+    _explain(failure, messages, hint, settings)
+    if settings.json:
+        emit(Failure("\n".join(messages), hint, code))
+    return code
+
+
+def _explain(failure: BaseException | None, messages: Sequence[str], hint: str, settings: Settings) -> None:
+    """Show the messages and the hint, and in debug mode the traceback before them."""
+    if settings.debug and failure is not None:
+        click.echo("".join(traceback.format_exception(failure)), err=True, nl=False)
+    for message in messages:
+        _error(message, settings)
+    if hint:
+        click.echo(click.style("hint: ", bold=True) + hint, err=True, color=settings.color)
+
+
+def _error(message: str, settings: Settings) -> None:
+    click.echo(click.style("error: ", fg="red", bold=True) + message, err=True, color=settings.color)

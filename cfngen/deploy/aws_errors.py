@@ -1,0 +1,165 @@
+"""What AWS and the way to it refuse, as errors that say what to do.
+
+Error codes are those of the services' API references; the same fault bears another code in the protocol of another
+service, so each situation lists all of its codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cfngen.errors import CfngenError
+
+EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
+INVALID = frozenset(
+    {
+        "AuthFailure",
+        "IncompleteSignature",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403"})
+NOT_ENABLED = frozenset({"OptInRequired", "RegionDisabledException"})
+THROTTLED = frozenset(
+    {
+        "BandwidthLimitExceeded",
+        "PriorRequestNotComplete",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "SlowDown",
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "TooManyRequestsException",
+    }
+)
+LOGIN = "sign in again (`aws sso login`, or new keys), check with `aws sts get-caller-identity`, and repeat."
+
+
+class AwsError(CfngenError):
+    """A call to AWS failed for a reason that has no class of its own.
+
+    Attributes:
+        operation: the call, e.g. `cloudformation:CreateChangeSet`; empty if it never got that far.
+        code: AWS's error code; empty if the answer never came.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", operation: str = "", code: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.operation = operation
+        self.code = code
+
+
+class CredentialsError(AwsError):
+    """There are no credentials, or AWS does not accept them."""
+
+
+class ExpiredCredentialsError(CredentialsError):
+    """The credentials were good and have ended."""
+
+
+class DeniedError(AwsError):
+    """The caller lacks a permission."""
+
+
+class ThrottledError(AwsError):
+    """AWS asks for fewer calls, and went on doing so through every retry."""
+
+
+class UnreachableError(AwsError):
+    """No answer from AWS: name resolution, network, proxy, or a time-out."""
+
+
+class RegionError(AwsError):
+    """The region does not exist, or is not enabled in this account."""
+
+
+def as_aws_error(error: Exception) -> AwsError:
+    """Return what went wrong as an error of ours.
+
+    Args:
+        error: any error of boto3 or botocore.
+    """
+    from botocore import exceptions
+
+    if isinstance(error, exceptions.ClientError):
+        return _refused(error)
+    if isinstance(error, (exceptions.NoCredentialsError, exceptions.PartialCredentialsError)):
+        return CredentialsError("no AWS credentials were found", hint=f"name a profile with --profile, or {LOGIN}")
+    if isinstance(error, (exceptions.SSOTokenLoadError, exceptions.UnauthorizedSSOTokenError)):
+        return ExpiredCredentialsError(f"the single sign-on session has ended: {error}", hint=LOGIN)
+    if isinstance(error, exceptions.LoginRefreshRequired):
+        return ExpiredCredentialsError(str(error), hint=LOGIN)
+    obtaining = (exceptions.TokenRetrievalError, exceptions.CredentialRetrievalError, exceptions.LoginError)
+    if isinstance(error, obtaining):
+        return CredentialsError(f"credentials could not be obtained: {error}", hint=LOGIN)
+    if isinstance(error, exceptions.ProfileNotFound):
+        return CredentialsError(str(error), hint="`aws configure list-profiles` lists those there are.")
+    if isinstance(error, exceptions.InvalidRegionError):
+        return RegionError(str(error), hint="set `region` in the cluster file to a region such as us-west-2.")
+    if isinstance(error, exceptions.EndpointConnectionError):
+        return UnreachableError(
+            str(error), hint="check the network, the proxy (HTTPS_PROXY) and that the region exists, and repeat."
+        )
+    # Time-outs of connecting, proxies and TLS are of the one family; what breaks off later is of the other.
+    if isinstance(error, (exceptions.ConnectionError, exceptions.HTTPClientError)):
+        return UnreachableError(f"the connection to AWS failed: {error}", hint="check the network, and repeat.")
+    return AwsError(f"{type(error).__name__}: {error}")
+
+
+@contextmanager
+def translate_aws_errors() -> Iterator[None]:
+    """Turn the errors of boto3 that leave the body into ours.
+
+    Raises:
+        AwsError: in place of an error of boto3 or botocore.
+    """
+    # boto3 takes a tenth of a second to import and is there already where one of its errors can be raised.
+    from boto3.exceptions import Boto3Error
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except (BotoCoreError, Boto3Error, ClientError) as error:
+        raise as_aws_error(error) from error
+
+
+def error_code(error: Exception) -> str:
+    """Return AWS's code of an error, or an empty text if it is none of AWS's."""
+    response = getattr(error, "response", None)
+    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
+
+
+def is_transient(error: Exception) -> bool:
+    """Return whether a later call may succeed: throttled, not reached, or a fault inside the service."""
+    if isinstance(as_aws_error(error), (ThrottledError, UnreachableError)):
+        return True
+    response = getattr(error, "response", None)
+    return isinstance(response, dict) and response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500
+
+
+def _refused(error: Exception) -> AwsError:
+    response = error.response  # type: ignore[attr-defined]
+    code, message = error_code(error), str(response.get("Error", {}).get("Message", "")) or str(error)
+    operation = getattr(error, "operation_name", "")
+    facts = {"operation": operation, "code": code}
+    if code in EXPIRED:
+        return ExpiredCredentialsError(f"the AWS credentials have expired ({operation})", hint=LOGIN, **facts)
+    if code in INVALID:
+        # A region that the account has not enabled knows nobody, and says the same.
+        hint = f"{LOGIN} A region that is not enabled in the account accepts none."
+        return CredentialsError(f"AWS does not accept the credentials: {message}", hint=hint, **facts)
+    if code in NOT_ENABLED:
+        return RegionError(message, hint="enable the region in the account's settings, or choose another.", **facts)
+    if code in DENIED:
+        hint = "docs/deploy.md lists what an operator must be allowed to do; ask for it, or choose another --profile."
+        return DeniedError(f"not allowed to call {operation}: {message}", hint=hint, **facts)
+    if code in THROTTLED:
+        hint = "others use the same account's allowance; wait a minute and repeat: nothing is lost."
+        return ThrottledError(f"AWS asks for fewer calls ({operation}: {message})", hint=hint, **facts)
+    return AwsError(f"{operation}: {message} ({code})", **facts)

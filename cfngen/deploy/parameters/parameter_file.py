@@ -1,0 +1,254 @@
+"""Files with values for a stack's parameters, in every shape that deployment tools have made common.
+
+`{"Key": "Value"}`, `[{"ParameterKey": "Key", "ParameterValue": "Value"}]` of the AWS CLI, `["Key=Value"]`, and
+`{"Parameters": {...}}` of CodePipeline and rain; in JSON or YAML. Values are the text that stands in the file: `1.30`
+stays `1.30`, and `0123` an account's first digits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cfngen.errors import CfngenError
+
+SHAPES = (
+    "write `Key: Value`, or a list of `Key=Value`, or the AWS CLI's list of ParameterKey and ParameterValue; "
+    "as YAML or JSON."
+)
+_NULLS = ("", "~", "null", "Null", "NULL")
+# Of a file for CodePipeline or rain, beside Parameters.
+_NEIGHBOURS = ("Tags", "StackPolicy")
+
+
+class ParameterFileError(CfngenError):
+    """A parameter file cannot be read or does not hold parameters.
+
+    Attributes:
+        file: the file as it was named.
+        problems: everything that is wrong with it, each with the file's name and the line where there is one.
+    """
+
+    def __init__(self, file: str, problems: Sequence[str], *, hint: str = SHAPES) -> None:
+        # The problems as they follow the file's name: `:3: stands twice`.
+        self.file = file
+        self.problems = tuple(f"{file}{problem}" for problem in problems)
+        super().__init__("\n".join(self.problems), hint=hint)
+
+
+@dataclass(frozen=True)
+class ParameterFile:
+    """What a file says of parameters.
+
+    Attributes:
+        name: the file as it was named.
+        values: values by parameter.
+        keep: parameters that keep the value they have in the stack (`UsePreviousValue`).
+    """
+
+    name: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    keep: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A piece of the file.
+
+    Attributes:
+        kind: `map`, `list`, `text`, `null` or something that has no meaning here.
+        text: what stands in the file, of text.
+        pairs: keys and values of a map, in their order, those that stand twice among them.
+        items: of a list.
+        line: where it begins; 0 where that is not known.
+    """
+
+    kind: str
+    text: str = ""
+    pairs: tuple[tuple[str, _Node], ...] = ()
+    items: tuple[_Node, ...] = ()
+    line: int = 0
+
+    @property
+    def place(self) -> str:
+        """Where it is, as it follows the file's name."""
+        return f":{self.line}: " if self.line else ": "
+
+
+def read_file(path: Path) -> ParameterFile:
+    """Read a parameter file.
+
+    Raises:
+        ParameterFileError: with everything that is wrong.
+    """
+    root = _parsed(path)
+    reader = _Reader()
+    reader.read(root)
+    if reader.problems:
+        raise ParameterFileError(str(path), reader.problems)
+    values = {key: value for key, value in reader.values.items() if value is not None}
+    return ParameterFile(str(path), values, frozenset(reader.values.keys() - values.keys()))
+
+
+class _Reader:
+    """Collects the values of a file and what is wrong with it."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str | None] = {}  # None where the previous value is kept
+        self.problems: list[str] = []
+
+    def read(self, node: _Node) -> None:
+        """Read the values of any shape."""
+        if node.kind == "list":
+            for item in node.items:
+                self._item(item)
+            return
+        if node.kind != "map":
+            self.problems.append(f"{node.place}holds a single value; parameters are keys and values")
+            return
+        inner = next(
+            (value for key, value in node.pairs if key == "Parameters" and value.kind in ("map", "list")), None
+        )
+        if inner is None:
+            self._mapping(node)
+            return
+        for key, value in node.pairs:
+            if key in _NEIGHBOURS and (value.pairs or value.items or value.text):
+                message = f"{key} is not taken from a parameter file; leave it out (tags belong into the cluster file)"
+                self.problems.append(f"{value.place}{message}")
+            elif key != "Parameters" and key not in _NEIGHBOURS:
+                self.problems.append(f"{value.place}{key} stands beside Parameters; move it into them, or leave it out")
+        self.read(inner)
+
+    def _mapping(self, node: _Node) -> None:
+        for key, value in node.pairs:
+            self._set(key, self._text(key, value), value)
+
+    def _item(self, node: _Node) -> None:
+        if node.kind == "text":
+            key, equals, value = node.text.partition("=")
+            if not equals or not key:
+                self.problems.append(f"{node.place}an item is not Key=Value; put a = between name and value")
+            else:
+                self._set(key, value, node)
+            return
+        fields = dict(node.pairs)
+        if "ParameterKey" not in fields:
+            if fields:  # a list of `- Key: Value`
+                self._mapping(node)
+            else:
+                self.problems.append(f"{node.place}an item of the list is not a parameter")
+            return
+        key = self._text("ParameterKey", fields["ParameterKey"]) or ""
+        previous = fields.get("UsePreviousValue")
+        kept = previous is not None and previous.text.lower() == "true"
+        # What `aws cloudformation describe-stacks` prints has the resolved value too.
+        unknown = fields.keys() - {"ParameterKey", "ParameterValue", "UsePreviousValue", "ResolvedValue"}
+        for name in sorted(unknown):
+            self.problems.append(f"{node.place}{key}: {name} is no field of a parameter; leave it out")
+        # The AWS CLI's skeleton has every field, the empty ones too.
+        if kept and "ParameterValue" in fields and fields["ParameterValue"].text:
+            self.problems.append(f"{node.place}{key}: has a value and keeps the previous one; decide for one of them")
+        elif not kept and "ParameterValue" not in fields:
+            self.problems.append(f"{node.place}{key}: has no ParameterValue; give one, or UsePreviousValue: true")
+        else:
+            self._set(key, None if kept else self._text(key, fields["ParameterValue"]), node, kept=kept)
+
+    def _set(self, key: str, value: str | None, node: _Node, *, kept: bool = False) -> None:
+        if key in self.values:
+            self.problems.append(f"{node.place}{key}: stands twice; remove one")
+        elif value is not None or kept:
+            self.values[key] = value
+
+    def _text(self, key: str, node: _Node) -> str | None:
+        """The value of a parameter as text; a list becomes text with commas, as CloudFormation takes lists."""
+        if node.kind == "list" and node.items and all(item.kind == "text" for item in node.items):
+            return ",".join(item.text for item in node.items)
+        if node.kind == "text":
+            return node.text
+        what = (
+            'has no value; give one, or "" for the empty text'
+            if node.kind == "null"
+            else "has a nested value; give text"
+        )
+        self.problems.append(f"{node.place}{key}: {what}")
+        return None
+
+
+def _parsed(path: Path) -> _Node:
+    name = str(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f": byte 0x{error.object[error.start]:02x} is not UTF-8"
+        raise ParameterFileError(name, [problem], hint="save the file as UTF-8.") from None
+    except OSError as error:
+        problem = f": cannot be read: {(error.strerror or str(error)).lower()}"
+        raise ParameterFileError(name, [problem], hint="name a file that exists and that you may read.") from None
+    if not text.strip():
+        raise ParameterFileError(name, [": is empty"])
+    return _json(name, text) if text.lstrip().startswith(("{", "[")) else _yaml(name, text)
+
+
+def _json(name: str, text: str) -> _Node:
+    try:
+        data = json.loads(
+            text, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=lambda word: word
+        )
+    except json.JSONDecodeError as error:
+        # YAML in braces, which JSON does not understand.
+        try:
+            return _yaml(name, text)
+        except ParameterFileError:
+            problem = f":{error.lineno}: is not JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+            raise ParameterFileError(name, [problem]) from None
+    return _node(data)
+
+
+class _Pairs(list[Any]):
+    """The pairs of a JSON object, among them those with the same key."""
+
+
+def _node(value: Any) -> _Node:
+    if isinstance(value, _Pairs):
+        return _Node("map", pairs=tuple((key, _node(item)) for key, item in value))
+    if isinstance(value, list):
+        return _Node("list", items=tuple(_node(item) for item in value))
+    if value is None:
+        return _Node("null")
+    return _Node("text", str(value).lower() if isinstance(value, bool) else str(value))
+
+
+def _yaml(name: str, text: str) -> _Node:
+    import yaml
+
+    try:
+        root = yaml.compose(text, Loader=yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        problem = f"{line}: is not YAML: {getattr(error, 'problem', None) or error}"
+        raise ParameterFileError(name, [problem]) from None
+    if root is None:
+        raise ParameterFileError(name, [": holds nothing but comments"])
+    return _yaml_node(root, frozenset())
+
+
+def _yaml_node(node: Any, above: frozenset[int]) -> _Node:
+    import yaml
+
+    line = node.start_mark.line + 1
+    if id(node) in above:
+        return _Node("alias", line=line)
+    within = above | {id(node)}
+    if isinstance(node, yaml.MappingNode):
+        pairs = tuple((str(key.value), _yaml_node(value, within)) for key, value in node.value)
+        return _Node("map", pairs=pairs, line=line)
+    if isinstance(node, yaml.SequenceNode):
+        return _Node("list", items=tuple(_yaml_node(item, within) for item in node.value), line=line)
+    if node.style is None and node.value in _NULLS:
+        return _Node("null", line=line)
+    return _Node("text", node.value, line=line)

@@ -1,0 +1,120 @@
+"""What a change of a resource means for the cluster, in words for somebody who runs Kubernetes.
+
+The words say what today's templates do: a node group's instances are replaced one at a time, each new one has to
+report success before the next goes, and an old one moves its pods first if its group has a hook for that. See
+`roll_one_at_a_time` in `cfngen.templates.launch`, and `cfngen.templates.nodes`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.names import group_id
+from cfngen.deploy.preview.change_set_reading import Description, Entry
+from cfngen.deploy.preview.impact import backups, instances, network, program, secrets
+from cfngen.deploy.preview.impact.instances import sizes
+from cfngen.deploy.preview.impact.subject import Subject, owner
+from cfngen.deploy.preview.plan import Change, Danger, Impact, Replacement
+from cfngen.deploy.stacks import GROUP
+
+# Data, addresses and identities that others rely on: to lose one of these may be to lose the cluster.
+_LASTING = frozenset(
+    {
+        "AWS::CloudFormation::Stack",
+        "AWS::DynamoDB::Table",
+        "AWS::EC2::EIP",
+        "AWS::EC2::NetworkInterface",
+        "AWS::EC2::Subnet",
+        "AWS::EC2::VPC",
+        "AWS::EC2::Volume",
+        "AWS::EFS::FileSystem",
+        "AWS::ElasticLoadBalancingV2::LoadBalancer",
+        "AWS::KMS::Key",
+        "AWS::RDS::DBCluster",
+        "AWS::RDS::DBInstance",
+        "AWS::S3::Bucket",
+        "AWS::SecretsManager::Secret",
+    }
+)
+_ABOUT_TAGS = re.compile(r"(/Properties)?/Tags(?![A-Za-z])")
+_RULES = {**backups.RULES, **instances.RULES, **network.RULES, **program.RULES, **secrets.RULES}
+
+
+class ImpactAssessment:
+    """Explains the changes of one cluster.
+
+    Args:
+        cluster: the cluster as it is wanted.
+        masters: how many masters it has now; as many as are wanted if it is not known.
+    """
+
+    def __init__(self, cluster: Cluster, masters: int = 0) -> None:
+        self._cluster = cluster
+        self._masters = masters or cluster.control_plane.count
+
+    def of_resource(self, change: Change, entry: Entry, *, instances: int | None = None) -> Impact | None:
+        """Return what a change of a resource means; None where there is nothing to add to the change itself.
+
+        Args:
+            change: the change, as yet without a meaning.
+            entry: what CloudFormation says of it.
+            instances: how many instances an Auto Scaling group has now, where that is known.
+        """
+        subject = Subject(self._cluster, change, entry, self._masters, instances)
+        if change.action == "update" and not subject.goes and not subject.touches():
+            return _aside(subject)
+        rule = _RULES.get(change.type)
+        return rule(subject) if rule else None
+
+    def danger(self, change: Change) -> Danger:
+        """Return how much a change may hurt of which nothing else is known than its type."""
+        if change.action != "remove" and change.replacement is Replacement.NO:
+            return Danger.NONE
+        return Danger.DANGEROUS if change.type in _LASTING else Danger.NONE
+
+    def of_stack(self, description: Description | None, path: tuple[str, ...], action: str) -> Impact | None:
+        """Return what it means that a nested stack comes or goes.
+
+        Args:
+            description: its change set, if it has one.
+            path: its place in the tree.
+            action: `create` or `delete`.
+        """
+        whose, _ = owner(self._cluster, path[-1])
+        if not whose.startswith("node group"):
+            return None
+        if action == "delete":
+            return Impact(
+                f"{whose} is removed with its instances, all at once; their pods are drained first if the group has a "
+                "drainTimeout",
+                Danger.DISRUPTIVE,
+            )
+        group = next(
+            (node_group for node_group in self._cluster.node_groups if f"{group_id(node_group.name)}Stack" == path[-1]),
+            None,
+        )
+        if group is None:
+            return Impact(f"new {whose}")
+        size = sizes(group.min_size, group.max_size)
+        kind = group.instance_type
+        for entry in description.entries.values() if description else ():
+            properties = entry.after.get("Properties", {})
+            if entry.type == GROUP:
+                size = sizes(properties.get("MinSize", group.min_size), properties.get("MaxSize", group.max_size))
+            elif entry.type == "AWS::EC2::LaunchTemplate":
+                kind = properties.get("LaunchTemplateData", {}).get("InstanceType", kind)
+        return Impact(f"new {whose}: {size} {'node' if size == '1' else 'nodes'} of {kind}")
+
+
+def _aside(subject: Subject) -> Impact | None:
+    """Return the meaning of a change of what is no property, or of tags."""
+    paths = {property_.path.split("/")[1] for property_ in subject.change.properties}
+    if paths <= {"UpdatePolicy", "CreationPolicy"}:
+        return Impact("how instances are replaced from now on; none is replaced now")
+    if paths <= {"DeletionPolicy", "UpdateReplacePolicy"}:
+        return Impact("what becomes of it once it is removed or replaced; nothing happens now")
+    if paths and all(_ABOUT_TAGS.match(property_.path) for property_ in subject.change.properties):
+        later = subject.change.type == GROUP
+        return Impact("tags only; instances get them when they are next replaced" if later else "tags only")
+    return None

@@ -1,0 +1,18 @@
+"""Changes of what holds the boot program's second stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from cfngen.deploy.preview.impact.subject import Subject
+from cfngen.deploy.preview.plan import Danger, Impact
+
+
+def _program(subject: Subject) -> Impact:
+    whose = f"of {subject.whose or 'the masters'}"
+    if subject.change.action == "remove":
+        return Impact(f"the boot program {whose} as it was; no instance asks for it any more", Danger.NONE)
+    return Impact(f"the boot program {whose}, as metadata: it makes nothing", Danger.NONE)
+
+
+RULES: Mapping[str, Callable[[Subject], Impact | None]] = {"AWS::CloudFormation::WaitConditionHandle": _program}

@@ -1,0 +1,197 @@
+"""What a cluster takes of an account, counted from its templates and the values they are given."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.aws_errors import translate_aws_errors
+from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.stacks import GROUP, StackView
+from cfngen.deploy.stacks import resources as resources_of
+from cfngen.deploy.stacks import template as template_of
+from cfngen.templates.document import Document
+
+BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
+
+
+@dataclass(frozen=True)
+class Instances:
+    """The instances of an Auto Scaling group.
+
+    Attributes:
+        type: instance type; empty where the templates do not tell.
+        count: with how many it starts.
+        spot: whether they are spot instances.
+        most: how many it may have.
+    """
+
+    type: str
+    count: int
+    spot: bool
+    most: int = 0
+
+    @property
+    def grown(self) -> Instances:
+        """The same group at its greatest size."""
+        return replace(self, count=max(self.most, self.count))
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a cluster takes of an account.
+
+    Attributes:
+        resources: how many resources there are of each CloudFormation type.
+        instances: the instances of each Auto Scaling group.
+        storage: GiB of EBS volumes by volume type, when it starts.
+        most_storage: the same once every group has its greatest size.
+        addresses: public addresses of nodes and of a load balancer, besides Elastic IPs.
+        rules: of each security group, by its logical id, the ids of the rules that let somebody in, with the prefix
+            list that a rule names; empty for other rules.
+        groups: how many security groups the interface with the most of them has.
+        policies: how many managed policies the role with the most of them has.
+    """
+
+    resources: Mapping[str, int] = field(default_factory=dict)
+    instances: tuple[Instances, ...] = ()
+    storage: Mapping[str, int] = field(default_factory=dict)
+    most_storage: Mapping[str, int] = field(default_factory=dict)
+    addresses: int = 0
+    rules: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    groups: int = 0
+    policies: int = 0
+
+
+@dataclass(frozen=True)
+class _Template:
+    """A nested template with the values its parameters get; those that other stacks supply are not known."""
+
+    resources: Mapping[str, Mapping[str, Any]]
+    values: Mapping[str, Any]
+
+    def of_type(self, kind: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the properties of each resource of a type."""
+        yield from (resource.get("Properties", {}) for resource in self.resources.values() if resource["Type"] == kind)
+
+    def value(self, expression: Any) -> Any:
+        """Return what a property is, or None where that is not known before the stacks exist."""
+        if isinstance(expression, Mapping):
+            return self.values.get(expression["Ref"]) if expression.keys() == {"Ref"} else None
+        return expression
+
+    def number(self, expression: Any) -> int:
+        """Return a property as a number, 0 where it is not known."""
+        value = str(self.value(expression))
+        return int(value) if value.isdigit() else 0
+
+    def launched(self, group: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the data of the launch template that an Auto Scaling group uses."""
+        reference = group.get("LaunchTemplate", {}).get("LaunchTemplateId")
+        name = reference.get("Ref", "") if isinstance(reference, Mapping) else ""
+        data: Mapping[str, Any] = self.resources.get(name, {}).get("Properties", {}).get("LaunchTemplateData", {})
+        return data
+
+    def start(self, group: Mapping[str, Any]) -> int:
+        """Return how many instances an Auto Scaling group starts with."""
+        return self.number(group.get("DesiredCapacity", group.get("MinSize")))
+
+    def rules(self) -> Iterator[tuple[str, str, str]]:
+        """Yield each rule that lets somebody in: the group's logical id, the rule's, and the prefix list it names."""
+        for name, resource in self.resources.items():
+            properties = resource.get("Properties", {})
+            if resource["Type"] == "AWS::EC2::SecurityGroupIngress":
+                reference = properties.get("GroupId")
+                group = reference.get("Fn::GetAtt", [""])[0] if isinstance(reference, Mapping) else ""
+                yield group, name, str(properties.get("SourcePrefixListId", ""))
+
+    def interface_groups(self) -> Iterator[Sequence[Any]]:
+        """Yield the security groups of each interface, and of each load balancer."""
+        yield from (each.get("GroupSet", ()) for each in self.of_type("AWS::EC2::NetworkInterface"))
+        yield from (each.get("SecurityGroups", ()) for each in self.of_type(BALANCER))
+        for each in self.of_type("AWS::EC2::LaunchTemplate"):
+            for interface in each.get("LaunchTemplateData", {}).get("NetworkInterfaces", ()):
+                yield interface.get("Groups", ())
+
+
+def needs(documents: Sequence[Document], values: Mapping[str, str]) -> Demand:
+    """Return what a cluster takes.
+
+    Args:
+        documents: its templates, the root among them.
+        values: values of the root's parameters.
+    """
+    resources: Counter[str] = Counter()
+    storage: Counter[str] = Counter()
+    most_storage: Counter[str] = Counter()
+    instances: list[Instances] = []
+    rules: dict[str, dict[str, str]] = {}
+    addresses = groups = policies = 0
+    for template in _templates(documents, values):
+        resources.update(resource["Type"] for resource in template.resources.values())
+        for group in template.of_type(GROUP):
+            data, count, most = template.launched(group), template.start(group), template.number(group.get("MaxSize"))
+            spot = data.get("InstanceMarketOptions", {}).get("MarketType") == "spot"
+            instances.append(Instances(str(template.value(data.get("InstanceType")) or ""), count, spot, most))
+            public = any(
+                network_interface.get("AssociatePublicIpAddress") is True
+                for network_interface in data.get("NetworkInterfaces", ())
+            )
+            addresses += count if public else 0
+            for device in data.get("BlockDeviceMappings", ()):
+                volume = device.get("Ebs", {})
+                kind = str(template.value(volume.get("VolumeType")) or "")
+                storage[kind] += count * template.number(volume.get("VolumeSize"))
+                most_storage[kind] += max(most, count) * template.number(volume.get("VolumeSize"))
+        for volume in template.of_type("AWS::EC2::Volume"):
+            for counted in (storage, most_storage):
+                counted[str(template.value(volume.get("VolumeType")) or "")] += template.number(volume.get("Size"))
+        for group_id, rule, prefix_list in template.rules():
+            rules.setdefault(group_id, {})[rule] = prefix_list
+        for balancer in template.of_type(BALANCER):
+            addresses += len(balancer.get("Subnets", ())) if balancer.get("Scheme") == "internet-facing" else 0
+        groups = max((groups, *(len(interface_group) for interface_group in template.interface_groups())))
+        # The managed policies of a template are attached to the masters' role.
+        attached = [len(each.get("ManagedPolicyArns", ())) for each in template.of_type("AWS::IAM::Role")]
+        policies = max((policies, *(each + resources["AWS::IAM::ManagedPolicy"] for each in attached)))
+    known = [{kind: size for kind, size in counted.items() if kind and size} for counted in (storage, most_storage)]
+    return Demand(resources, tuple(instances), known[0], known[1], addresses, rules, groups, policies)
+
+
+def deployed(account: Account, stack: StackView) -> Demand:
+    """Return what a cluster takes that is deployed, by the templates and values that its stacks have.
+
+    Raises:
+        cfngen.deploy.aws_errors.AwsError: they cannot be read.
+    """
+    with translate_aws_errors():
+        root = template_of(account, stack.id)
+        there = {each.logical_id: each.physical_id for each in resources_of(account, stack.id) if each.physical_id}
+        names = nested(root)
+        documents = [Document("cluster", dict(root), "", tuple(each for each in names if each in there))]
+        for logical_id, name in names.items():
+            if logical_id in there:
+                documents.append(Document(name, dict(template_of(account, there[logical_id])), ""))
+    return needs(documents, stack.parameters) if len(documents) > 1 else Demand()
+
+
+def _templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_Template]:
+    root = next(document for document in documents if document.children)
+    own = {**_defaults(root), **values}
+    above = _Template(root.body["Resources"], own)
+    by_name = {document.name: document for document in documents}
+    for logical_id, name in nested(root.body).items():
+        child, properties = by_name.get(name), root.body["Resources"][logical_id]["Properties"]
+        if child is None:
+            continue  # of a creation that did not come to it
+        passed = {name: above.value(each) for name, each in properties.get("Parameters", {}).items()}
+        known = {name: each for name, each in passed.items() if each is not None}
+        yield _Template(child.body["Resources"], {**_defaults(child), **known})
+
+
+def _defaults(document: Document) -> dict[str, Any]:
+    parameters = document.body.get("Parameters", {})
+    return {name: each["Default"] for name, each in parameters.items() if "Default" in each}

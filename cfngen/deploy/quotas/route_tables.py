@@ -1,0 +1,75 @@
+"""Whether existing subnets use the one route table that pods' routes are written to.
+
+The cloud controller manager writes to one table only (cloud-provider-aws#432). Pods on instances of a subnet with
+another one would be reached by nobody, and nothing would say so: that is found out before anything is created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cfngen.cluster.logical_ids import is_subnet_parameter
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import network_plugin
+from cfngen.deploy.account import Account
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.errors import CfngenError
+
+
+class RouteTablesError(CfngenError):
+    """Subnets have route tables that the pods' routes would not be in.
+
+    Attributes:
+        elsewhere: route table by subnet, of those that do not use the given one; empty where a subnet has none.
+    """
+
+    def __init__(self, route_table: str, elsewhere: Mapping[str, str]) -> None:
+        found = ", ".join(f"{subnet} uses {table or 'none'}" for subnet, table in sorted(elsewhere.items()))
+        super().__init__(
+            f"pods' routes would be written to {route_table}, but {found}: pods there could not be reached",
+            hint="let all subnets of the cluster use one route table, or set network.plugin to cilium, calico, flannel "
+            "or amazon-vpc, which need no routes.",
+        )
+        self.elsewhere = dict(elsewhere)
+
+
+def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None:
+    """See that a cluster with VPC routes finds its existing subnets in one route table.
+
+    Args:
+        account: where they are.
+        cluster: the cluster.
+        values: values of the root's parameters.
+
+    Raises:
+        RouteTablesError: some use another one. What cannot be found out stops nobody.
+    """
+    wanted = values.get("RouteTableId", "")
+    subnets = [value for name, value in values.items() if is_subnet_parameter(name) and value]
+    if not (network_plugin(cluster).routes and wanted and subnets):
+        return
+    filters = [{"Name": "vpc-id", "Values": [values.get("VpcId", "")]}]
+    try:
+        with translate_aws_errors():
+            pages = account.client("ec2").get_paginator("describe_route_tables").paginate(Filters=filters)
+            tables = [table for page in pages for table in page["RouteTables"]]
+    except AwsError:
+        return
+    used = {
+        association["SubnetId"]: table["RouteTableId"]
+        for table in tables
+        for association in table["Associations"]
+        if association.get("SubnetId")
+    }
+    # Subnets without an association of their own have the VPC's main table.
+    main = next(
+        (
+            table["RouteTableId"]
+            for table in tables
+            if any(association.get("Main") for association in table["Associations"])
+        ),
+        "",
+    )
+    elsewhere = {subnet: used.get(subnet, main) for subnet in subnets if used.get(subnet, main) != wanted}
+    if tables and elsewhere:
+        raise RouteTablesError(wanted, elsewhere)

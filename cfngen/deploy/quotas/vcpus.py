@@ -1,0 +1,97 @@
+"""Quotas of vCPUs: which instance types share one, and how much of it instances take.
+
+Source: "Amazon EC2 instance type quotas", Amazon EC2 Instance Types guide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.quotas.demand import Instances
+
+MOST_TYPES = 100  # of one DescribeInstanceTypes
+
+
+class Family(NamedTuple):
+    """Instance types whose vCPUs are limited together.
+
+    Attributes:
+        name: as EC2 calls them.
+        letters: pattern of what stands before the generation in a type's name.
+        on_demand: code of the quota of on-demand instances.
+        spot: code of the quota of spot instances; empty where there is none.
+    """
+
+    name: str
+    letters: str
+    on_demand: str
+    spot: str
+
+
+FAMILIES = (
+    Family("standard (A, C, D, H, I, M, R, T, Z)", "[acdhimrtz]|im|is", "L-1216C47A", "L-34B43A08"),
+    Family("G and VT", "g|gr|vt", "L-DB2E81BA", "L-3819A6DF"),
+    Family("P", "p", "L-417A185B", "L-7212CCBC"),
+    Family("F", "f", "L-74FC7D96", "L-88CF9481"),
+    Family("X", "x", "L-7295265B", "L-E3A00192"),
+    Family("Inf", "inf", "L-1945791B", "L-B5D1601B"),
+    Family("Trn", "trn", "L-2C3B7624", "L-6B0D517C"),
+    Family("DL", "dl", "L-6E869C2A", "L-85EED4F7"),
+    Family("HPC", "hpc", "L-F7808C92", ""),
+    Family("high memory", "u", "L-43DA4232", ""),
+)
+
+Pool = tuple[Family, bool]  # and whether of spot instances
+
+
+def family_of(instance_type: str) -> Family | None:
+    """Return the types that share a quota with this one; None where no quota is known."""
+    letters = re.match("[a-z]*", instance_type)
+    return next((family for family in FAMILIES if letters and re.fullmatch(family.letters, letters[0])), None)
+
+
+def needed(account: Account, instances: Collection[Instances]) -> Mapping[Pool, int]:
+    """Return how many vCPUs instances take of each quota.
+
+    Raises:
+        botocore.exceptions.ClientError: EC2 refuses, or knows a type not.
+    """
+    sizes = _sizes(account, {instance.type for instance in instances if instance.count and family_of(instance.type)})
+    total: Counter[Pool] = Counter()
+    for instance in instances:
+        family = family_of(instance.type)
+        if family and instance.count:
+            total[family, instance.spot] += instance.count * sizes[instance.type]
+    return total
+
+
+def used(account: Account) -> Mapping[Pool, int]:
+    """Return how many vCPUs the account's instances take of each quota."""
+    running = Counter((each["InstanceType"], each.get("InstanceLifecycle") == "spot") for each in _running(account))
+    return needed(account, [Instances(kind, count, spot) for (kind, spot), count in running.items()])
+
+
+def _running(account: Account) -> Iterator[Mapping[str, Any]]:
+    states = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+    pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=states)
+    for page in pages:
+        for reservation in page["Reservations"]:
+            yield from reservation["Instances"]
+
+
+def _sizes(account: Account, types: Collection[str]) -> dict[str, int]:
+    """Return the vCPUs of instance types."""
+    names, sizes = sorted(types), {}
+    for start in range(0, len(names), MOST_TYPES):
+        answer = account.client("ec2").describe_instance_types(InstanceTypes=names[start : start + MOST_TYPES])
+        sizes.update(
+            {
+                instance_type["InstanceType"]: int(instance_type["VCpuInfo"]["DefaultVCpus"])
+                for instance_type in answer["InstanceTypes"]
+            }
+        )
+    return sizes

@@ -1,0 +1,221 @@
+"""What a deployer asks of other services that moto 5.2 lacks, or answers unlike AWS.
+
+- EC2 GetConsoleOutput: moto shows the same text for every instance. Here: what the machine has written, nothing before.
+- Service Quotas: moto knows the defaults of VPC only. Here: applied and default values of those that a cluster meets.
+- S3: moto ignores `ExpectedBucketOwner`, and lets everybody into every bucket. Here: 403 where the owner is another,
+  and buckets that belong to somebody else.
+- S3: moto takes a statement that denies calls without TLS as one that denies all calls. Here every call has TLS.
+- Auto Scaling: moto's DescribeScalingActivities tells of nothing. Here: launches, and what a test has said.
+- EC2 and Auto Scaling: moto's instances, images and volumes are of the time of this machine. Here: of simulated time.
+- EC2 and Elastic Load Balancing: what depends on what; see `dependencies`.
+- Systems Manager: public parameters cannot be put into moto. Here: what the engine's templates find, clients find too.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import datetime
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
+
+from moto.autoscaling import models as autoscaling
+from moto.autoscaling.responses import AutoScalingResponse
+from moto.core.responses import ActionResult, BaseResponse
+from moto.ec2.models import amis, elastic_block_store, instances
+from moto.ec2.responses.general import General
+from moto.servicequotas.responses import ServiceQuotasResponse
+from moto.ssm.responses import SimpleSystemManagerResponse
+
+from cfngen.sandbox import services
+from cfngen.sandbox.api import dependencies
+from cfngen.sandbox.api.refusals import Refusal
+from cfngen.sandbox.api.requests import Call
+from cfngen.sandbox.cloudformation.clock import START
+from cfngen.sandbox.services import scaling_activities
+from cfngen.sandbox.services.quotas import QUOTAS, Quota, kept
+
+ACCOUNT = "123456789012"  # moto's
+OTHER = "999999999999"
+
+
+@dataclass
+class MotoExtensions:
+    """What the account holds beyond moto.
+
+    Attributes:
+        consoles: what instances have written, by instance id.
+        quotas: by service and code.
+        foreign: names of buckets that belong to another account.
+        activities: what Auto Scaling groups have tried in vain, the newest first, by name of the group.
+        stored: public parameters of Parameter Store, for each region.
+        time: what the simulated clock shows; `serving` sets it.
+    """
+
+    consoles: dict[str, str] = field(default_factory=dict)
+    quotas: dict[tuple[str, str], Quota] = field(
+        default_factory=lambda: {(quota.service, quota.code): quota for quota in QUOTAS}
+    )
+    foreign: set[str] = field(default_factory=set)
+    activities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    stored: Callable[[str], Mapping[str, str]] = lambda region: {}
+    time: Callable[[], datetime.datetime] = lambda: START
+
+    def console(self, instance_id: str, text: str) -> None:
+        """Say what an instance has written to its console so far."""
+        self.consoles[instance_id] = text
+
+    def quota(self, service: str, code: str, value: float) -> None:
+        """Set what this account has of a quota."""
+        before = self.quotas[service, code]
+        self.quotas[service, code] = Quota(service, code, before.name, before.default, value)
+
+    def activity(self, group: str, message: str, time: datetime.datetime, status: str = "Failed") -> None:
+        """Say what an Auto Scaling group has tried in vain, e.g. to launch an instance that EC2 had no room for."""
+        made = self.activities.setdefault(group, [])
+        made.insert(
+            0,
+            {
+                "ActivityId": f"00000000-0000-4000-8000-{len(made):012d}",
+                "AutoScalingGroupName": group,
+                "Description": f"Launching a new EC2 instance.  Status Reason: {message}",
+                "Cause": "An instance was started in response to a difference between desired and actual capacity.",
+                "StartTime": time,
+                "EndTime": time,
+                "StatusCode": status,
+                "StatusMessage": message,
+                "Progress": 100,
+            },
+        )
+
+    def check(self, call: Call) -> None:
+        """Keep a caller out of buckets of others.
+
+        Raises:
+            Refusal: a bucket of another account, or of another one than the caller expects
+        """
+        if call.service != "s3" or not call.parameters.get("Bucket"):
+            return
+        foreign = call.parameters["Bucket"] in self.foreign
+        owner = OTHER if foreign else ACCOUNT
+        if foreign and call.operation == "CreateBucket":
+            text = "The requested bucket name is not available. Please select a different name and try again."
+            raise Refusal("BucketAlreadyExists", text, 409)
+        if foreign or call.headers.get("x-amz-expected-bucket-owner", owner) != owner:
+            raise Refusal("AccessDenied", "Access Denied", 403)
+
+    @contextlib.contextmanager
+    def filled(self) -> Iterator[None]:
+        """Fill moto's gaps in this process."""
+        with contextlib.ExitStack() as stack:
+            for owner, name, method in (
+                (AutoScalingResponse, "describe_scaling_activities", self._scaling_activities()),
+                (General, "get_console_output", self._console_output()),
+                (ServiceQuotasResponse, "get_service_quota", self._quota(applied=True)),
+                (ServiceQuotasResponse, "get_aws_default_service_quota", self._quota(applied=False)),
+                (ServiceQuotasResponse, "list_service_quotas", self._quotas(applied=True)),
+                (ServiceQuotasResponse, "list_aws_default_service_quotas", self._quotas(applied=False)),
+                (SimpleSystemManagerResponse, "get_parameter", self._parameter()),
+                (SimpleSystemManagerResponse, "get_parameters", self._parameters()),
+            ):
+                stack.enter_context(mock.patch.object(owner, name, method, create=not hasattr(owner, name)))
+            stack.enter_context(dependencies.kept())
+            stack.enter_context(services.enforced())
+            stack.enter_context(kept(self.quotas))
+            for module in (instances, amis, elastic_block_store, autoscaling):
+                stack.enter_context(mock.patch.object(module, "utcnow", self._utcnow))
+            yield
+
+    def _utcnow(self) -> datetime.datetime:
+        return self.time().replace(tzinfo=None)
+
+    def _console_output(self) -> Callable[[Any], ActionResult]:
+        def get_console_output(response: Any) -> ActionResult:
+            instance = response.ec2_backend.get_instance(response.querystring["InstanceId"][0])
+            text = self.consoles.get(instance.id)
+            encoded = base64.b64encode(text.encode()).decode() if text else None
+            return ActionResult({"InstanceId": instance.id, "Output": encoded})
+
+        return get_console_output
+
+    def _scaling_activities(self) -> Callable[[BaseResponse], ActionResult]:
+        def describe_scaling_activities(response: BaseResponse) -> ActionResult:
+            [group] = response.querystring.get("AutoScalingGroupName", [""])
+            found = [each for name, made in self.activities.items() for each in made if group in ("", name)]
+            found += scaling_activities.activities(autoscaling.autoscaling_backends[ACCOUNT][response.region], group)
+            found.sort(key=lambda each: each["StartTime"], reverse=True)
+            return ActionResult({"Activities": found})
+
+        return describe_scaling_activities
+
+    def _quota(self, *, applied: bool) -> Callable[[BaseResponse], Any]:
+        def get_service_quota(response: BaseResponse) -> Any:
+            asked = json.loads(response.body)
+            found = self.quotas.get((asked["ServiceCode"], asked["QuotaCode"]))
+            if found is None or (applied and found.value is None):
+                error = {
+                    "__type": "NoSuchResourceException",
+                    "message": "The request failed because the specified service does not exist.",
+                }
+                return 400, {"status": 400}, json.dumps(error)
+            return json.dumps({"Quota": _shown(found, response.region, applied=applied)})
+
+        return get_service_quota
+
+    def _quotas(self, *, applied: bool) -> Callable[[BaseResponse], str]:
+        def list_service_quotas(response: BaseResponse) -> str:
+            wanted = json.loads(response.body)["ServiceCode"]
+            mine = [quota for quota in self.quotas.values() if quota.service == wanted]
+            found = [each for each in mine if not applied or each.value is not None]
+            return json.dumps({"Quotas": [_shown(each, response.region, applied=applied) for each in found]})
+
+        return list_service_quotas
+
+    def _parameter(self) -> Callable[[Any], ActionResult]:
+        original = SimpleSystemManagerResponse.get_parameter
+
+        def get_parameter(response: Any) -> ActionResult:
+            name = json.loads(response.body)["Name"]
+            value = self.stored(response.region).get(name)
+            return ActionResult({"Parameter": _stored(name, value)}) if value else original(response)
+
+        return get_parameter
+
+    def _parameters(self) -> Callable[[Any], ActionResult]:
+        original = SimpleSystemManagerResponse.get_parameters
+
+        def get_parameters(response: Any) -> ActionResult:
+            answer: Any = original(response).result
+            stored = self.stored(response.region)
+            public = [
+                invalid_parameter for invalid_parameter in answer["InvalidParameters"] if invalid_parameter in stored
+            ]
+            answer["Parameters"] += [_stored(each, stored[each]) for each in public]
+            answer["InvalidParameters"] = [
+                invalid_parameter
+                for invalid_parameter in answer["InvalidParameters"]
+                if invalid_parameter not in stored
+            ]
+            return ActionResult(answer)
+
+        return get_parameters
+
+
+def _stored(name: str, value: str) -> dict[str, Any]:
+    return {"Name": name, "Type": "String", "Value": value, "Version": 1, "DataType": "text"}
+
+
+def _shown(quota: Quota, region: str, *, applied: bool) -> dict[str, Any]:
+    return {
+        "ServiceCode": quota.service,
+        "QuotaCode": quota.code,
+        "QuotaName": quota.name,
+        "QuotaArn": f"arn:aws:servicequotas:{region}:{ACCOUNT}:{quota.service}/{quota.code}",
+        "Value": quota.value if applied else quota.default,
+        "Unit": "None",
+        "Adjustable": True,
+        "GlobalQuota": False,
+    }

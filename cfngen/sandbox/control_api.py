@@ -1,0 +1,143 @@
+"""How a client finds a sandbox and speaks with it beside AWS' API: the state file, and one path of its own.
+
+Light to import: the command line uses it, and moto is only in the sandbox's own process.
+"""
+
+from __future__ import annotations
+
+import datetime
+import http.client
+import json
+import os
+import time
+import urllib.parse
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cfngen.errors import CfngenError
+
+HOST = "127.0.0.1"  # never another: the sandbox is for this machine only
+PATH = "/cfngen/sandbox"
+STATUS = PATH + "/status"
+SPEED = 12.0  # simulated seconds in a second: the four minutes that a cluster takes pass in some twenty seconds
+PATIENCE = 30.0  # seconds until an answer comes; the sandbox may be busy creating things
+FRESH = 1.0  # seconds for which the clock believes what it was told
+
+
+class SandboxGoneError(CfngenError):
+    """The sandbox does not answer any more."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What the state file holds.
+
+    Attributes:
+        endpoint: where AWS' APIs answer, a URL.
+        pid: of the sandbox's process.
+        token: by which an answer is known to be that sandbox's.
+        speed: simulated seconds in a second.
+    """
+
+    endpoint: str
+    pid: int
+    token: str
+    speed: float
+
+    @classmethod
+    def read(cls, path: Path) -> State | None:
+        """Return what a state file holds; nothing if there is none, or it is none."""
+        try:
+            return cls(**json.loads(path.read_text("utf-8")))
+        except (OSError, TypeError, ValueError):
+            return None
+
+
+def write(path: Path, state: State) -> None:
+    """Write a state file in one piece, for this user's eyes only."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(asdict(state), file)
+    partial.replace(path)
+
+
+def ask(state: State, *, patience: float = PATIENCE, path: str = PATH, **order: Any) -> dict[str, Any]:
+    """Return what a sandbox says of itself: token, time, speed, clusters, fault.
+
+    Args:
+        state: which sandbox.
+        patience: seconds until it must have answered.
+        path: what is asked for, if not that.
+        order: what it is to arrange, if anything: region, resource, step, message, hint (see `Running.fail`).
+
+    Raises:
+        SandboxGoneError: no answer, or that of somebody else.
+    """
+    body = json.dumps({"token": state.token, **order}) if order else None
+    # No proxy of the environment is asked: the address is this machine's.
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(state.endpoint).netloc, timeout=patience)
+    try:
+        connection.request("POST" if order else "GET", path, body)
+        answer = json.loads(connection.getresponse().read())
+        known = isinstance(answer, dict) and answer.get("token") == state.token
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise SandboxGoneError(f"the sandbox at {state.endpoint} does not answer: {error}", hint=AGAIN) from error
+    finally:
+        connection.close()
+    if not known:
+        raise SandboxGoneError(f"what answers at {state.endpoint} is not the sandbox", hint=AGAIN)
+    return dict(answer)
+
+
+AGAIN = "`cfngen sandbox start` begins anew, with an empty account; a sandbox ends after an hour without requests."
+
+
+class SandboxClock:
+    """The clock of a sandbox: runs at its speed, and shows its time.
+
+    Args:
+        state: which sandbox.
+        monotonic: seconds of real time.
+        wait: lets real time pass.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        monotonic: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._state = state
+        self._monotonic = monotonic
+        self._wait = wait
+        self._told: datetime.datetime | None = None
+        self._when = 0.0
+
+    def now(self) -> datetime.datetime:
+        """Return the simulated time: as the sandbox says, or reckoned from what it said a moment ago."""
+        now = self._monotonic()
+        if self._told is None or now - self._when >= FRESH:
+            shown = self._reckoned(now)
+            self._told = datetime.datetime.fromisoformat(ask(self._state)["time"])
+            if shown and self._told < shown:
+                # The sandbox was too busy to keep its speed: time stands still rather than going back.
+                self._told = shown
+            self._when = now
+        return self._reckoned(now) or self._told
+
+    def sleep(self, seconds: float) -> None:
+        """Return after so many simulated seconds."""
+        self._wait(seconds / self._state.speed)
+
+    def _reckoned(self, now: float) -> datetime.datetime | None:
+        if self._told is None:
+            return None
+        return self._told + datetime.timedelta(seconds=(now - self._when) * self._state.speed)
+
+
+def clusters(report: Mapping[str, Any]) -> dict[str, str]:
+    """Return where each cluster's API answers on this machine, by the address that its stack's outputs name."""
+    return {cluster["apiEndpoint"]: cluster["address"] for cluster in report["clusters"]}

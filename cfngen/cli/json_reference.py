@@ -51,14 +51,14 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
     "cfngen rollback": (*_WORK, *_WATCH),
     "cfngen delete": (
         *_WORK,
-        "removal.survey.Survey",
+        "deletion.plan.DeletionPlan",
         "messages.Event",
         "watching.progress.Progress",
-        "removal.leftover.Removed",
-        "removal.stack_removal.DeletionFailed",
+        "deletion.orphaned_resource.Removed",
+        "deletion.stack_removal.DeletionFailed",
         "watching.diagnosis.Diagnosis",
-        "removal.deletion.Deleted",
-        "removal.remains.Remains",
+        "deletion.execution.Deleted",
+        "deletion.remains.Remains",
     ),
     "cfngen rehearse": (
         *_WORK,
@@ -72,7 +72,7 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
     "cfngen sandbox status": ("sandbox.status.SandboxStatus",),
 }
 """By command, the classes whose objects it prints, one a line: of the package that is named, or of `cfngen.deploy`."""
-FAILURE = "cli.failures.Failure"
+FAILURE = "cli.exit_codes.Failure"
 """The class of what any of them prints when it fails."""
 
 _PREAMBLE = """\

@@ -2,6 +2,6 @@
 
 import sys
 
-from .sequence import main
+from .runner import main
 
 sys.exit(main(sys.argv[1:]))

@@ -13,7 +13,7 @@ from typing import Any
 from . import helm, lease, system
 from .kubectl import documents, kubectl
 from .machine import LOG, BootError, Machine, Pending
-from .sequence import remaining
+from .runner import remaining
 
 NAME = "cfngen-addons"
 SPACE = "kube-system"
@@ -40,7 +40,7 @@ def essentials(machine: Machine, config: dict[str, Any]) -> str:
         found = json.loads(kubectl(machine, "get", "node", node, "-o", "json")[1])
         if any(taint["key"] == TAINT for taint in found["spec"].get("taints", [])):
             raise Pending("the node still has its taint")
-        conditions = {each["type"]: each for each in found.get("status", {}).get("conditions", [])}
+        conditions = {condition["type"]: condition for condition in found.get("status", {}).get("conditions", [])}
         ready = conditions.get("Ready", {})
         # Nor does it take them before a network plug-in that is a chart works.
         if charts and ready.get("status") != "True":

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from . import control_plane, etcd_members, expiry
-from .authorities import KUBEADM
+from . import certificate_expiry, control_plane, etcd_members
+from .certificate_authorities import KUBEADM
 from .kubectl import kubectl
 from .machine import HOME, BootError, Machine
 
@@ -33,10 +33,10 @@ def renew(machine: Machine, config: dict[str, Any]) -> str:
     Raises:
         BootError: kubeadm cannot renew them, or the control plane does not come back with the new ones.
     """
-    expires, before = expiry.first(machine), machine.read(expiry.READ)
-    if expiry.due(machine, config, expires):
+    expires, before = certificate_expiry.first(machine), machine.read(certificate_expiry.READ)
+    if certificate_expiry.due(machine, config, expires):
         machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM)
-        renewed = expiry.first(machine)
+        renewed = certificate_expiry.first(machine)
         if renewed <= expires:
             raise BootError(
                 f"certificates end at {expires} and kubeadm renewed none", "`kubeadm certs check-expiration`"
@@ -44,7 +44,7 @@ def renew(machine: Machine, config: dict[str, Any]) -> str:
         expires, before = renewed, before or expires
     if before and before != expires:
         _restart(machine, config, expires)
-    machine.write(expiry.READ, expires)
+    machine.write(certificate_expiry.READ, expires)
     _publish(machine, config, expires)
     return f"good until {expires}" + (f", renewed (before: {before})" if before and before != expires else "")
 

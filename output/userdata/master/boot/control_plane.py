@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Callable, TypeVar
 
-from . import authorities, decision, encryption, etcd_data, etcd_members, expiry, kubelet, peers, restore, upgrade
-from .authorities import KUBEADM
+from . import (
+    certificate_authorities,
+    certificate_expiry,
+    decision,
+    encryption,
+    etcd_data,
+    etcd_members,
+    kubelet,
+    peers,
+    restore,
+    upgrade,
+)
+from .certificate_authorities import KUBEADM
 from .decision import INIT, JOIN, RESTORE, RESUME, STEADY
 from .kubectl import documents, kubectl, own_server
 from .machine import BootError, Machine, Pending
-from .sequence import remaining
+from .runner import remaining
 
 # Phases of `kubeadm init`, before and after the API server answers. Without its flag bootstrap-token prints the token
 # that it makes; nodes do not use that one, see `join_information`.
@@ -46,10 +57,10 @@ def prepare(machine: Machine, config: dict[str, Any]) -> str:
     kubelet.patch(machine, config)
     done = ""
     if bundle:
-        if not authorities.installed(machine, bundle):
+        if not certificate_authorities.installed(machine, bundle):
             # Somebody may have changed the secret: then every certificate follows.
             machine.remove(kubelet.ESTABLISHED)
-        done = authorities.place(machine, bundle)
+        done = certificate_authorities.place(machine, bundle)
         if not kubelet.established(machine, config):
             upgrade.check(machine, config)
     way = decision.decide(machine, config, bundle)
@@ -58,15 +69,15 @@ def prepare(machine: Machine, config: dict[str, Any]) -> str:
     config["way"] = way
     if way != STEADY:
         # From here on until the end this instance is not one that was set up before.
-        machine.remove(kubelet.ESTABLISHED, expiry.READ)
+        machine.remove(kubelet.ESTABLISHED, certificate_expiry.READ)
         kubelet.clear(machine)
     if way in (INIT, JOIN):
         etcd_data.make_room(machine)
         # What this volume will hold is younger than any request to restore so far.
         restore.note(machine, config)
     if not bundle:
-        bundle, done = authorities.make(machine, config)
-    encryption.configure(machine, authorities.complete(machine, config, bundle))
+        bundle, done = certificate_authorities.make(machine, config)
+    encryption.configure(machine, certificate_authorities.complete(machine, config, bundle))
     return f"{way}: {done}"
 
 
@@ -75,13 +86,13 @@ def _outlived(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) 
 
     They are taken away then, and the pods that have read them, so that all is made anew.
     """
-    if not expiry.due(machine, config, expiry.first(machine)):
+    if not certificate_expiry.due(machine, config, certificate_expiry.first(machine)):
         return False
     # Before they go, so that a cut in between is not taken for a master that needs nothing.
     machine.remove(kubelet.ESTABLISHED)
     etcd_data.stop(machine)
-    machine.remove(authorities.PKI)
-    authorities.place(machine, bundle)
+    machine.remove(certificate_authorities.PKI)
+    certificate_authorities.place(machine, bundle)
     return True
 
 
@@ -133,7 +144,7 @@ def _finish(machine: Machine, config: dict[str, Any]) -> None:
         _phase(machine, "addon all")
     _retry(machine, config, "etcd's list of members", etcd_members.record)
     upgrade.record(machine, config)
-    authorities.mark(machine, config, machine.read(restore.RECORD))
+    certificate_authorities.mark(machine, config, machine.read(restore.RECORD))
     kubelet.establish(machine, config)
 
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import authorities, etcd_data, etcd_members, kubelet, restore
+from . import certificate_authorities, etcd_data, etcd_members, kubelet, restore
 from .machine import BootError, Machine, Pending
-from .sequence import remaining
+from .runner import remaining
 
 STEADY, RESUME, RESTORE, JOIN, INIT = "steady", "resume", "restore", "join", "init"
 FIRST = "a"
@@ -32,8 +32,8 @@ def await_cluster(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
     """
 
     def probe() -> dict[str, str]:
-        bundle = authorities.load(machine, config)
-        if not bundle.get(authorities.INITIALISED) and config["facts"]["slot"] != FIRST and not data:
+        bundle = certificate_authorities.load(machine, config)
+        if not bundle.get(certificate_authorities.INITIALISED) and config["facts"]["slot"] != FIRST and not data:
             raise Pending(f"slot {FIRST} has not initialised the cluster yet")
         return bundle
 
@@ -56,7 +56,7 @@ def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> 
     volume, secret = config["facts"]["volumeId"], config["facts"]["caSecretArn"]
     several, data = len(config["masters"]) > 1, etcd_data.whole(machine)
     if data and not bundle:
-        raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", authorities.RESTORE)
+        raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", certificate_authorities.RESTORE)
     asked = restore.state(machine, config, bundle)
     if asked == restore.PENDING:
         return RESTORE
@@ -69,7 +69,7 @@ def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> 
         data = False
     if data:
         return STEADY if kubelet.established(machine, config) else RESUME
-    since = bundle.get(authorities.INITIALISED)
+    since = bundle.get(certificate_authorities.INITIALISED)
     if not since:
         return INIT
     if several:
@@ -78,7 +78,7 @@ def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> 
         f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
         "`cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from a snapshot of "
         "its own; or, to begin again with nothing, remove "
-        f"{authorities.INITIALISED} from secret {secret} and reboot",
+        f"{certificate_authorities.INITIALISED} from secret {secret} and reboot",
     )
 
 

@@ -14,10 +14,10 @@ import json
 from typing import Any
 
 from . import etcd_data
-from .authorities import KUBEADM, PKI
+from .certificate_authorities import KUBEADM, PKI
 from .kubectl import documents
 from .machine import HOME, BootError, Machine, Pending
-from .sequence import remaining
+from .runner import remaining
 
 # The certificate with which kubeadm's own probe asks etcd.
 CERTIFICATE = "etcd/healthcheck-client"
@@ -69,7 +69,7 @@ def healthy(machine: Machine, endpoints: list[str]) -> list[str]:
     order = ("endpoint", "health", "--command-timeout=5s", "--write-out=json")
     _, text = etcdctl(machine, endpoints, *order, expect=(0, 1))
     answers = json.loads(text or "[]") or []
-    return [str(each["endpoint"]) for each in answers if each.get("health")]
+    return [str(answer["endpoint"]) for answer in answers if answer.get("health")]
 
 
 def members(machine: Machine, endpoints: list[str]) -> list[Member]:
@@ -205,7 +205,7 @@ def _manifest(machine: Machine, config: dict[str, Any], found: list[Member]) -> 
     }
     initial, cluster = copy.deepcopy(config["kubeadm"])
     local = cluster["etcd"]["local"]
-    kept = [each for each in local.get("extraArgs", []) if each["name"] not in arguments]
+    kept = [extra_arg for extra_arg in local.get("extraArgs", []) if extra_arg["name"] not in arguments]
     local["extraArgs"] = [*kept, *({"name": key, "value": value} for key, value in arguments.items())]
     machine.write(KUBEADM_JOIN, documents(initial, cluster), 0o600)
     machine.run("kubeadm", "init", "phase", "etcd", "local", "--config", KUBEADM_JOIN)

@@ -13,7 +13,7 @@ import secrets
 from typing import Any
 
 from . import upgrade
-from .authorities import PKI
+from .certificate_authorities import PKI
 from .der import content
 from .kubectl import kubectl
 from .machine import BootError, Machine

@@ -37,7 +37,7 @@ def forget(machine: Machine, config: dict[str, Any]) -> list[str]:
 
     They bear this slot's address and would look like another master that never comes back.
     """
-    names = [each["metadata"]["name"] for each in _nodes(machine, ADMIN) if _former(config, each)]
+    names = [node["metadata"]["name"] for node in _nodes(machine, ADMIN) if _former(config, node)]
     gone = [name for name in names if instances.state(machine, name) in instances.GONE]
     for name in gone:
         kubectl(machine, "delete", "node", name, "--ignore-not-found", "--wait=false")
@@ -51,6 +51,6 @@ def _nodes(machine: Machine, kubeconfig: str) -> list[dict[str, Any]]:
 
 def _former(config: dict[str, Any], node: dict[str, Any]) -> bool:
     """Return whether a Node is that of an instance that had this slot's address before."""
-    addresses = [each["address"] for each in node["status"].get("addresses", [])]
+    addresses = [address["address"] for address in node["status"].get("addresses", [])]
     own = node["metadata"]["name"] == config["facts"]["instanceId"]
     return not own and config["facts"]["privateAddress"] in addresses

@@ -13,7 +13,7 @@ import lzma
 from typing import Any
 
 from .machine import HOME, BootError, Machine, fill
-from .sequence import remaining
+from .runner import remaining
 
 ROLE = HOME + "/role.json"
 UNPACKED = HOME + "/unpacked"

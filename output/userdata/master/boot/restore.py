@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import authorities, bucket, etcd_data, etcd_members, objects
+from . import bucket, certificate_authorities, etcd_data, etcd_members, objects
 from .etcd_data import FOLDER, VOLUME
 from .machine import BootError, Machine
 
@@ -49,11 +49,11 @@ def state(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> s
     config["restore"] = request
     if machine.read(RECORD) == request["id"]:
         return ""
-    if not bundle.get(authorities.INITIALISED):
+    if not bundle.get(certificate_authorities.INITIALISED):
         # It was meant for an earlier cluster of this name, whose bucket outlived it.
         note(machine, config)
         return ""
-    return MISSED if bundle.get(authorities.RESTORED) == request["id"] else PENDING
+    return MISSED if bundle.get(certificate_authorities.RESTORED) == request["id"] else PENDING
 
 
 def note(machine: Machine, config: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from urllib.error import HTTPError
 
 from . import kubelet
 from .machine import HOME, BootError, Machine, Pending, fill
-from .sequence import remaining
+from .runner import remaining
 
 FILES = HOME + "/files"
 SYSCTL = "/etc/sysctl.d/99-cfngen.conf"

@@ -17,7 +17,7 @@ import re
 from typing import Any
 
 from . import peers
-from .authorities import KUBEADM
+from .certificate_authorities import KUBEADM
 from .etcd_data import VOLUME
 from .kubectl import ADMIN, kubectl
 from .machine import BootError, Machine

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import filesystem, instances
 from .machine import BootError, Machine, Pending
-from .sequence import remaining
+from .runner import remaining
 
 MOUNT = "/mnt/master"
 FSTAB = "/etc/fstab"

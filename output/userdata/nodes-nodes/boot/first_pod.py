@@ -14,7 +14,7 @@ from typing import Any
 from . import kubelet
 from .machine import HOME, BootError, Machine, Pending
 from .reasons import reason
-from .sequence import remaining
+from .runner import remaining
 
 NAME = "cfngen-first-pod"
 MANIFEST = f"{kubelet.MANIFESTS}/{NAME}.yaml"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from . import hosts, kubelet, published, versions
+from . import hosts, join_secret, kubelet, versions
 from .kubectl import kubectl
 from .machine import HOME, BootError, Machine, Pending
-from .sequence import remaining
+from .runner import remaining
 
 JOIN = HOME + "/join.yaml"
 TIMER = "cfngen-addresses.timer"
@@ -55,7 +55,7 @@ def _hosts(machine: Machine, config: dict[str, Any], found: dict[str, Any]) -> N
 
 
 def _information(machine: Machine, config: dict[str, Any]) -> dict[str, Any]:
-    found = published.read(machine, config)
+    found = join_secret.read(machine, config)
     if "token" not in found:
         raise Pending("no master has published the join information yet")
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .machine import BootError, Machine
-from .sequence import remaining
+from .runner import remaining
 
 # DPkg::Lock::Timeout does not cover the lock of `apt-get update`: another update is waited out by trying again.
 APT = ("apt-get", "-y", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=5", "--no-install-recommends")

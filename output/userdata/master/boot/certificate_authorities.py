@@ -6,7 +6,7 @@ import json
 import uuid
 from typing import Any
 
-from . import encryption, own_authority
+from . import custom_ca, encryption
 from .machine import HOME, BootError, Machine
 
 PKI = "/etc/kubernetes/pki/"
@@ -84,7 +84,7 @@ def make(machine: Machine, config: dict[str, Any]) -> tuple[dict[str, str], str]
 
     Another master may be faster: then its authorities are in the bundle, and these here are forgotten.
     """
-    supplied = own_authority.fetch(machine, config, PKI)
+    supplied = custom_ca.fetch(machine, config, PKI)
     # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
     machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM)
     made = {name: machine.read(PKI + name) for name in FILES}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import published, versions
+from . import join_secret, versions
 from .machine import Machine
 
 
 def wait(machine: Machine, config: dict[str, Any]) -> str:
-    """Wait while a master is of an older minor version than this node's kubelet, for `config["patience"]` minutes.
+    """Wait while a master is of an older minor version than this node's kubelet, for `config["upgradeWait"]` minutes.
 
     Raises:
         BootError: time is up.
@@ -21,11 +21,11 @@ def wait(machine: Machine, config: dict[str, Any]) -> str:
     begin = machine.clock()
 
     def probe() -> str:
-        versions.await_masters(config, published.read(machine, config))
+        versions.await_masters(config, join_secret.read(machine, config))
         waited = machine.clock() - begin
         return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"
 
     hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
-    done = machine.wait("masters of this version", probe, hint, config["patience"] * 60)
+    done = machine.wait("masters of this version", probe, hint, config["upgradeWait"] * 60)
     config["deadline"] += machine.clock() - begin
     return done

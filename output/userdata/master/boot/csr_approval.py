@@ -81,7 +81,7 @@ def _instances(machine: Machine, config: dict[str, Any], nodes: list[str]) -> di
         }
         named = [{"Name": name, "Values": values} for name, values in filters.items()]
         for reservation in machine.aws("ec2", "describe_instances", Filters=named).get("Reservations", []):
-            found.update({each["InstanceId"]: each for each in reservation["Instances"]})
+            found.update({instance["InstanceId"]: instance for instance in reservation["Instances"]})
     return found
 
 
@@ -120,12 +120,12 @@ def confirmed(instance: dict[str, Any]) -> tuple[set[str], set[str]]:
     names = {instance["InstanceId"], instance.get("PrivateDnsName"), instance.get("PublicDnsName")}
     addresses = {instance.get("PrivateIpAddress"), instance.get("PublicIpAddress")}
     for interface in instance.get("NetworkInterfaces", []):
-        addresses |= {each.get("Ipv6Address") for each in interface.get("Ipv6Addresses", [])}
-        for each in [interface, *interface.get("PrivateIpAddresses", [])]:
-            association = each.get("Association", {})
-            names |= {each.get("PrivateDnsName"), association.get("PublicDnsName")}
-            addresses |= {each.get("PrivateIpAddress"), association.get("PublicIp")}
-    return {each.lower() for each in names if each}, {each for each in addresses if each}
+        addresses |= {ipv6_address.get("Ipv6Address") for ipv6_address in interface.get("Ipv6Addresses", [])}
+        for private_ip_address in [interface, *interface.get("PrivateIpAddresses", [])]:
+            association = private_ip_address.get("Association", {})
+            names |= {private_ip_address.get("PrivateDnsName"), association.get("PublicDnsName")}
+            addresses |= {private_ip_address.get("PrivateIpAddress"), association.get("PublicIp")}
+    return {name.lower() for name in names if name}, {address for address in addresses if address}
 
 
 def parsed(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from .authorities import KUBEADM
+from .certificate_authorities import KUBEADM
 from .machine import HOME, Machine
 
 # Hours that a certificate lives unless the cluster file says otherwise: kubeadm's certificateValidityPeriod.

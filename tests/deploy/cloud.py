@@ -16,7 +16,7 @@ import pytest
 from clusters import Account, Machines, golden, in_memory, prepared
 
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.api import Credentials, Faults, Gaps, Permissions, Served, serving
+from cfngen.sandbox.api import Credentials, Faults, MotoExtensions, Permissions, Served, serving
 from cfngen.sandbox.cloudformation import CloudFormation
 
 ACCESS_KEY = "AKIAOPERATOROPERATOR"
@@ -77,7 +77,7 @@ class Cloud:
         return self.served.faults
 
     @property
-    def gaps(self) -> Gaps:
+    def gaps(self) -> MotoExtensions:
         return self.served.gaps
 
     @property

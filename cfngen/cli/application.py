@@ -45,11 +45,11 @@ A first use:
   cfngen deploy --sandbox    the whole deployment, without an AWS account
   cfngen deploy              the same in your account
 """
-CODES = "\n".join(["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())])
+EXIT_CODE_HELP = "\n".join(["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())])
 
 
 @contextmanager
-def _quiet_without_reader() -> Iterator[None]:
+def _exit_on_broken_pipe() -> Iterator[None]:
     """End with the exit code for it where nobody reads the output any more; click would end with that of a failure."""
     try:
         yield
@@ -75,18 +75,18 @@ class Application(Commands):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """As click does it; options such as --help print already here."""
-        with _quiet_without_reader():
+        with _exit_on_broken_pipe():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """As click does it."""
-        with _quiet_without_reader():
+        with _exit_on_broken_pipe():
             return super().invoke(ctx)
 
     def main(self, *arguments: Any, **options: Any) -> NoReturn:
         """Run a command line, as click's own `main` takes it, and leave with its exit code."""
-        colourless = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
-        settings = Settings(color=False if colourless else None)
+        no_color = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
+        settings = Settings(color=False if no_color else None)
         options.update(standalone_mode=False, obj=settings)
         with suited(environ):
             code = exit_code(lambda: super(Application, self).main(*arguments, **options), settings)
@@ -96,7 +96,7 @@ class Application(Commands):
 @click.command(
     cls=Application,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=f"{FIRST_USE}\n{CODES}",
+    epilog=f"{FIRST_USE}\n{EXIT_CODE_HELP}",
     invoke_without_command=True,
 )
 @click.version_option(__version__, "--version", "-V", prog_name="cfngen", message="%(prog)s %(version)s")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from cfngen.deploy.operation import DeploymentRequest, OnFailure
 
 
-_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/\S+")
-_TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:\S+")
+_ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/\S+")
+_TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:\S+")
 
 
 class TagError(CfngenError):
@@ -71,23 +71,23 @@ class Deployment:
     cache: bool
     full: bool
 
-    def wanted(self, target: Target, *, protect: bool = True) -> DeploymentRequest:
+    def request(self, target: Target, *, protect: bool = True) -> DeploymentRequest:
         """Generate and lint the templates, and return what is to be deployed.
 
         Raises:
             CfngenError: the cluster file, a template or a parameter file is wrong.
         """
-        made = generate(target.source)
-        for earlier, key in same_but_for_case([*made.cluster.tags, *self.tags]):
+        generated = generate(target.source)
+        for earlier, key in same_but_for_case([*generated.cluster.tags, *self.tags]):
             raise TagError(earlier, key)
-        judge(made.documents, region=made.cluster.region, cache=self.cache)
+        judge(generated.documents, region=generated.cluster.region, cache=self.cache)
         from cfngen.deploy.operation import DeploymentRequest
         from cfngen.deploy.parameters.parameter_file import read_file
         from cfngen.userdata.user_data_diff import difference
 
         return DeploymentRequest(
-            cluster=made.cluster,
-            documents=made.documents,
+            cluster=generated.cluster,
+            documents=generated.documents,
             stack_name=target.stack_name,
             token=uuid.uuid4().hex[:12],
             bucket=self.bucket,
@@ -136,7 +136,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "tags",
         metavar="KEY=VALUE",
         multiple=True,
-        callback=_tags,
+        callback=_parse_tags,
         help="Tag of the stack and of every resource in it, beside those it has. Repeatable.",
     )
     @click.option("--bucket", metavar="NAME", default="", help="Bucket for the templates. Default: cfngen's own.")
@@ -147,7 +147,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "notification_arns",
         metavar="ARN",
         multiple=True,
-        callback=_topics,
+        callback=_check_topic_arns,
         help="SNS topic for the events. Repeatable.",
     )
     @click.option(
@@ -172,7 +172,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option("--no-cache", is_flag=True, help="Lint anew, without the results of earlier runs.")
     @wraps(command)
-    def deploying(
+    def with_deployment(
         *args: Any,
         target: Target,
         parameters: Mapping[str, str],
@@ -207,21 +207,25 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         )
         return command(*args, target=target, deployment=deployment, **options)
 
-    return deploying
+    return with_deployment
 
 
-def _role(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    if value and not _ROLE.fullmatch(value):
+def _check_role_arn(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if value and not _ROLE_ARN.fullmatch(value):
         raise click.BadParameter(f"{value!r} is no role's ARN such as arn:aws:iam::123456789012:role/NAME.")
     return value
 
 
 role_option = click.option(
-    "--role-arn", metavar="ARN", default="", callback=_role, help="Service role that CloudFormation works with."
+    "--role-arn",
+    metavar="ARN",
+    default="",
+    callback=_check_role_arn,
+    help="Service role that CloudFormation works with.",
 )
 
 
-def _tags(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
+def _parse_tags(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
     """Refuse what is not the operator's to set: AWS' own tags, and the one that tells whose a stack is."""
     from cfngen.deploy.stacks import CLUSTER_TAG
 
@@ -242,9 +246,9 @@ def _tags(context: click.Context, parameter: click.Parameter, values: tuple[str,
     return pairs
 
 
-def _topics(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+def _check_topic_arns(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
-        if not _TOPIC.fullmatch(value):
+        if not _TOPIC_ARN.fullmatch(value):
             example = "arn:aws:sns:us-west-2:123456789012:NAME"
             raise click.BadParameter(f"{value!r} is no topic's ARN such as {example}.")
     return values

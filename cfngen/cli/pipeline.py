@@ -69,9 +69,9 @@ def judge(documents: Sequence[Document], *, region: str, cache: bool) -> None:
     """
     from cfngen.lint import LintError
 
-    findings = found(documents, region=region, cache=cache)
-    if findings:
-        raise LintError(findings)
+    lint_findings = found(documents, region=region, cache=cache)
+    if lint_findings:
+        raise LintError(lint_findings)
 
 
 def found(

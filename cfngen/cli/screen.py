@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 @contextmanager
 def screen(target: Target, account: Account, *, full: bool = False) -> Iterator[Screen]:
     """Show messages until the body ends; then give the terminal back as it was."""
-    shown = Screen(target, account, full=full)
-    before = signal.signal(signal.SIGTERM, _terminated)
+    display = Screen(target, account, full=full)
+    previous_handler = signal.signal(signal.SIGTERM, _exit_on_sigterm)
     try:
-        yield shown
+        yield display
     finally:
-        shown.close()
-        signal.signal(signal.SIGTERM, before)
+        display.close()
+        signal.signal(signal.SIGTERM, previous_handler)
 
 
-def _terminated(number: int, frame: object) -> NoReturn:
+def _exit_on_sigterm(number: int, frame: object) -> NoReturn:
     """End the process as its pipeline wants, but not before what was opened has been closed again."""
     sys.exit(TERMINATED)
 
@@ -66,7 +66,7 @@ class Screen:
         from cfngen.deploy.messages import Event
         from cfngen.deploy.watching.progress import Progress
 
-        message = self._target.again(message)
+        message = self._target.complete_commands(message)
         if isinstance(message, Progress):
             self._status = message.status
         if self._target.json:
@@ -127,11 +127,11 @@ class Screen:
             self._target.report(message)
             return
         # What only passes goes to standard error.
-        passing = isinstance(message, (ValidationChange, Removed, DeletionFailed, RestoreProgress))
-        suggested = (self._target.again(line) if line.startswith("Next:") else line for line in lines)
-        click.echo("\n".join(suggested), err=passing)
+        is_progress = isinstance(message, (ValidationChange, Removed, DeletionFailed, RestoreProgress))
+        suggested = (self._target.complete_commands(line) if line.startswith("Next:") else line for line in lines)
+        click.echo("\n".join(suggested), err=is_progress)
 
-    def waiting(self, consent: Consent) -> Interaction:
+    def interaction(self, consent: Consent) -> Interaction:
         """Return what a wait needs: this screen, the questions to the user, and the one after Ctrl-C."""
         from cfngen.deploy.recovery import Interaction
 
@@ -192,16 +192,16 @@ def _summary(finished: Finished) -> list[str]:
     """The last words of a command: how it ended, and what to do next."""
     name = finished.stack
     if finished.goes_on:
-        told = f"{name}: {finished.status}; it goes on without cfngen."
-        return [told, "", f"Next: cfngen watch --stack-name {name}   attaches again."]
+        text = f"{name}: {finished.status}; it goes on without cfngen."
+        return [text, "", f"Next: cfngen watch --stack-name {name}   attaches again."]
     if finished.action == "none":
         return [click.style(f"{name} is up to date: nothing was changed.", fg="green")]
     from cfngen.cli.render.durations import duration
 
-    took = duration(finished.seconds)
+    elapsed = duration(finished.seconds)
     if not finished.succeeded:
-        return [click.style(f"{name}: {finished.status or 'deleted'} after {took}.", fg="red", bold=True)]
-    lines = [click.style(f"{name}: {finished.status} after {took}.", fg="green", bold=True)]
+        return [click.style(f"{name}: {finished.status or 'deleted'} after {elapsed}.", fg="red", bold=True)]
+    lines = [click.style(f"{name}: {finished.status} after {elapsed}.", fg="green", bold=True)]
     if finished.action == "delete":
         step = f"Next: cfngen delete --stack-name {name}"
         return [*lines, "", f"{step}   removes what Kubernetes has made and left, and lists what stays."]

@@ -22,33 +22,33 @@ def stacks(context: click.Context, parameter: click.Parameter, incomplete: str) 
     if cluster is None:
         return []
     network = () if cluster.network.subnets[0].id else ("vpc",)
-    alike = ("security-groups", "secrets", "iam", "master")
-    return _beginning(incomplete, (*network, *alike, *_groups(cluster), "cluster", "standalone"))
+    always_present = ("security-groups", "secrets", "iam", "master")
+    return _matching(incomplete, (*network, *always_present, *_groups(cluster), "cluster", "standalone"))
 
 
 def roles(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """The roles that an instance of the cluster can have."""
     cluster = _cluster(context)
-    return _beginning(incomplete, ("master", *_groups(cluster))) if cluster else []
+    return _matching(incomplete, ("master", *_groups(cluster))) if cluster else []
 
 
 def _groups(cluster: Cluster) -> tuple[str, ...]:
     return tuple(f"nodes-{group.name}" for group in cluster.node_groups)
 
 
-def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+def _matching(incomplete: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
 def _cluster(context: click.Context) -> Cluster | None:
     """The cluster of the command line so far, or None where it cannot be told."""
-    chosen = context.params
+    options = context.params
     try:
         source = source_of(
-            chosen.get("file"),
-            tuple(chosen.get("overrides") or ()),
-            no_env=bool(chosen.get("no_env")),
-            defaults=bool(chosen.get("defaults")),
+            options.get("file"),
+            tuple(options.get("overrides") or ()),
+            no_env=bool(options.get("no_env")),
+            defaults=bool(options.get("defaults")),
         )
         # Standard input is what the user types on.
         return None if source.standard_input else source.read().cluster

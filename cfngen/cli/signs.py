@@ -28,7 +28,7 @@ STAND_INS = {
     "\N{PLUS-MINUS SIGN}": "+-",
 }
 CODEC = "cfngen_ascii_signs"
-_COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
+_UTF8_MODE_LOCALES = ("C.UTF-8", "C.utf8", "UTF-8")
 _TABLE = str.maketrans(STAND_INS)
 
 
@@ -45,7 +45,7 @@ def knows_signs(environ: Mapping[str, str]) -> bool:
     LC_CTYPE for its children (PEP 538 and 540): that is not the user's word.
     """
     names = ["LC_ALL", "LC_CTYPE", "LANG"]
-    if sys.flags.utf8_mode and environ.get("LC_CTYPE") in _COERCED:
+    if sys.flags.utf8_mode and environ.get("LC_CTYPE") in _UTF8_MODE_LOCALES:
         names.remove("LC_CTYPE")
     locale = next(filter(None, map(environ.get, names)), "C")
     return locale not in ("C", "POSIX")
@@ -54,7 +54,7 @@ def knows_signs(environ: Mapping[str, str]) -> bool:
 @contextmanager
 def suited(environ: Mapping[str, str]) -> Iterator[None]:
     """Let standard output and standard error write what the locale can show, while the body runs."""
-    with ExitStack() as before:
+    with ExitStack() as restore_streams:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 encoding, errors = stream.encoding, stream.errors
@@ -65,7 +65,7 @@ def suited(environ: Mapping[str, str]) -> Iterator[None]:
                     stream.reconfigure(encoding=CODEC, errors=errors)
                 else:
                     continue
-                before.callback(stream.reconfigure, encoding=encoding, errors=errors)
+                restore_streams.callback(stream.reconfigure, encoding=encoding, errors=errors)
         yield
 
 
@@ -87,13 +87,13 @@ def _codec(name: str) -> codecs.CodecInfo | None:
     return codecs.CodecInfo(_encode, utf8.decode, incrementalencoder=_Encoder, name=CODEC)
 
 
-def _stand_in(error: UnicodeError) -> tuple[str, int]:
+def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     """Return what stands for characters that an encoding lacks: an error handler of `codecs`."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    lacking: Any = error.object[error.start : error.end]
-    return "".join(STAND_INS.get(each, "?") for each in lacking), error.end
+    unencodable: Any = error.object[error.start : error.end]
+    return "".join(STAND_INS.get(character, "?") for character in unencodable), error.end
 
 
 codecs.register(_codec)
-codecs.register_error(CODEC, _stand_in)
+codecs.register_error(CODEC, _replace_unencodable)

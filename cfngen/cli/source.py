@@ -29,21 +29,21 @@ class Source:
         path: its file; None is the built-in default cluster.
         environ: the environment in which kube-up's variables are looked for.
         overrides: `key=value` texts of --set, the strongest.
-        asked: whether the user chose this source, by name or by --defaults.
+        is_explicit: whether the user chose this source, by name or by --defaults.
         no_env: whether the user asked for an empty environment.
     """
 
     path: Path | None
     environ: Mapping[str, str]
     overrides: tuple[str, ...]
-    asked: bool
+    is_explicit: bool
     no_env: bool = False
 
     @property
     def options(self) -> tuple[tuple[str, ...], ...]:
         """The options that choose the same source again."""
         chosen: list[tuple[str, ...]] = []
-        if self.asked:
+        if self.is_explicit:
             # Standard input is "-" to whoever types it.
             name = str(STDIN) if self.standard_input else str(self.path)
             chosen.append(("--defaults",) if self.path is None else ("-f", name))
@@ -56,7 +56,7 @@ class Source:
         """The source as a reader of the output knows it."""
         if self.path is not None:
             return str(self.path)
-        missing = "" if self.asked else f"; there is no {DEFAULT_FILE} here"
+        missing = "" if self.is_explicit else f"; there is no {DEFAULT_FILE} here"
         return f"the built-in default cluster{missing}"
 
     @property
@@ -99,8 +99,8 @@ def source_of(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, de
     if path == STDIN:
         path = StandardInput(STDIN)
     environ = {} if no_env or defaults else dict(os.environ)
-    asked = defaults or file is not None
-    return Source(path=path, environ=environ, overrides=overrides, asked=asked, no_env=no_env)
+    is_explicit = defaults or file is not None
+    return Source(path=path, environ=environ, overrides=overrides, is_explicit=is_explicit, no_env=no_env)
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,7 +128,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help=f"The default cluster: read neither ./{DEFAULT_FILE} nor the environment.",
     )
     @wraps(command)
-    def chosen(
+    def with_source(
         *args: Any, file: Path | None, overrides: tuple[str, ...], no_env: bool, defaults: bool, **options: Any
     ) -> Any:
         if defaults and file is not None:
@@ -136,4 +136,4 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         source = source_of(file, overrides, no_env=no_env, defaults=defaults)
         return command(*args, source=source, **options)
 
-    return chosen
+    return with_source

@@ -18,7 +18,7 @@ Options = Sequence[tuple[str, ...]]
 ATTRIBUTES = frozenset({"hint", "command", "next_command"})
 """Attributes of messages that hold commands to type."""
 
-_OTHER_NAMES = {"--cluster": "-f"}
+_LONG_TO_SHORT = {"--cluster": "-f"}
 _VALUE = r"""(?:'[^']*'|[^\s`'"-](?:[^\s`'";&|(),]*[^\s`'";&|(),.:])?)"""
 _COMMAND = re.compile(
     r"\bcfngen (?:plan|deploy|watch|events|status|validate(?: cluster)?|kubeconfig|etcd (?:list|backup|restore)|"
@@ -40,7 +40,7 @@ def again(thing: _Thing, options: Options) -> _Thing:
     """
     if not options:
         return thing
-    completed: _Thing = _text(thing, options) if isinstance(thing, str) else _inside(thing, options)
+    completed: _Thing = _complete_text(thing, options) if isinstance(thing, str) else _complete_value(thing, options)
     return completed
 
 
@@ -49,27 +49,27 @@ def suggested(text: str) -> tuple[str, ...]:
     return tuple(match[0] for match in _COMMAND.finditer(text))
 
 
-def _text(text: Any, options: Options) -> Any:
+def _complete_text(text: Any, options: Options) -> Any:
     def completed(match: re.Match[str]) -> str:
-        given = {_OTHER_NAMES.get(each, each) for each in _OPTION.findall(match["given"])}
-        missing = (shlex.join(option) for option in options if option[0] not in given)
+        present = {_LONG_TO_SHORT.get(name, name) for name in _OPTION.findall(match["given"])}
+        missing = (shlex.join(option) for option in options if option[0] not in present)
         return " ".join((match[0], *missing))
 
     return _COMMAND.sub(completed, text)
 
 
-def _inside(thing: Any, options: Options) -> Any:
+def _complete_value(thing: Any, options: Options) -> Any:
     """Return a value of a message; the same object if there is nothing to suggest in it."""
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         changed: dict[str, Any] = {}
         for field in dataclasses.fields(thing):
-            before = getattr(thing, field.name)
-            holds = field.name in ATTRIBUTES and isinstance(before, str)
-            after = _text(before, options) if holds else _inside(before, options)
-            if field.init and after is not before and after != before:
-                changed[field.name] = after
+            old_value = getattr(thing, field.name)
+            is_suggestion = field.name in ATTRIBUTES and isinstance(old_value, str)
+            new_value = _complete_text(old_value, options) if is_suggestion else _complete_value(old_value, options)
+            if field.init and new_value is not old_value and new_value != old_value:
+                changed[field.name] = new_value
         return dataclasses.replace(thing, **changed) if changed else thing
     if type(thing) is tuple:
-        items = tuple(_inside(each, options) for each in thing)
+        items = tuple(_complete_value(element, options) for element in thing)
         return items if any(new is not old for new, old in zip(items, thing, strict=True)) else thing
     return thing

@@ -40,8 +40,8 @@ class NobodyToAskError(CfngenError):
 
     def __init__(self, question: Question) -> None:
         context = click.get_current_context(silent=True)
-        apart = context is not None and any(param.name == "allow_danger" for param in context.command.params)
-        flag = "--yes --allow-danger" if question.dangerous and apart else "--yes"
+        has_allow_danger = context is not None and any(param.name == "allow_danger" for param in context.command.params)
+        flag = "--yes --allow-danger" if question.dangerous and has_allow_danger else "--yes"
         super().__init__(
             f"consent is needed, and standard input is not a terminal: {question.text}",
             hint=f"run it on a terminal, or give consent beforehand with {flag}.",
@@ -58,7 +58,7 @@ class Target:
 
     Attributes:
         source: where the cluster is described.
-        given_stack: the stack's name as asked for; empty means that of the cluster.
+        explicit_stack_name: the stack's name as asked for; empty means that of the cluster.
         profile: profile of the AWS configuration; empty means boto3's own choice.
         account_number: the account the caller means to be in; empty means any.
         sandbox: whether to work in the account on this machine.
@@ -66,7 +66,7 @@ class Target:
     """
 
     source: Source
-    given_stack: str = ""
+    explicit_stack_name: str = ""
     profile: str = ""
     account_number: str = ""
     sandbox: bool = False
@@ -89,7 +89,7 @@ class Target:
         Raises:
             StackNameError: CloudFormation or the instances could not use it.
         """
-        name = self.given_stack or self.cluster.name.replace(".", "-")
+        name = self.explicit_stack_name or self.cluster.name.replace(".", "-")
         usable = name[:1].isalpha() and name.isascii() and name.replace("-", "").isalnum()
         if not usable or len(name) > STACK_NAME_LIMIT:
             raise StackNameError(
@@ -102,11 +102,11 @@ class Target:
     @property
     def options(self) -> tuple[tuple[str, ...], ...]:
         """The options that choose the same cluster, stack and account again."""
-        named = {"--stack-name": self.given_stack, "--profile": self.profile, "--account": self.account_number}
-        here = (("--sandbox",),) if self.sandbox else ()
-        return (*here, *self.source.options, *((name, value) for name, value in named.items() if value))
+        named = {"--stack-name": self.explicit_stack_name, "--profile": self.profile, "--account": self.account_number}
+        sandbox_option = (("--sandbox",),) if self.sandbox else ()
+        return (*sandbox_option, *self.source.options, *((name, value) for name, value in named.items() if value))
 
-    def again(self, thing: _Thing) -> _Thing:
+    def complete_commands(self, thing: _Thing) -> _Thing:
         """Return a text or a message whose suggested commands choose the same cluster, stack and account."""
         return again(thing, self.options)
 
@@ -169,7 +169,7 @@ class Target:
 
     def report(self, message: Message) -> None:
         """Show a message of the work in progress as JSON, or as a line where it stands for something said in words."""
-        message = self.again(message)
+        message = self.complete_commands(message)
         if self.json:
             emit(message)
             return
@@ -200,7 +200,7 @@ class Target:
         return boto3.Session(profile_name=self.profile or None)
 
 
-def _remembered(context: click.Context, parameter: click.Parameter, output: str) -> str:
+def _remember_output(context: click.Context, parameter: click.Parameter, output: str) -> str:
     """Let failures know, too, who reads."""
     settings = context.find_object(Settings)
     if settings is not None:
@@ -215,7 +215,7 @@ output_option = click.option(
     default="text",
     show_default=True,
     is_eager=True,  # so that a mistake in any other option is told in the form that is asked for
-    callback=_remembered,
+    callback=_remember_output,
     help="Form of the results; docs/json.md describes the JSON.",
 )
 
@@ -234,7 +234,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--sandbox", is_flag=True, help="Work in an account on this machine: no AWS account is needed.")
     @output_option
     @wraps(command)
-    def aimed(
+    def with_target(
         *args: Any,
         source: Source,
         stack_name: str,
@@ -247,19 +247,19 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         target = Target(source, stack_name, profile, account_number, sandbox, output)
         settings = click.get_current_context().find_object(Settings)
         if settings is not None:
-            settings.again = target.again
+            settings.complete_commands = target.complete_commands
         return command(*args, target=target, **options)
 
-    return aimed
+    return with_target
 
 
 def key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
     """Callback of options that take KEY=VALUE, any number of times."""
     pairs: dict[str, str] = {}
-    for each in values:
-        key, separator, value = each.partition("=")
+    for text in values:
+        key, separator, value = text.partition("=")
         if not separator or not key:
-            raise click.BadParameter(f"{each!r} is not of the form KEY=VALUE.")
+            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE.")
         if key in pairs:
             raise click.BadParameter(f"{key} is given twice.")
         pairs[key] = value

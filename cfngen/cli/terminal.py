@@ -50,12 +50,12 @@ def columns(
     if not rows:
         return []
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    to_the_right = frozenset(right)
+    right_aligned = frozenset(right)
     return [
         (
             indent
             + between.join(
-                cell.rjust(width) if index in to_the_right else cell.ljust(width)
+                cell.rjust(width) if index in right_aligned else cell.ljust(width)
                 for index, (cell, width) in enumerate(zip(row, widths, strict=True))
             )
         ).rstrip()
@@ -76,18 +76,18 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     if not rows:
         return []
     width = room() if width is None else width
-    shown = len(header)
-    while shown > 1 and max(map(len, columns([each[:shown] for each in (header, *rows)]))) > width:
-        shown -= 1
-    head, *lines = columns([each[:shown] for each in (header, *rows)])
-    below = [_below(header[shown:], row[shown:], width) for row in rows]
+    visible = len(header)
+    while visible > 1 and max(map(len, columns([row[:visible] for row in (header, *rows)]))) > width:
+        visible -= 1
+    head, *lines = columns([row[:visible] for row in (header, *rows)])
+    extra_lines = [_cells_below(header[visible:], row[visible:], width) for row in rows]
     return [
         click.style(head, dim=True),
-        *(each for line, more in zip(lines, below, strict=True) for each in (line, *more)),
+        *(text for line, more in zip(lines, extra_lines, strict=True) for text in (line, *more)),
     ]
 
 
-def _below(names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
+def _cells_below(names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
     """What of a row found no room in it; cells are not torn apart."""
     lines: list[str] = []
     for text in (f"{name.lower()}: {cell}" for name, cell in zip(names, cells, strict=True) if cell):
@@ -100,8 +100,8 @@ def _below(names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
 
 def room() -> int:
     """Return how wide the screen is that standard output is; a file and a pipe have no end."""
-    known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return shutil.get_terminal_size().columns if known else sys.maxsize
+    has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if has_width else sys.maxsize
 
 
 def examples(*lines: str) -> str:

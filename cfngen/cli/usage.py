@@ -24,7 +24,7 @@ ELSEWHERE = {
     "--file": ("--cluster", "--cluster FILE, or -f FILE, names the cluster file."),
 }
 """Options of other tools, each with the option that a command must have for the advice to fit it."""
-_EXTRA = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
+_EXTRA_ARGUMENTS = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
 
 
 class Commands(click.Group):
@@ -36,8 +36,8 @@ class Commands(click.Group):
         """As click does it, but an unknown command names the nearest known one."""
         name, names = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in names:
-            there = f"there are {', '.join(names)}."
-            ctx.fail(f"no such command {name!r}; {_nearest(name, names) or there}")
+            alternatives = f"there are {', '.join(names)}."
+            ctx.fail(f"no such command {name!r}; {_nearest(name, names) or alternatives}")
         return super().resolve_command(ctx, args)
 
 
@@ -47,22 +47,22 @@ def described(failure: click.ClickException) -> tuple[str, str]:
     if isinstance(failure, click.NoSuchOption) and context is not None:
         return _no_such_option(failure.option_name, context)
     message = failure.format_message()
-    if (extra := _EXTRA.fullmatch(message)) and context is not None:
+    if (extra := _EXTRA_ARGUMENTS.fullmatch(message)) and context is not None:
         return f"{context.command_path} takes no argument {extra['words']!r}", ""
     return message[:1].lower() + message[1:], ""
 
 
 def _no_such_option(name: str, context: click.Context) -> tuple[str, str]:
-    known = _options(context.command)
+    options = _options(context.command)
     message = f"no such option {name!r}"
-    needed, advice = ELSEWHERE.get(name, ("", ""))
-    if advice and needed in known:
+    required_option, advice = ELSEWHERE.get(name, ("", ""))
+    if advice and required_option in options:
         return message, advice
     outer = context.find_root()
     if name in _options(outer.command) and outer is not context:
         inner = context.command_path.removeprefix(f"{outer.command_path} ")
         return message, f"it stands before the command: `{outer.command_path} {name} {inner} …`"
-    nearest = _nearest(name, known)
+    nearest = _nearest(name, options)
     return (f"{message}; {nearest}", "") if nearest else (message, "")
 
 
@@ -77,8 +77,8 @@ def _options(command: click.Command) -> list[str]:
 
 def _nearest(name: str, names: Sequence[str]) -> str:
     """Return the question whether one of the nearest names is meant; nothing if none is near."""
-    near = [repr(close_match) for close_match in get_close_matches(name, names, n=3)]
-    if not near:
+    matches = [repr(match) for match in get_close_matches(name, names, n=3)]
+    if not matches:
         return ""
-    *first, last = near
+    *first, last = matches
     return f"did you mean {', '.join(first)} or {last}?" if first else f"did you mean {last}?"

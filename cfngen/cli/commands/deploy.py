@@ -64,47 +64,51 @@ def command(
     Exits with 2 if the stacks are as wanted but the cluster does not work; a cluster that cannot be looked into from
     here is only told.
     """
-    wanted = deployment.wanted(target, protect=protect)
+    request = deployment.request(target, protect=protect)
     from cfngen.deploy.operation import deploy
 
     account = target.connect()
-    with screen(target, account, full=deployment.full) as shown:
-        finished = deploy(account, wanted, shown.waiting(target.consent(yes=yes, allow_danger=allow_danger)))
-        shown.report(finished)
+    with screen(target, account, full=deployment.full) as display:
+        finished = deploy(account, request, display.interaction(target.consent(yes=yes, allow_danger=allow_danger)))
+        display.report(finished)
         if not finished.succeeded:
             context.exit(ending(finished))
-        works = not verify or finished.action == "none" or _works(target, account, shown)
+        works = not verify or finished.action == "none" or _cluster_works(target, account, display)
     context.exit(SUCCESS if works else PROBLEMS)
 
 
-def _works(target: Target, account: Account, shown: Screen) -> bool:
+def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
     """Look at the cluster until it is valid; what cannot be looked into from here counts as working."""
     from cfngen.deploy.inspection.validation import validate, wait_until_valid
     from cfngen.deploy.messages import Notice, Step
     from cfngen.errors import CfngenError
 
-    shown.report(Step("looking at masters, nodes and pods"))
-    look = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
-    again = "`cfngen validate cluster` says it, from where the API can be reached and by whom it lets in."
+    display.report(Step("looking at masters, nodes and pods"))
+    validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
+    hint = "`cfngen validate cluster` says it, from where the API can be reached and by whom it lets in."
     try:
-        found = look()
-        if not _unseen(found):
-            looks = chain((found,), iter(look, None))
-            found = wait_until_valid(looks.__next__, account.clock, SETTLING, shown.report)
+        validation = validate_now()
+        if not _is_api_unreachable(validation):
+            validations = chain((validation,), iter(validate_now, None))
+            validation = wait_until_valid(validations.__next__, account.clock, SETTLING, display.report)
     except CfngenError as error:
-        shown.report(Notice(f"whether the cluster works is not known: {error}", again))
+        display.report(Notice(f"whether the cluster works is not known: {error}", hint))
         return True
-    if _unseen(found):
-        reasons = "; ".join(problem.sentence for problem in found.problems)
-        shown.report(Notice(f"whether the cluster works is not known: {reasons}", again))
+    if _is_api_unreachable(validation):
+        reasons = "; ".join(problem.sentence for problem in validation.problems)
+        display.report(Notice(f"whether the cluster works is not known: {reasons}", hint))
         if target.json:
             # A person would take its verdict for a failure; a program finds one result of each deployment.
-            shown.report(found)
+            display.report(validation)
         return True
-    shown.report(found)
-    return found.valid
+    display.report(validation)
+    return validation.valid
 
 
-def _unseen(found: Validation) -> bool:
+def _is_api_unreachable(validation: Validation) -> bool:
     """Return whether all that is wrong is that the API does not answer here."""
-    return not found.valid and not found.version and all(problem.area == "api" for problem in found.problems)
+    return (
+        not validation.valid
+        and not validation.version
+        and all(problem.area == "api" for problem in validation.problems)
+    )

@@ -54,13 +54,17 @@ def listing(target: Target, everything: bool) -> None:
 
     account = target.connect()
     with progress("reading …"):
-        place = store(account, target.stack_name, target.cluster)
-        restoring = str(place.read(REQUEST).get("snapshot", ""))
-        found = Snapshots(place.cluster, place.bucket, place.prefix, place.snapshots(), restoring)
+        snapshot_store = store(account, target.stack_name, target.cluster)
+        restoring = str(snapshot_store.read(REQUEST).get("snapshot", ""))
+        snapshots = Snapshots(
+            snapshot_store.cluster, snapshot_store.bucket, snapshot_store.prefix, snapshot_store.snapshots(), restoring
+        )
     if target.json:
-        emit(found)
+        emit(snapshots)
     else:
-        click.echo("\n".join(target.again(line) for line in render.listing(found, everything=everything)))
+        click.echo(
+            "\n".join(target.complete_commands(line) for line in render.listing(snapshots, everything=everything))
+        )
 
 
 @command.command(
@@ -71,14 +75,14 @@ def listing(target: Target, everything: bool) -> None:
 @target_options
 @click.option(
     "--wait",
-    "patience",
+    "timeout",
     metavar="DURATION",
     type=Duration(timedelta(seconds=1)),
     default="5m",
     show_default=True,
     help="How long to wait for it, e.g. 10m.",
 )
-def backup(target: Target, patience: timedelta) -> None:
+def backup(target: Target, timeout: timedelta) -> None:
     """Ask the masters for a snapshot, and wait until it lies in the bucket.
 
     The request goes through the bucket, where the master of etcd's leader finds it within a minute; you need no way to
@@ -88,8 +92,8 @@ def backup(target: Target, patience: timedelta) -> None:
     from cfngen.deploy.etcd.snapshots import store
 
     account = target.connect()
-    with screen(target, account) as shown:
-        shown.report(take(store(account, target.stack_name, target.cluster), shown.report, patience))
+    with screen(target, account) as display:
+        display.report(take(store(account, target.stack_name, target.cluster), display.report, timeout))
 
 
 @command.command(
@@ -106,12 +110,12 @@ def backup(target: Target, patience: timedelta) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask for the cluster's name.")
 @click.option(
     "--wait",
-    "patience",
+    "timeout",
     metavar="DURATION",
     type=Duration(timedelta(seconds=1)),
     help="How long to wait for the masters. Default: what an instance may take to boot, and 15 minutes.",
 )
-def restore(target: Target, snapshot: str, yes: bool, patience: timedelta | None) -> None:
+def restore(target: Target, snapshot: str, yes: bool, timeout: timedelta | None) -> None:
     """Replace all masters by new ones that begin with a snapshot, and wait until they work.
 
     SNAPSHOT is `latest`, a key that `cfngen etcd list` shows, or the last part of one. It shows first what that means,
@@ -120,20 +124,20 @@ def restore(target: Target, snapshot: str, yes: bool, patience: timedelta | None
 
     Interrupt it, or let it fail, and run it again: it goes on with the same snapshot where things are.
     """
-    from cfngen.deploy.etcd.restore import restore as set_back
+    from cfngen.deploy.etcd.restore import restore as restore_snapshot
 
     account = target.connect()
-    with screen(target, account) as shown:
-        waiting = shown.waiting(target.consent(yes=yes, allow_danger=yes))
-        shown.report(
-            set_back(
+    with screen(target, account) as display:
+        interaction = display.interaction(target.consent(yes=yes, allow_danger=yes))
+        display.report(
+            restore_snapshot(
                 account,
                 target.stack_name,
                 target.cluster,
                 snapshot,
-                consent=waiting.consent,
-                report=waiting.report,
+                consent=interaction.consent,
+                report=interaction.report,
                 override=target.kubernetes_override,
-                patience=patience,
+                patience=timeout,
             )
         )

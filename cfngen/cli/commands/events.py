@@ -39,15 +39,15 @@ def command(target: Target, failures: bool, everything: bool, verbose: bool) -> 
     with translate_aws_errors():
         stack = existing(account, target.stack_name)
         if failures:
-            found = target.again(diagnose(account, stack.id))
+            failure = target.complete_commands(diagnose(account, stack.id))
             if target.json:
-                emit(found)
+                emit(failure)
             else:
-                click.echo("\n".join(diagnosis.lines(found)))
+                click.echo("\n".join(diagnosis.lines(failure)))
             return
-        shown = history(account, stack.id, operation="all" if everything else "latest", complete=verbose)
+        events = history(account, stack.id, operation="all" if everything else "latest", complete=verbose)
     if target.json:
-        for each in shown:
-            emit(each)
+        for event in events:
+            emit(event)
     else:
-        click.echo("\n".join(history_lines(shown)))
+        click.echo("\n".join(history_lines(events)))

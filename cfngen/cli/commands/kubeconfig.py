@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from cfngen.deploy.access.kubeconfig import Access
     from cfngen.deploy.account import Account
 
-LEAST = timedelta(minutes=5)
-USUAL = "12h"
+MIN_DURATION = timedelta(minutes=5)
+DEFAULT_DURATION = "12h"
 
 
 @click.command(
@@ -43,8 +43,8 @@ USUAL = "12h"
 @click.option(
     "--duration",
     metavar="DURATION",
-    type=Duration(LEAST),
-    default=USUAL,
+    type=Duration(MIN_DURATION),
+    default=DEFAULT_DURATION,
     show_default=True,
     help="How long the certificate is valid, e.g. 30m, 12h or 2d.",
 )
@@ -121,9 +121,9 @@ def _access(
     from cfngen.deploy.access.kubeconfig import Access, Owner
 
     stack = cluster_access.root(account, target.stack_name)
-    values = cluster_access.outputs(account, stack)
-    endpoint = cluster_access.endpoint(stack, values, target.kubernetes_override)
-    authority = cluster_access.authority(account, stack, values)
+    outputs = cluster_access.outputs(account, stack)
+    endpoint = cluster_access.endpoint(stack, outputs, target.kubernetes_override)
+    authority = cluster_access.authority(account, stack, outputs)
     return Access(
         name=name or target.cluster.name,
         owner=Owner(account.id, account.region, stack.name),
@@ -166,8 +166,8 @@ def _remove(target: Target, path: Path | None, name: str) -> None:
     from cfngen.deploy.access.kubeconfig_file import change
 
     # The account on this machine has a number of its own: it tells its entries from those of a real one.
-    account = target.connect().id if target.sandbox else target.account_number
-    owner, file = Owner(account, target.region, target.stack_name), _file(path)
+    account_number = target.connect().id if target.sandbox else target.account_number
+    owner, file = Owner(account_number, target.region, target.stack_name), _file(path)
     names: list[str] = []
 
     def edit(text: str) -> str:

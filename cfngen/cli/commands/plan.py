@@ -34,13 +34,13 @@ def command(context: click.Context, target: Target, deployment: Deployment) -> N
     Exits with 0 if there is nothing to do, 4 if there are changes, and 5 if some of them may lose data, addresses or
     the cluster.
     """
-    wanted = deployment.wanted(target)
+    request = deployment.request(target)
     from cfngen.deploy.operation import plan
 
     account = target.connect()
-    with screen(target, account, full=deployment.full) as shown:
-        found = plan(account, wanted, shown.waiting(target.consent(yes=False)))
-        shown.report(found)
-    if found.is_empty:
+    with screen(target, account, full=deployment.full) as display:
+        result = plan(account, request, display.interaction(target.consent(yes=False)))
+        display.report(result)
+    if result.is_empty:
         context.exit(SUCCESS)
-    context.exit(DANGER if found.is_dangerous or found.refusal else CHANGES)
+    context.exit(DANGER if result.is_dangerous or result.refusal else CHANGES)

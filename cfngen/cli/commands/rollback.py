@@ -47,14 +47,14 @@ def command(
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
-    with translate_aws_errors(), screen(target, account) as shown:
-        waiting = shown.waiting(target.consent(yes=yes, allow_danger=allow_danger))
-        outcome = rollback(account, target.stack_name, target.cluster.name, waiting, skip=skip, force=force)
+    with translate_aws_errors(), screen(target, account) as display:
+        interaction = display.interaction(target.consent(yes=yes, allow_danger=allow_danger))
+        outcome = rollback(account, target.stack_name, target.cluster.name, interaction, skip=skip, force=force)
         # What was asked for is the way back, whatever CloudFormation calls the operation that led there.
         outcome = replace(outcome, succeeded=outcome.status.taken_back)
         stack = find(account, outcome.stack_id)
         if not outcome.succeeded and not outcome.detached:
-            shown.report(diagnose(account, outcome.stack_id))
+            display.report(diagnose(account, outcome.stack_id))
         finished = outcome.finished("rollback", stack)
-        shown.report(finished)
+        display.report(finished)
     context.exit(ending(finished))

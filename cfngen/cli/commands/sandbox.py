@@ -91,13 +91,13 @@ def status(context: click.Context, output: str) -> None:
     """
     from cfngen.sandbox import process
 
-    found = process.status(os.environ)
+    sandbox = process.status(os.environ)
     if output == "json":
-        emit(found)
+        emit(sandbox)
     else:
-        for line in sandbox_status(found, datetime.now(timezone.utc)):
+        for line in sandbox_status(sandbox, datetime.now(timezone.utc)):
             click.echo(line)
-    context.exit(SUCCESS if found.running else FAILED)
+    context.exit(SUCCESS if sandbox.running else FAILED)
 
 
 @command.command("stop", epilog=examples("cfngen sandbox stop"))
@@ -138,8 +138,8 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     GROUP is the name of a node group, `master` (every master), one of several masters such as `master-b`, or the
     logical id of an Auto Scaling group.
     """
-    running = _running()
-    names = [each["name"] for each in running.status()["groups"] if each["region"] == region]
+    running = _require_running()
+    names = [running_group["name"] for running_group in running.status()["groups"] if running_group["region"] == region]
     if names and group not in (*names, "master") and not group.endswith("AutoScalingGroup"):
         raise UnknownGroupError(
             f"no stack in {region} has a group {group!r}",
@@ -148,16 +148,16 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
         )
     if not running.fail(region, group, step, message, times=times):
         warning(f"no stack in {region} has a group {group} now; it is noted for one that comes.")
-    what = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
-    fails = "fails" if times == 1 else "fail"
-    click.echo(f"{what} of {group} {fails} at the step {step!r}; `cfngen sandbox heal` ends it.")
+    subject = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
+    verb = "fails" if times == 1 else "fail"
+    click.echo(f"{subject} of {group} {verb} at the step {step!r}; `cfngen sandbox heal` ends it.")
 
 
 @command.command("heal", epilog=examples("cfngen sandbox heal"))
 @click.option("--region", metavar="REGION", default="us-west-2", show_default=True, help="Region of the cluster.")
 def heal(region: str) -> None:
     """Let instances boot again that are launched from now on."""
-    _running().heal(region)
+    _require_running().heal(region)
     click.echo("From now on instances boot.")
 
 
@@ -182,7 +182,7 @@ def env(region: str) -> None:
         click.echo(f"export {name}={shlex.quote(value)}")
 
 
-def _running() -> Running:
+def _require_running() -> Running:
     """Return the sandbox that runs.
 
     Raises:

@@ -34,7 +34,7 @@ def command(target: Target, drift: bool) -> None:
 
     account = target.connect()
     with progress("reading …"):
-        found = read_status(
+        cluster_status = read_status(
             account,
             target.stack_name,
             target.cluster,
@@ -42,8 +42,8 @@ def command(target: Target, drift: bool) -> None:
             detect_drift=drift,
             report=target.report,
         )
-    found = target.again(found)
+    cluster_status = target.complete_commands(cluster_status)
     if target.json:
-        emit(found)
+        emit(cluster_status)
     else:
-        click.echo(target.again("\n".join(render.screen(found))))
+        click.echo(target.complete_commands("\n".join(render.screen(cluster_status))))

@@ -27,14 +27,14 @@ from cfngen.cli.terminal import examples
 @target_options
 @click.option(
     "--wait",
-    "patience",
+    "timeout",
     metavar="DURATION",
     type=Duration(),
     default="0s",
     help="Look again until the cluster is valid, for so long, e.g. 10m. Only changes are shown meanwhile.",
 )
 @click.pass_context
-def command(context: click.Context, what: str, target: Target, patience: timedelta) -> None:
+def command(context: click.Context, what: str, target: Target, timeout: timedelta) -> None:
     """Look at the stack, the Auto Scaling groups and the Kubernetes API, and say what is wrong.
 
     A cluster is valid when every instance of every group is in service and a Ready Node, no other Node is NotReady, the
@@ -47,17 +47,17 @@ def command(context: click.Context, what: str, target: Target, patience: timedel
     from cfngen.deploy.messages import Message
 
     def report(message: Message) -> None:
-        message = target.again(message)
+        message = target.complete_commands(message)
         if target.json:
             emit(message)
         elif isinstance(message, ValidationChange):
             click.echo("\n".join(render.change(message)), err=True)
 
     account = target.connect()
-    look = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
-    found = target.again(wait_until_valid(look, account.clock, patience, report))
+    validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
+    verdict = target.complete_commands(wait_until_valid(validate_now, account.clock, timeout, report))
     if target.json:
-        emit(found)
+        emit(verdict)
     else:
-        click.echo("\n".join(render.result(found)))
-    context.exit(SUCCESS if found.valid else PROBLEMS)
+        click.echo("\n".join(render.result(verdict)))
+    context.exit(SUCCESS if verdict.valid else PROBLEMS)

@@ -27,7 +27,9 @@ def command(context: click.Context, target: Target) -> None:
     from cfngen.deploy.attaching import attach
 
     account = target.connect()
-    with screen(target, account) as shown:
-        finished = attach(account, target.stack_name, target.cluster.name, shown.waiting(target.consent(yes=False)))
-        shown.report(finished)
+    with screen(target, account) as display:
+        finished = attach(
+            account, target.stack_name, target.cluster.name, display.interaction(target.consent(yes=False))
+        )
+        display.report(finished)
     context.exit(ending(finished))

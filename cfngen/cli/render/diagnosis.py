@@ -14,9 +14,9 @@ from cfngen.deploy.next_steps import NextStep
 from cfngen.deploy.watching.console_output import InstanceWords
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis
 
-_NARROWEST = 40
-_LEGIBLE = 24  # columns, below which a text stands under its command
-_WIDEST = 120  # text in longer lines is hard to read
+_MIN_WIDTH = 40
+_MIN_TEXT_WIDTH = 24  # columns, below which a text stands under its command
+_MAX_WIDTH = 120  # text in longer lines is hard to read
 
 
 def lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]:
@@ -26,20 +26,20 @@ def lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]:
         diagnosis: the diagnosis.
         width: of the terminal; None asks for it.
     """
-    columns = min(_WIDEST, max(_NARROWEST, (width or shutil.get_terminal_size().columns) - 1))
-    return list(_told(diagnosis, columns))
+    columns = min(_MAX_WIDTH, max(_MIN_WIDTH, (width or shutil.get_terminal_size().columns) - 1))
+    return list(_diagnosis_lines(diagnosis, columns))
 
 
-def _told(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
+def _diagnosis_lines(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
     doing = f"{VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
     head = doing[0].upper() + doing[1:]
     if diagnosis.cause is not None:
-        yield from _headed(f"{head} failed", f" ({diagnosis.status})", columns)
+        yield from _bold_start(f"{head} failed", f" ({diagnosis.status})", columns)
         yield ""
         yield from _cause(diagnosis.cause, columns)
     elif diagnosis.cancelled:
         how = "was ended by deleting the stack" if diagnosis.action == "create" else "was cancelled"
-        yield from _headed(f"{head} {how}", f" ({diagnosis.status}); nothing failed by itself", columns)
+        yield from _bold_start(f"{head} {how}", f" ({diagnosis.status}); nothing failed by itself", columns)
     else:
         status = diagnosis.status or "there is no such stack"
         yield from wrapped(f"No failure is known of {doing} ({status})", columns, "  ", first="")
@@ -61,7 +61,7 @@ def _told(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
             yield from _step(step, longest, columns)
 
 
-def _headed(head: str, rest: str, columns: int) -> Iterator[str]:
+def _bold_start(head: str, rest: str, columns: int) -> Iterator[str]:
     """Yield a headline, of which the first part is bold."""
     first, *more = wrapped(head + rest, columns, "  ", first="")
     yield first.replace(head, click.style(head, bold=True), 1)
@@ -71,7 +71,7 @@ def _headed(head: str, rest: str, columns: int) -> Iterator[str]:
 def _step(step: NextStep, longest: int, columns: int) -> Iterator[str]:
     """Yield a command, which stays on one line, and what it is for beside it, or below where there is no room."""
     hanging = 2 + longest + 2
-    if columns - hanging >= _LEGIBLE:
+    if columns - hanging >= _MIN_TEXT_WIDTH:
         first, *more = wrapped(step.purpose, columns, " " * hanging)
         yield f"  {click.style(step.command.ljust(longest), fg='cyan')}  {first.lstrip()}".rstrip()
         yield from more
@@ -110,13 +110,15 @@ def _other(cause: Cause, columns: int) -> Iterator[str]:
 def _headline(cause: Cause, columns: int) -> Iterator[str]:
     event = cause.event
     if event.of_stack:
-        what, kind = f"stack {place(event.path, '').rstrip('/') or event.stack}", "the stack itself"
+        subject, kind = f"stack {place(event.path, '').rstrip('/') or event.stack}", "the stack itself"
     else:
-        what, kind = place(event.path, event.logical_id), resource_name(event.logical_id)
-    when = event.time.strftime("%H:%M:%SZ")
-    first, *more = wrapped(f"✗ {what} ({kind}) {event.status} at {when}", columns, "      ", first="  ")
+        subject, kind = place(event.path, event.logical_id), resource_name(event.logical_id)
+    time = event.time.strftime("%H:%M:%SZ")
+    first, *more = wrapped(f"✗ {subject} ({kind}) {event.status} at {time}", columns, "      ", first="  ")
     # Of a long id the rest may stand in the next line; what is cut off keeps its meaning without the style.
-    yield first.replace("✗", click.style("✗", fg="red"), 1).replace(f" {what} ", f" {click.style(what, bold=True)} ", 1)
+    yield first.replace("✗", click.style("✗", fg="red"), 1).replace(
+        f" {subject} ", f" {click.style(subject, bold=True)} ", 1
+    )
     yield from more
 
 
@@ -134,7 +136,7 @@ def _instances(instances: Sequence[InstanceWords], columns: int) -> Iterator[str
         if instance.note:
             yield from wrapped(instance.note, columns, "      ")
     for (state, note), alike in silent.items():
-        yield from wrapped(f"{', '.join(each.id for each in alike)}{_state(state)}:", columns, "    ")
+        yield from wrapped(f"{', '.join(instance.id for instance in alike)}{_state(state)}:", columns, "    ")
         yield from wrapped(note, columns, "      ")
         if alike[0].fetch:
             yield f"      {click.style(alike[0].fetch, fg='cyan')}"

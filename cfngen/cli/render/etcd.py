@@ -13,35 +13,44 @@ from cfngen.deploy.etcd.snapshots import Snapshots
 from cfngen.deploy.etcd.watch import READY, RestoreProgress
 from cfngen.text import pluralize
 
-SHOWN = 12  # snapshots; more are counted
+MAX_SNAPSHOTS_SHOWN = 12  # snapshots; more are counted
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 _RESTORING = "Masters are being set back to {}; `cfngen etcd restore` sees it to its end."
 
 
-def listing(found: Snapshots, *, everything: bool = False) -> list[str]:
+def listing(inventory: Snapshots, *, everything: bool = False) -> list[str]:
     """Return the snapshots, the newest ones unless all are asked for."""
-    if not found.snapshots:
-        lines = [f"There is no snapshot under s3://{found.bucket}/{found.prefix} yet."]
+    if not inventory.snapshots:
+        lines = [f"There is no snapshot under s3://{inventory.bucket}/{inventory.prefix} yet."]
     else:
-        shown = found.snapshots if everything else found.snapshots[:SHOWN]
+        visible = inventory.snapshots if everything else inventory.snapshots[:MAX_SNAPSHOTS_SHOWN]
         rows = [
-            (f"{each.time:%Y-%m-%d %H:%M:%S} UTC", age(each.age), size(each.size), each.period, each.key)
-            for each in shown
+            (
+                f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC",
+                age(snapshot.age),
+                size(snapshot.size),
+                snapshot.period,
+                snapshot.key,
+            )
+            for snapshot in visible
         ]
         lines = table(("TIME", "AGE", "SIZE", "KIND", "KEY"), rows)
-        if len(shown) < len(found.snapshots):
-            lines.append(f"  … and {len(found.snapshots) - len(shown):,} more; --all shows them")
-        total = sum(snapshot.size for snapshot in found.snapshots)
-        lines += ["", f"{pluralize(len(found.snapshots), 'snapshot')}, {size(total)}, in the bucket {found.bucket}"]
-    if found.restoring:
-        lines += ["", click.style(_RESTORING.format(found.restoring), fg="yellow")]
+        if len(visible) < len(inventory.snapshots):
+            lines.append(f"  … and {len(inventory.snapshots) - len(visible):,} more; --all shows them")
+        total = sum(snapshot.size for snapshot in inventory.snapshots)
+        lines += [
+            "",
+            f"{pluralize(len(inventory.snapshots), 'snapshot')}, {size(total)}, in the bucket {inventory.bucket}",
+        ]
+    if inventory.restoring:
+        lines += ["", click.style(_RESTORING.format(inventory.restoring), fg="yellow")]
     return lines
 
 
 def taken(message: BackupTaken) -> list[str]:
     """Return that a snapshot lies in the bucket."""
-    each = message.snapshot
-    text = f"s3://{message.bucket}/{each.key}, {size(each.size)}, after {duration(message.seconds)}."
+    snapshot = message.snapshot
+    text = f"s3://{message.bucket}/{snapshot.key}, {size(snapshot.size)}, after {duration(message.seconds)}."
     return [click.style(text, fg="green")]
 
 
@@ -52,13 +61,17 @@ def plan(message: RestorePlan, width: int | None = None) -> list[str]:
         message: what it will do.
         width: columns of the screen; None asks for it.
     """
-    each = message.snapshot
+    snapshot = message.snapshot
     columns = room() if width is None else width
     verb = "goes on being set back" if message.pending else "will be set back"
     return [
         click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}",
-        *wrapped(f"{verb} to s3://{message.bucket}/{each.key}", columns, "  "),
-        *wrapped(f"taken on {each.time:%Y-%m-%d %H:%M:%S} UTC, {age(each.age)} ago; {size(each.size)}", columns, "  "),
+        *wrapped(f"{verb} to s3://{message.bucket}/{snapshot.key}", columns, "  "),
+        *wrapped(
+            f"taken on {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age(snapshot.age)} ago; {size(snapshot.size)}",
+            columns,
+            "  ",
+        ),
         "",
         *(line for text in message.consequences for line in wrapped(text, columns, "    ", first="  - ")),
         "",

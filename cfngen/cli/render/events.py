@@ -13,7 +13,7 @@ from cfngen.cli.render.durations import duration
 from cfngen.cli.render.resource_names import place
 from cfngen.deploy.messages import Event
 
-_NARROWEST = 40
+_MIN_WIDTH = 40
 _STATUS_WIDTH = 20  # most statuses of resources
 _COLOURS = (
     ("_FAILED", "red"),
@@ -41,8 +41,8 @@ def event_lines(event: Event, began: datetime | None = None, width: int | None =
     """
     since = "" if began is None else f"{duration((event.time - began).total_seconds()):>11}  "
     status = coloured(event.status, event.status.ljust(_STATUS_WIDTH))
-    line = f"{_clock(event.time)}  {since}{status}  {_what(event)}".rstrip()
-    return [line, *_reason(event, " " * 10, width)]
+    line = f"{_clock(event.time)}  {since}{status}  {_subject(event)}".rstrip()
+    return [line, *_reason_lines(event, " " * 10, width)]
 
 
 def history_lines(events: Sequence[Event], width: int | None = None) -> list[str]:
@@ -62,8 +62,8 @@ def history_lines(events: Sequence[Event], width: int | None = None) -> list[str
             day = today
             lines.append(click.style(f"{day} (UTC)", bold=True))
         status = coloured(event.status, event.status.ljust(statuses))
-        lines.append(f"  {_clock(event.time)}  {status}  {_what(event)}".rstrip())
-        lines.extend(_reason(event, " " * 12, width))
+        lines.append(f"  {_clock(event.time)}  {status}  {_subject(event)}".rstrip())
+        lines.extend(_reason_lines(event, " " * 12, width))
     return lines
 
 
@@ -71,15 +71,15 @@ def _clock(time: datetime) -> str:
     return time.strftime("%H:%M:%SZ")
 
 
-def _what(event: Event) -> str:
+def _subject(event: Event) -> str:
     if event.of_stack:
         return click.style(f"stack {place(event.path, '').rstrip('/') or event.stack}", bold=True)
     kind = event.type.removeprefix("AWS::").replace("::", " ")
     return f"{place(event.path, event.logical_id)}  {click.style(kind, dim=True)}"
 
 
-def _reason(event: Event, indent: str, width: int | None) -> list[str]:
-    columns = max(_NARROWEST, (width or shutil.get_terminal_size().columns) - 1)
+def _reason_lines(event: Event, indent: str, width: int | None) -> list[str]:
+    columns = max(_MIN_WIDTH, (width or shutil.get_terminal_size().columns) - 1)
     wrapped = textwrap.wrap(
         event.reason,
         columns,

@@ -28,12 +28,12 @@ from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackPro
 CONDITION = "AWS::CloudFormation::WaitCondition"
 HEARTBEAT = 60
 """Seconds without an event after which a log is told what is waited for; some CI systems end a job that is silent."""
-MOST_RUNNING = 5
-REASON_LINES = 3
+MAX_RUNNING_SHOWN = 5
+MAX_REASON_LINES = 3
 
-_HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
+_HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 _ERASE_LINE, _ERASE_BELOW = "\x1b[K", "\x1b[J"
-_TURNING = "|/-\\"
+_SPINNER = "|/-\\"
 
 Span = tuple[str, dict[str, Any]]
 
@@ -57,11 +57,11 @@ class Line:
 
     def styled(self, width: int) -> str:
         """Return the line with its colours, cut to so many columns."""
-        left, parts = width, []
+        columns_left, parts = width, []
         for text, style in self.spans:
-            shown = text[:left]
-            left -= len(shown)
-            parts.append(click.style(shown, **style) if style and shown else shown)
+            visible = text[:columns_left]
+            columns_left -= len(visible)
+            parts.append(click.style(visible, **style) if style and visible else visible)
         return "".join(parts)
 
 
@@ -96,26 +96,26 @@ class LiveScreen:
     def close(self) -> None:
         """Leave what is drawn where it is, and the cursor below it."""
         if self._hidden:
-            self._write(_SHOW)
+            self._write(_SHOW_CURSOR)
         self._hidden, self._drawn = False, []
 
     def _draw(self, progress: Progress, size: os.terminal_size) -> None:
-        turn = int(self._clock.now().timestamp()) % len(_TURNING)
+        frame = int(self._clock.now().timestamp()) % len(_SPINNER)
         # The last column and the last row stay free: writing there makes terminals wrap and scroll.
         width, height = max(20, size.columns - 1), max(3, size.lines - 1)
-        lines = fitted(tree_lines(progress, width, _TURNING[turn]), height)
+        lines = fitted(tree_lines(progress, width, _SPINNER[frame]), height)
         # A terminal that has become narrower has wrapped what was drawn.
         rows = sum(max(1, -(-drawn // size.columns)) for drawn in self._drawn)
         up = f"\x1b[{rows}F" if rows else ""
         body = "".join(f"{line.styled(width)}{_ERASE_LINE}\n" for line in lines)
-        self._write(("" if self._hidden else _HIDE) + up + body + _ERASE_BELOW)
+        self._write(("" if self._hidden else _HIDE_CURSOR) + up + body + _ERASE_BELOW)
         self._hidden = True
         self._drawn = [min(width, len(line.text)) for line in lines]
 
     def _tell(self, message: Message) -> None:
         now = self._clock.now()
         if isinstance(message, Event):
-            self._count(message)
+            self._note_start(message)
             if interesting(message):
                 self._spoke = now
                 self._write("\n".join(event_lines(message, self._began)) + "\n")
@@ -123,7 +123,7 @@ class LiveScreen:
             self._spoke = now
             self._write(heartbeat(message) + "\n")
 
-    def _count(self, event: Event) -> None:
+    def _note_start(self, event: Event) -> None:
         """Note when the operation began: with the first event, and anew once the root has been at rest."""
         of_root = event.of_stack and not event.path
         if self._began is None or (of_root and self._rested and not at_rest(event.status)):
@@ -135,21 +135,24 @@ class LiveScreen:
 def heartbeat(progress: Progress) -> str:
     """Return one line that says how long the operation has taken and what it is waiting for."""
     running = [(stack, resource) for stack in progress.stacks for resource in stack.resources if resource.running]
-    what = "; ".join(f"{resource_name(each.logical_id)}: {_state(each)}" for _, each in running[:MOST_RUNNING])
-    more = f"; and {len(running) - MOST_RUNNING} more" if len(running) > MOST_RUNNING else ""
+    waiting_for = "; ".join(
+        f"{resource_name(resource.logical_id)}: {_state(resource)}" for _, resource in running[:MAX_RUNNING_SHOWN]
+    )
+    more = f"; and {len(running) - MAX_RUNNING_SHOWN} more" if len(running) > MAX_RUNNING_SHOWN else ""
     trouble = f" ({progress.trouble})" if progress.trouble else ""
-    return f"{progress.stack} {progress.status} after {_took(progress)}{': ' if what else ''}{what}{more}{trouble}"
+    status = f"{progress.stack} {progress.status} after {_elapsed(progress)}"
+    return f"{status}{': ' if waiting_for else ''}{waiting_for}{more}{trouble}"
 
 
-def tree_lines(progress: Progress, width: int, turning: str = "|") -> list[Line]:
+def tree_lines(progress: Progress, width: int, spinner: str = "|") -> list[Line]:
     """Return the tree of an operation.
 
     Args:
         progress: how far it has come.
-        width: columns there are.
-        turning: what shows that the program is alive.
+        width: width of the terminal in columns.
+        spinner: the current character of the spinner.
     """
-    return list(_tree(progress, width, turning))
+    return list(_tree(progress, width, spinner))
 
 
 def fitted(lines: Sequence[Line], height: int) -> list[Line]:
@@ -157,43 +160,45 @@ def fitted(lines: Sequence[Line], height: int) -> list[Line]:
     if len(lines) <= height:
         return list(lines)
     # The least telling go first, and of those the last; one row says how many.
-    expendable = sorted(
+    by_importance = sorted(
         (number for number, line in enumerate(lines) if line.rank), key=lambda number: (-lines[number].rank, -number)
     )
-    gone = set(expendable[: len(lines) - height + 1])
-    kept = [line for number, line in enumerate(lines) if number not in gone][: height - 1]
-    return [*kept, Line(((f"  … and {len(lines) - len(kept)} more", {"dim": True}),))]
+    dropped = set(by_importance[: len(lines) - height + 1])
+    kept_lines = [line for number, line in enumerate(lines) if number not in dropped][: height - 1]
+    return [*kept_lines, Line(((f"  … and {len(lines) - len(kept_lines)} more", {"dim": True}),))]
 
 
-def _tree(progress: Progress, width: int, turning: str) -> Iterator[Line]:
+def _tree(progress: Progress, width: int, spinner: str) -> Iterator[Line]:
     verb = VERBS.get("rollback" if "ROLLBACK" in progress.status else progress.action, "watching")
     yield Line(
         (
-            (f"{turning} ", {"fg": "cyan"}),
+            (f"{spinner} ", {"fg": "cyan"}),
             (f"{verb} {progress.stack}", {"bold": True}),
             (f"  {progress.status}  ", _style(progress.status)),
-            (_took(progress), {}),
+            (_elapsed(progress), {}),
         )
     )
     if progress.trouble:
         yield Line(((f"  {progress.trouble}", {"fg": "yellow"}),))
     titles = {stack.path: stack_title(stack.path[-1:], stack.name) for stack in progress.stacks}
-    wide = max((2 * len(path) + len(title) for path, title in titles.items() if path), default=0)
-    undoes = progress.action not in ("delete", "rollback")
+    title_width = max((2 * len(path) + len(title) for path, title in titles.items() if path), default=0)
+    can_roll_back = progress.action not in ("delete", "rollback")
     for stack in progress.stacks:
         if stack.path:
             indent = "  " * len(stack.path)
-            yield _stack(stack, f"{indent}", titles[stack.path].ljust(wide - len(indent)), undoes=undoes)
+            yield _stack(
+                stack, f"{indent}", titles[stack.path].ljust(title_width - len(indent)), can_roll_back=can_roll_back
+            )
         yield from _resources(stack, "  " * (len(stack.path) + 2), width)
 
 
-def _stack(stack: StackProgress, indent: str, title: str, *, undoes: bool) -> Line:
-    back = undoes and ("ROLLBACK" in stack.status or stack.status.startswith("DELETE"))
+def _stack(stack: StackProgress, indent: str, title: str, *, can_roll_back: bool) -> Line:
+    is_undone = can_roll_back and ("ROLLBACK" in stack.status or stack.status.startswith("DELETE"))
     if not stack.status:
-        return Line(((f"{indent}· {title}  {_count(stack)}", {"dim": True}),), rank=4)
+        return Line(((f"{indent}· {title}  {_resource_count(stack)}", {"dim": True}),), rank=4)
     mark, rank = ("●", 2) if stack.running else ("✗", 2) if stack.status.endswith("_FAILED") else ("✓", 5)
     style = _style(stack.status)
-    count = _count(stack) + (" undone" if back else "")
+    count = _resource_count(stack) + (" undone" if is_undone else "")
     return Line(((f"{indent}{mark} ", style), (f"{title}  ", {}), (f"{count}  {duration(stack.seconds)}", {})), rank)
 
 
@@ -203,42 +208,47 @@ def _resources(stack: StackProgress, indent: str, width: int) -> Iterator[Line]:
             name = resource_name(resource.logical_id)
             yield Line(((f"{indent}✗ {name} failed ({resource.logical_id})", {"fg": "red"}),), rank=1)
             yield from (
-                Line(((text, {"fg": "red"}),), rank=1) for text in _reason(resource.reason, indent + "  ", width)
+                Line(((text, {"fg": "red"}),), rank=1) for text in _reason_lines(resource.reason, indent + "  ", width)
             )
     running = [resource for resource in stack.resources if resource.running]
-    for each in running[:MOST_RUNNING]:
-        late = bool(each.expected) and each.seconds > 2 * each.expected
-        style = {"fg": "yellow"} if late else {}
-        yield Line(((f"{indent}{resource_name(each.logical_id)}: ", {}), (_state(each), style)), rank=3)
-    if len(running) > MOST_RUNNING:
-        yield Line(((f"{indent}… and {len(running) - MOST_RUNNING} more", {"dim": True}),), rank=3)
+    for resource in running[:MAX_RUNNING_SHOWN]:
+        is_late = bool(resource.expected) and resource.seconds > 2 * resource.expected
+        style = {"fg": "yellow"} if is_late else {}
+        yield Line(((f"{indent}{resource_name(resource.logical_id)}: ", {}), (_state(resource), style)), rank=3)
+    if len(running) > MAX_RUNNING_SHOWN:
+        yield Line(((f"{indent}… and {len(running) - MAX_RUNNING_SHOWN} more", {"dim": True}),), rank=3)
 
 
-def _reason(reason: str, indent: str, width: int) -> list[str]:
+def _reason_lines(reason: str, indent: str, width: int) -> list[str]:
     import textwrap
 
-    options = {"initial_indent": indent, "subsequent_indent": indent, "max_lines": REASON_LINES, "placeholder": " …"}
+    options = {
+        "initial_indent": indent,
+        "subsequent_indent": indent,
+        "max_lines": MAX_REASON_LINES,
+        "placeholder": " …",
+    }
     return textwrap.wrap(reason, max(width, len(indent) + 20), **options)  # type: ignore[arg-type]
 
 
-def _state(each: ResourceProgress) -> str:
+def _state(resource: ResourceProgress) -> str:
     """Return what is being done to a resource, for how long already and how long that takes as a rule."""
-    took = duration(each.seconds) + (f" of about {duration(each.expected)}" if each.expected else "")
-    doing = each.status.partition("_")[0].lower().removesuffix("e") + "ing"
-    if each.type == GROUP and not each.status.startswith("DELETE"):
-        if each.signals_wanted:
-            return f"{each.signals} of {each.signals_wanted} signals, {took}"
-        return f"waiting for signals, {each.signals} so far, {took}"
-    if each.type == CONDITION and not each.status.startswith("DELETE"):
-        return f"waiting for its signal, {took}"
-    return f"{doing}, {took}"
+    elapsed = duration(resource.seconds) + (f" of about {duration(resource.expected)}" if resource.expected else "")
+    activity = resource.status.partition("_")[0].lower().removesuffix("e") + "ing"
+    if resource.type == GROUP and not resource.status.startswith("DELETE"):
+        if resource.signals_wanted:
+            return f"{resource.signals} of {resource.signals_wanted} signals, {elapsed}"
+        return f"waiting for signals, {resource.signals} so far, {elapsed}"
+    if resource.type == CONDITION and not resource.status.startswith("DELETE"):
+        return f"waiting for its signal, {elapsed}"
+    return f"{activity}, {elapsed}"
 
 
-def _count(stack: StackProgress) -> str:
+def _resource_count(stack: StackProgress) -> str:
     return f"{stack.done:>2} of {stack.total}" if stack.total else f"{stack.done:>2} done"
 
 
-def _took(progress: Progress) -> str:
+def _elapsed(progress: Progress) -> str:
     forward = progress.expected and "ROLLBACK" not in progress.status
     usually = f" of about {duration(progress.expected)}" if forward else ""
     return duration(progress.seconds) + usually

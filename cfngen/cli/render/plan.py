@@ -21,7 +21,7 @@ Style = dict[str, Any]
 Piece = tuple[str, Style]
 """Text, and the arguments of `click.style` for it."""
 
-NARROWEST, WIDEST = 40, 120
+MIN_WIDTH, MAX_WIDTH = 40, 120
 HANDLE = "AWS::CloudFormation::WaitConditionHandle"
 PLAIN: Style = {}
 BOLD: Style = {"bold": True}
@@ -37,7 +37,7 @@ _STYLES: dict[str, Style] = {
     "might": {"fg": "magenta"},
 }
 _DANGERS: dict[str, Style] = {"none": {"fg": "cyan"}, "disruptive": {"fg": "yellow"}, "dangerous": {"fg": "red"}}
-_OLD = {"delete": "deleted", "retain": "kept", "snapshot": "kept as a snapshot only"}
+_FATE_OF_OLD_RESOURCE = {"delete": "deleted", "retain": "kept", "snapshot": "kept as a snapshot only"}
 _ON_FAILURE = {
     "DELETE": "If it fails, everything that it has made is deleted.",
     "DO_NOTHING": "If it fails, everything stays as it is at that moment; nothing is rolled back.",
@@ -53,7 +53,7 @@ def lines(plan: Plan, *, width: int | None = None, full: bool = False) -> list[s
         full: show long values whole, and what makes nothing.
     """
     columns = width or shutil.get_terminal_size((100, 24)).columns
-    return list(_lines(plan, max(NARROWEST, min(columns, WIDEST)), full=full))
+    return list(_lines(plan, max(MIN_WIDTH, min(columns, MAX_WIDTH)), full=full))
 
 
 def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
@@ -64,18 +64,18 @@ def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
         yield from flow([(f"The last operation on the stack {plan.stack} failed, and was kept.", BOLD)], width)
         yield from flow([(f"Templates and values stay; tried again: {', '.join(plan.retries)}.", PLAIN)], width)
     elif plan.creation is not None:
-        yield from _created(plan, plan.creation, width)
+        yield from _creation(plan, plan.creation, width)
     else:
         yield from flow([(f"Update of the stack {plan.stack}", BOLD)], width)
         for meaning in plan.foreseen:
             yield from flow([("=>", FAINT), (meaning.text, _DANGERS[meaning.danger.value])], width, 2, 5)
         for stack in plan.stacks if not plan.phases else ():
-            yield from _shown(plan, stack, width, full=full)
+            yield from _stack_section(plan, stack, width, full=full)
         yield from _phases(plan, width, full=full)
-        yield from _added(plan, width)
+        yield from _cost_and_quota_changes(plan, width)
         yield ""
         if not full:
-            yield from _programs([change for change in plan.changes if _is_program(change)], width)
+            yield from _boot_program_summary([change for change in plan.changes if _is_program(change)], width)
         yield from flow([(_summary(plan), BOLD)], width)
     if plan.express:
         yield from flow([("Express mode: it ends before resources are stable.", PLAIN)], width)
@@ -93,10 +93,10 @@ def _summary(plan: Plan) -> str:
         (counts.update, "to update"),
         (counts.add, "to add"),
     ]
-    said = [f"{number} {words}" for number, words in parts if number]
-    if not said:
+    counts_text = [f"{number} {words}" for number, words in parts if number]
+    if not counts_text:
         return "No resource changes: only descriptions, outputs or metadata of the templates."
-    return f"Plan: {', '.join(said)}."
+    return f"Plan: {', '.join(counts_text)}."
 
 
 def _is_program(change: Change) -> bool:
@@ -104,19 +104,21 @@ def _is_program(change: Change) -> bool:
     return change.type == HANDLE and change.action in ("add", "remove") and change.danger.value == "none"
 
 
-def _programs(changes: Sequence[Change], width: int) -> Iterator[str]:
+def _boot_program_summary(changes: Sequence[Change], width: int) -> Iterator[str]:
     """One line for all boot programs: each is named by its digest, so that a new one comes and the old one goes."""
     counts = [(sum(change.action == action for change in changes), _SYMBOLS[action]) for action in ("add", "remove")]
-    said = ", ".join(f"{symbol}{number}" for number, symbol in counts if number)
-    if said:
-        yield from flow([(f"Boot programs, as metadata of the stacks: {said}; --full shows them.", FAINT)], width)
+    counts_text = ", ".join(f"{symbol}{number}" for number, symbol in counts if number)
+    if counts_text:
+        yield from flow(
+            [(f"Boot programs, as metadata of the stacks: {counts_text}; --full shows them.", FAINT)], width
+        )
 
 
-def _shown(plan: Plan, stack: StackPlan, width: int, *, full: bool) -> Iterator[str]:
-    shown = stack.changes if full else tuple(change for change in stack.changes if not _is_program(change))
-    if shown or stack.action != "update":
+def _stack_section(plan: Plan, stack: StackPlan, width: int, *, full: bool) -> Iterator[str]:
+    changes = stack.changes if full else tuple(change for change in stack.changes if not _is_program(change))
+    if changes or stack.action != "update":
         yield ""
-        yield from _stack(plan, stack, shown, width, full=full)
+        yield from _stack(plan, stack, changes, width, full=full)
 
 
 def _phases(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
@@ -129,7 +131,7 @@ def _phases(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
         if phase.kind == "volumes":
             yield from flow([("If it fails nothing is rolled back: volumes do not shrink.", PLAIN)], width, 2, 2)
         for stack in phase.stacks:
-            yield from _shown(plan, stack, width, full=full)
+            yield from _stack_section(plan, stack, width, full=full)
     if plan.phases:
         text = "The phases are carried out one after another; one that fails leaves those before it as they are."
         yield ""
@@ -156,7 +158,7 @@ def _change(change: Change, width: int, *, full: bool) -> Iterator[str]:
     head: list[Piece] = [(_SYMBOLS[kind].ljust(2), style), (change.logical_id, style), (change.type, FAINT)]
     if change.physical_id and len(change.physical_id) <= 40:
         head.append((change.physical_id, FAINT))
-    head.append((_happens(change), style))
+    head.append((_fate(change), style))
     yield from flow(head, width, 2, 7)
     for property_ in change.properties:
         yield from _property(property_, width, full=full)
@@ -169,7 +171,7 @@ def _kind(change: Change) -> str:
     return change.action if change.replacement.value == "no" else change.replacement.value
 
 
-def _happens(change: Change) -> str:
+def _fate(change: Change) -> str:
     kind = _kind(change)
     words = {
         "add": "is added",
@@ -181,9 +183,9 @@ def _happens(change: Change) -> str:
     }[kind]
     if change.policy and kind in ("will", "might"):
         would = " would be" if kind == "might" else " is"
-        return f"{words}; the old one{would} {_OLD[change.policy]}"
+        return f"{words}; the old one{would} {_FATE_OF_OLD_RESOURCE[change.policy]}"
     if kind == "remove" and change.policy in ("retain", "snapshot"):
-        return f"{words} and {_OLD[change.policy]}"
+        return f"{words} and {_FATE_OF_OLD_RESOURCE[change.policy]}"
     return words
 
 
@@ -196,7 +198,7 @@ def _property(change: PropertyChange, width: int, *, full: bool) -> Iterator[str
         *([change.cause] if change.cause and not change.note else []),
     ]
     pieces: list[Piece] = [(f"{path}:", PLAIN)]
-    if full and (whole := _whole(change, width)):
+    if full and (whole := _value_diff(change, width)):
         tail: list[Piece] = [(f"({', '.join(remarks)})", FAINT)] if remarks else []
         yield from flow([*pieces, *([(change.note, PLAIN)] if change.note else []), *tail], width, 5, 9)
         yield from whole
@@ -208,38 +210,38 @@ def _property(change: PropertyChange, width: int, *, full: bool) -> Iterator[str
     elif change.before is None and change.after is None and not change.known:
         pieces.append(("changes", PLAIN))
     else:
-        before, after = shortened(change.before, change.after, (width - len(path) - 20) // 2)
-        pieces.append(("(none)" if before is None else before, {"fg": "red"}))
+        old, new = shortened(change.before, change.after, (width - len(path) - 20) // 2)
+        pieces.append(("(none)" if old is None else old, {"fg": "red"}))
         pieces.append(("->", PLAIN))
         if not change.known:
             pieces.append(("(not known yet)", {"fg": "magenta"}))
         else:
-            pieces.append(("(none)" if after is None else after, {"fg": "green"}))
+            pieces.append(("(none)" if new is None else new, {"fg": "green"}))
     if remarks:
         pieces.append((f"({', '.join(remarks)})", FAINT))
     yield from flow(pieces, width, 5, 9)
 
 
-def _whole(change: PropertyChange, width: int) -> list[str]:
+def _value_diff(change: PropertyChange, width: int) -> list[str]:
     """Return what differs between two long values, line by line; nothing where they are short or not told."""
-    before, after = change.before, change.after
-    if before is None and after is None:
+    old_value, new_value = change.before, change.after
+    if old_value is None and new_value is None:
         return []
     if change.path.endswith("/UserData"):
         from cfngen.userdata.user_data_diff import parts
 
-        old, new = parts(before or ""), parts(after or "")
-    elif max(len(before or ""), len(after or "")) <= (width - len(change.path) - 20) // 2:
+        old, new = parts(old_value or ""), parts(new_value or "")
+    elif max(len(old_value or ""), len(new_value or "")) <= (width - len(change.path) - 20) // 2:
         return []
     else:
-        old, new = _laid_out(before), _laid_out(after)
+        old, new = _value_lines(old_value), _value_lines(new_value)
     differing = difflib.unified_diff(old, new, lineterm="", n=2)
     marks: dict[str, Style] = {"+": {"fg": "green"}, "-": {"fg": "red"}}
     # The first two lines are the names of files; lines are left to the terminal, so that they can be copied.
     return [" " * 9 + click.style(line, **marks.get(line[:1], FAINT)) for line in list(differing)[2:]]
 
 
-def _laid_out(value: str | None) -> list[str]:
+def _value_lines(value: str | None) -> list[str]:
     """Return a value in lines; JSON as a person reads it."""
     try:
         parsed = json.loads(value or "")
@@ -248,22 +250,24 @@ def _laid_out(value: str | None) -> list[str]:
     return json.dumps(parsed, indent=2, sort_keys=True, ensure_ascii=False).splitlines()
 
 
-def shortened(before: str | None, after: str | None, limit: int) -> tuple[str | None, str | None]:
+def shortened(old_value: str | None, new_value: str | None, limit: int) -> tuple[str | None, str | None]:
     """Return two values, both cut around where they differ if one is longer than `limit`; long ones have an ellipsis.
 
     Args:
-        before: one value, or None.
-        after: the other, or None.
-        limit: most characters of each, at least some twenty.
+        old_value: the previous value; None if there is none.
+        new_value: the new value; None if there is none.
+        limit: maximum length of each; at least 24 characters are kept.
     """
     limit = max(limit, 24)
-    old, new = _one_line(before), _one_line(after)
+    old, new = _one_line(old_value), _one_line(new_value)
     if max(len(old or ""), len(new or "")) <= limit:
         return old, new
     if old is None or new is None:
         return _cut(old, 0, limit), _cut(new, 0, limit)
-    same = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    begin = max(0, same - limit // 3)
+    common_length = next(
+        (at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
+    )
+    begin = max(0, common_length - limit // 3)
     return _cut(old, begin, limit), _cut(new, begin, limit)
 
 
@@ -279,16 +283,16 @@ def _cut(text: str | None, begin: int, limit: int) -> str | None:
     return ("…" if begin else "") + part + ("…" if begin + len(part) < len(text) else "")
 
 
-def _created(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
+def _creation(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
     yield from flow([(f"New cluster in the stack {plan.stack}", BOLD)], width)
     items = [
-        (f"{each.count:,}", each.what if each.count == 1 else plural_form(each.what), each.detail)
-        for each in creation.items
+        (f"{item.count:,}", item.what if item.count == 1 else plural_form(item.what), item.detail)
+        for item in creation.items
     ]
     yield from _table(items, width, right=(0,))
     yield ""
     yield from flow([("Stacks", BOLD)], width)
-    stacks = sorted(plan.stacks, key=lambda each: each.path)
+    stacks = sorted(plan.stacks, key=lambda stack: stack.path)
     rows = [
         ("/".join(stack.path) or plan.stack, pluralize(len(stack.changes), "resource"))
         for stack in stacks
@@ -313,7 +317,7 @@ def _created(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
     yield from flow([(f"Plan: {plan.counts.add} to add in {pluralize(len(stacks), 'stack')}.", BOLD)], width)
 
 
-def _added(plan: Plan, width: int) -> Iterator[str]:
+def _cost_and_quota_changes(plan: Plan, width: int) -> Iterator[str]:
     """What an update adds of what costs money, and of quotas where there is something to say about them."""
     if plan.costs:
         yield ""
@@ -330,7 +334,7 @@ def _added(plan: Plan, width: int) -> Iterator[str]:
 
 def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
     for quota in quotas:
-        room = "limit not known" if quota.limit is None else f"{quota.limit:,} allowed"
+        limit = "limit not known" if quota.limit is None else f"{quota.limit:,} allowed"
         used = "" if quota.used is None else f", {quota.used:,} in use"
         verdict: Piece = ("not known", FAINT)
         if quota.enough is not None:
@@ -339,7 +343,7 @@ def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
             verdict = (f"enough at first, not for the {quota.most:,} of the greatest sizes", {"fg": "yellow"})
         pieces: list[Piece] = [
             (f"{quota.name}:", PLAIN),
-            (f"{quota.needed:,} needed{used}, {room}:", PLAIN),
+            (f"{quota.needed:,} needed{used}, {limit}:", PLAIN),
             verdict,
         ]
         yield from flow(pieces, width, 2, 6)
@@ -360,28 +364,28 @@ def _warnings(plan: Plan, width: int) -> Iterator[str]:
         if consequence.danger.value == "dangerous"
     ]
     dangerous += [
-        f"{change.logical_id} ({change.type}) {_happens(change)}"
+        f"{change.logical_id} ({change.type}) {_fate(change)}"
         for change in plan.changes
         if change.danger.value == "dangerous" and change.meaning is None
     ]
     if disruptive:
         yield ""
         yield from flow([("Interrupts what runs, or who can reach it:", {"fg": "yellow", "bold": True})], width)
-        yield from _listed(disruptive, width)
+        yield from _bullets(disruptive, width)
     if short:
         yield ""
         yield from flow([("The account's quotas do not suffice:", {"fg": "red", "bold": True})], width)
-        yield from _listed([f"{each.name}: {each.hint}" if each.hint else each.name for each in short], width)
+        yield from _bullets([f"{quota.name}: {quota.hint}" if quota.hint else quota.name for quota in short], width)
     if later := [quota for quota in plan.quotas if quota.enough and quota.room_to_grow is False]:
         yield ""
         yield from flow(
             [("The account's quotas do not suffice for the greatest sizes:", {"fg": "yellow", "bold": True})], width
         )
-        yield from _listed([f"{each.name}: {each.hint}" for each in later], width)
+        yield from _bullets([f"{quota.name}: {quota.hint}" for quota in later], width)
     if dangerous:
         yield ""
         yield from flow([("DANGER: data, addresses or the cluster may be lost:", {"fg": "red", "bold": True})], width)
-        yield from _listed(dangerous, width)
+        yield from _bullets(dangerous, width)
     if plan.refusal:
         yield ""
         yield from flow(
@@ -389,9 +393,9 @@ def _warnings(plan: Plan, width: int) -> Iterator[str]:
         )
 
 
-def _listed(texts: Iterable[str], width: int) -> Iterator[str]:
-    for fromkey in dict.fromkeys(texts):
-        yield from flow([("!", BOLD), (fromkey, PLAIN)], width, 2, 4)
+def _bullets(texts: Iterable[str], width: int) -> Iterator[str]:
+    for text in dict.fromkeys(texts):
+        yield from flow([("!", BOLD), (text, PLAIN)], width, 2, 4)
 
 
 def _table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
@@ -404,14 +408,14 @@ def _table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = 
             cell.rjust(size) if index in right else cell.ljust(size)
             for index, (cell, size) in enumerate(zip(row, widths, strict=True))
         ]
-        before = "  " + "  ".join(cells[:-1]) + ("  " if cells[:-1] else "")
-        if len(before) > width // 2:
+        head = "  " + "  ".join(cells[:-1]) + ("  " if cells[:-1] else "")
+        if len(head) > width // 2:
             yield from flow([(" ".join(row), PLAIN)], width, 2, 6)
             continue
-        first, *more = list(flow([(row[-1], PLAIN)], width - len(before))) or [""]
-        yield (before + first).rstrip()
-        for each in more:
-            yield " " * len(before) + each
+        first, *more = list(flow([(row[-1], PLAIN)], width - len(head))) or [""]
+        yield (head + first).rstrip()
+        for line in more:
+            yield " " * len(head) + line
 
 
 def _unit(number: int, unit: str) -> str:

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*|[a-z0-9]+")
-_WAITED_FOR = ("AutoScalingGroup", "WaitCondition")
-_SPELLED = {"Api": "API", "Ca": "CA", "Cidr": "CIDR", "Dhcp": "DHCP", "Dns": "DNS", "Iam": "IAM", "Ip": "IP"}
-_SPELLED |= {"Mtu": "MTU", "Tcp": "TCP", "Udp": "UDP", "Vpc": "VPC"}
+_WAITING_SUFFIXES = ("AutoScalingGroup", "WaitCondition")
+_ACRONYMS = {"Api": "API", "Ca": "CA", "Cidr": "CIDR", "Dhcp": "DHCP", "Dns": "DNS", "Iam": "IAM", "Ip": "IP"}
+_ACRONYMS |= {"Mtu": "MTU", "Tcp": "TCP", "Udp": "UDP", "Vpc": "VPC"}
 
 
 def resource_name(logical_id: str) -> str:
     """Return a logical id as words: `MasterAVolume` as `master A volume`; what waits for instances as those."""
-    for ending in _WAITED_FOR:
+    for ending in _WAITING_SUFFIXES:
         if logical_id.endswith(ending) and logical_id != ending:
             return _words(logical_id.removesuffix(ending))
     return _words(logical_id)
@@ -23,7 +23,7 @@ def stack_title(path: Sequence[str], name: str) -> str:
     """Return what a stack is called: the root by its name, a nested one by what it holds."""
     if not path:
         return name
-    return " / ".join(_words(each.removesuffix("Stack") or each) for each in path)
+    return " / ".join(_words(logical_id.removesuffix("Stack") or logical_id) for logical_id in path)
 
 
 def place(path: Sequence[str], logical_id: str) -> str:
@@ -34,5 +34,5 @@ def place(path: Sequence[str], logical_id: str) -> str:
 def _words(logical_id: str) -> str:
     words = _WORD.findall(logical_id)
     # A letter by itself is a zone's, or a slot's.
-    spelled = [_SPELLED.get(word, word if len(word) == 1 else word.lower()) for word in words]
-    return " ".join(spelled)
+    spelled_words = [_ACRONYMS.get(word, word if len(word) == 1 else word.lower()) for word in words]
+    return " ".join(spelled_words)

@@ -48,7 +48,7 @@ def _stack(stack: SandboxStack) -> Iterator[str]:
 
 
 def _fault(fault: SandboxFault) -> str:
-    who = f"the next {pluralize(fault.times, 'instance')}" if fault.times else "instances"
-    one = "s" if fault.times == 1 else ""
-    what = f"fail{one} with {fault.message!r}" if fault.message else f"hang{one}"
-    return f"Switched on in {fault.region}: {who} of {fault.group} {what} at the step {fault.step!r}."
+    subject = f"the next {pluralize(fault.times, 'instance')}" if fault.times else "instances"
+    verb_ending = "s" if fault.times == 1 else ""
+    failure = f"fail{verb_ending} with {fault.message!r}" if fault.message else f"hang{verb_ending}"
+    return f"Switched on in {fault.region}: {subject} of {fault.group} {failure} at the step {fault.step!r}."

@@ -6,8 +6,8 @@ import re
 import shutil
 import textwrap
 
-NARROWEST = 40
-WIDEST = 120  # text in longer lines is hard to read
+MIN_WIDTH = 40
+MAX_WIDTH = 120  # text in longer lines is hard to read
 # What stands between backticks is a command to type.
 _COMMAND = re.compile(r"`[^`]*`")
 
@@ -18,7 +18,7 @@ def columns(width: int | None = None) -> int:
     Args:
         width: of the terminal; None asks for it.
     """
-    return min(WIDEST, max(NARROWEST, (width or shutil.get_terminal_size().columns) - 1))
+    return min(MAX_WIDTH, max(MIN_WIDTH, (width or shutil.get_terminal_size().columns) - 1))
 
 
 def wrapped(text: str, width: int, indent: str = "", *, first: str | None = None) -> list[str]:
@@ -30,9 +30,9 @@ def wrapped(text: str, width: int, indent: str = "", *, first: str | None = None
         indent: what every line begins with.
         first: what the first line begins with, if something else.
     """
-    kept = _COMMAND.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    unbreakable = _COMMAND.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     lines = textwrap.wrap(
-        kept,
+        unbreakable,
         width,
         initial_indent=indent if first is None else first,
         subsequent_indent=indent,

@@ -1,4 +1,4 @@
-"""What `plan` and `deploy` have in common: the same options, the same way from a cluster to what is wanted."""
+"""The options that `plan` and `deploy` share, and how they become a `DeploymentRequest`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:\S+")
 
 
 class TagError(CfngenError):
-    """A tag of the command line is, to IAM, one of the cluster file."""
+    """A tag of the command line differs from one of the cluster file only in case, which IAM does not distinguish."""
 
     def __init__(self, earlier: str, key: str) -> None:
         super().__init__(
@@ -39,7 +39,7 @@ class TagError(CfngenError):
 
 @dataclass(frozen=True)
 class Deployment:
-    """The options of a deployment, as given.
+    """The values of the options of `plan` and `deploy`.
 
     Attributes:
         parameters: values of the root's parameters.
@@ -49,12 +49,12 @@ class Deployment:
         bucket: bucket for the templates; empty means cfngen's own.
         kms_key: KMS key of cfngen's own bucket; empty means S3's.
         role_arn: service role of CloudFormation.
-        notification_arns: SNS topics.
+        notification_arns: SNS topics for stack events.
         on_failure: what CloudFormation does when something fails.
         express: whether to use express mode.
-        ignore_quotas: whether to go on although the account's quotas do not suffice.
-        cache: whether lint uses the verdicts of earlier runs.
-        full: whether the plan shows long values whole.
+        ignore_quotas: whether to continue although the account's quotas do not suffice.
+        cache: whether lint uses cached results of earlier runs.
+        full: whether the plan shows long values completely.
     """
 
     parameters: Mapping[str, str]
@@ -72,7 +72,7 @@ class Deployment:
     full: bool
 
     def request(self, target: Target, *, protect: bool = True) -> DeploymentRequest:
-        """Generate and lint the templates, and return what is to be deployed.
+        """Generate and lint the templates, and return the request to deploy them.
 
         Raises:
             CfngenError: the cluster file, a template or a parameter file is wrong.
@@ -107,7 +107,7 @@ class Deployment:
 
 
 def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a deployment; it gets them as `target` and `deployment`."""
+    """Add the options of a deployment to a command, which receives them as `target` and `deployment`."""
 
     @target_options
     @click.option(
@@ -226,7 +226,7 @@ role_option = click.option(
 
 
 def _parse_tags(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
-    """Refuse what is not the operator's to set: AWS' own tags, and the one that tells whose a stack is."""
+    """Parse --tag; refuse AWS's reserved tags, and the tag that marks a stack as a cluster's."""
     from cfngen.deploy.stacks import CLUSTER_TAG
 
     pairs = key_values(context, parameter, values)

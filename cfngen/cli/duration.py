@@ -18,7 +18,7 @@ _PATTERN = re.compile("".join(rf"(?:(?P<{word}>\d{{1,6}}){letter})?" for letter,
 
 
 class Duration(_Type):
-    """A duration, with a least one."""
+    """A click parameter type for durations, with a minimum."""
 
     name = "duration"
 
@@ -26,7 +26,7 @@ class Duration(_Type):
         self._minimum = minimum
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> timedelta:
-        """Return the duration of a text."""
+        """Parse a duration."""
         if isinstance(value, timedelta):
             return value
         match = _PATTERN.fullmatch(str(value).strip())
@@ -39,7 +39,7 @@ class Duration(_Type):
 
 
 def written(duration: timedelta) -> str:
-    """Return a duration the way it is written on the command line, e.g. `1h30m`."""
+    """Return a duration in the form of the command line, e.g. `1h30m`."""
     rest = int(duration.total_seconds())
     text = ""
     for letter, seconds in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):

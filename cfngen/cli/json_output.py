@@ -1,7 +1,7 @@
-"""JSON for programs: every dataclass that a command shows, in one way.
+"""JSON output of the commands: dataclasses as JSON objects.
 
-Keys are the attributes' names in camelCase; `type` says what an object is wherever a message has a kind; times are
-ISO 8601 in UTC. docs/json.md describes each object.
+Keys are the attribute names in camelCase; `type` is the kind of a message; times
+are ISO 8601 in UTC. docs/json.md describes each object.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def emit(thing: Any) -> None:
 
 
 def plain(thing: Any) -> Any:
-    """Return a dataclass, and whatever it holds, as data that JSON knows."""
+    """Return a dataclass, and everything in it, as dicts, lists and scalars for JSON."""
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         json_keys = keys(type(thing))
         return kind_of(type(thing)) | {key: plain(getattr(thing, name)) for name, key in json_keys.items()}
@@ -46,15 +46,15 @@ def plain(thing: Any) -> Any:
 
 
 def kind_of(class_: type) -> dict[str, str]:
-    """Return the `type` of a message; nothing for what is only part of one."""
+    """Return the key `type` of a message; empty for a class that is only part of a message."""
     kind = getattr(class_, "kind", None)
     return {"type": kind} if isinstance(kind, str) else {}
 
 
 def keys(class_: type) -> dict[str, str]:
-    """Return the keys of a dataclass in JSON, by the names of its attributes.
+    """Return the JSON key of each attribute of a dataclass.
 
-    In a message `type` is its kind; an attribute of that name is the type of a resource.
+    In a message, `type` is the kind; an attribute called `type` is therefore output as `resourceType`.
     """
     names = (field.name for field in dataclasses.fields(class_) if not field.name.startswith("_"))
     return {name: "resourceType" if name == "type" and kind_of(class_) else camel(name) for name in names}

@@ -1,6 +1,6 @@
 """The JSON Schema of what commands print with `--output json`, and the page that describes it.
 
-Both are read off the dataclasses that are printed, so they cannot say anything else: `python -m
+Both are generated from the dataclasses that are printed: `python -m
 cfngen.cli.json_reference docs` writes docs/json.schema.json and docs/json.md, and a test compares them.
 """
 
@@ -51,14 +51,14 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
     "cfngen rollback": (*_WORK_CLASSES, *_WATCH_CLASSES),
     "cfngen delete": (
         *_WORK_CLASSES,
-        "removal.survey.Survey",
+        "deletion.plan.DeletionPlan",
         "messages.Event",
         "watching.progress.Progress",
-        "removal.leftover.Removed",
-        "removal.stack_removal.DeletionFailed",
+        "deletion.orphaned_resource.Removed",
+        "deletion.stack_removal.DeletionFailed",
         "watching.diagnosis.Diagnosis",
-        "removal.deletion.Deleted",
-        "removal.remains.Remains",
+        "deletion.execution.Deleted",
+        "deletion.remains.Remains",
     ),
     "cfngen rehearse": (
         *_WORK_CLASSES,
@@ -71,9 +71,9 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
     "cfngen rehearse --list": ("rehearse.report.RehearsalSteps",),
     "cfngen sandbox status": ("sandbox.status.SandboxStatus",),
 }
-"""By command, the classes whose objects it prints, one a line: of the package that is named, or of `cfngen.deploy`."""
-FAILURE = "cli.failures.Failure"
-"""The class of what any of them prints when it fails."""
+"""The classes of the objects that each command prints, relative to `cfngen.deploy` or to `cfngen` (see `of`)."""
+FAILURE = "cli.exit_codes.Failure"
+"""The class of the object that every command prints when it fails."""
 
 _PREAMBLE = """\
 # JSON output
@@ -95,7 +95,7 @@ with an unknown option, is told on standard error alone.
 
 
 def classes() -> Iterator[type]:
-    """The dataclasses that are printed as a line of their own, each once."""
+    """Yield each dataclass that is printed as a line of its own, once."""
     for name in dict.fromkeys((*(name for names in PRINTED.values() for name in names), FAILURE)):
         yield of(name)
 
@@ -113,7 +113,7 @@ def schema() -> dict[str, Any]:
 
 
 def page() -> str:
-    """Return the page that describes the objects."""
+    """Return docs/json.md."""
     definitions: Mapping[str, Any] = schema()["$defs"]
     rows = [
         f"| `{command}` | {', '.join(f'[{_title(class_)}](#{_anchor(class_)})' for class_ in map(of, names))} |"
@@ -128,7 +128,7 @@ def page() -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the schema and the page into the directory that is named."""
+    """Write the schema and the page into the given directory."""
     directory = Path(arguments[0])
     (directory / "json.schema.json").write_text(json.dumps(schema(), indent=2) + "\n")
     (directory / "json.md").write_text(page())
@@ -185,14 +185,14 @@ def _type_text(schema: Mapping[str, Any]) -> str:
 
 
 def _reference(class_: type, definitions: dict[str, Any]) -> dict[str, str]:
-    """Return a reference to a class's definition, and see that there is one.
+    """Return a reference to a class's definition, adding the definition if it is missing.
 
     Raises:
-        ValueError: another class has the same name, under which the schema could only have one of them.
+        ValueError: another class has the same name, and the schema can only have one definition of a name.
     """
     existing = definitions.get(class_.__name__)
     if existing is None:
-        # A class may hold others of its own kind.
+        # Added before its attributes, since a class may refer to itself.
         definitions[class_.__name__] = {"description": _summary(class_)}
         definitions[class_.__name__] = _definition(class_, definitions)
     elif existing["description"] != _summary(class_):
@@ -247,7 +247,7 @@ def _type_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _attribute_descriptions(description: str) -> dict[str, str]:
-    """What the `Attributes:` of a docstring say of each attribute, on one line."""
+    """Return the description of each attribute in the `Attributes:` section of a docstring, on one line."""
     _, _, attributes = description.partition("Attributes:\n")
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE)
     return {name: re.sub(r"\s+", " ", text) for name, text in entries}

@@ -1,6 +1,6 @@
-"""What the shell offers at the Tab key where it depends on the cluster. Quick, and silent about whatever is wrong.
+"""Shell completion of names that depend on the cluster file; errors are ignored.
 
-The names are taken from the cluster alone: generating would take longer than anybody waits for a completion.
+The names are derived from the cluster alone, since generating the templates would take too long.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def stacks(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Names of the cluster's templates, in the order in which they are generated."""
+    """Return the names of the cluster's templates, in the order in which they are generated."""
     cluster = _cluster(context)
     if cluster is None:
         return []
@@ -27,7 +27,7 @@ def stacks(context: click.Context, parameter: click.Parameter, incomplete: str) 
 
 
 def roles(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The roles that an instance of the cluster can have."""
+    """Return the roles that an instance of the cluster can have."""
     cluster = _cluster(context)
     return _matching(incomplete, ("master", *_groups(cluster))) if cluster else []
 
@@ -41,7 +41,7 @@ def _matching(incomplete: str, names: Iterable[str]) -> list[str]:
 
 
 def _cluster(context: click.Context) -> Cluster | None:
-    """The cluster of the command line so far, or None where it cannot be told."""
+    """Return the cluster that the incomplete command line selects; None if it cannot be read."""
     options = context.params
     try:
         source = source_of(
@@ -50,7 +50,7 @@ def _cluster(context: click.Context) -> Cluster | None:
             no_env=bool(options.get("no_env")),
             defaults=bool(options.get("defaults")),
         )
-        # Standard input is what the user types on.
+        # Standard input is the user's terminal.
         return None if source.standard_input else source.read().cluster
-    except Exception:  # noqa: BLE001  whatever it is, a message in the middle of a command line helps nobody
+    except Exception:  # noqa: BLE001  an error message in the middle of a command line helps nobody
         return None

@@ -1,4 +1,4 @@
-"""Templates that cfngen did not make, read from files so that they can be judged."""
+"""Reading templates that cfngen did not generate, to lint them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TemplateFileError(CfngenError):
     """Files to lint are not CloudFormation templates that can be read.
 
     Attributes:
-        problems: everything that is wrong, each with its file, and its line where there is one.
+        problems: all problems, each with its file and, if known, its line.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -34,9 +34,9 @@ class TemplateFile:
     """A template and the text it was read from.
 
     Attributes:
-        document: the template as plain data; its name is the file as the user named it, its module is empty.
+        document: the template as plain data; its name is the path of the file, its module is empty.
         text: the file's text.
-        region: the first region that the template's own Metadata names for cfn-lint and cfn-lint knows, or None.
+        region: the first valid region in the template's cfn-lint Metadata; None if there is none.
     """
 
     document: Document
@@ -48,7 +48,7 @@ def read_all(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
     """Read templates in JSON or YAML.
 
     Raises:
-        TemplateFileError: with everything that is wrong, of all files.
+        TemplateFileError: with the problems of all files.
     """
     templates: list[TemplateFile] = []
     problems: list[str] = []
@@ -88,23 +88,23 @@ def _read(file: Path) -> TemplateFile:
     ]
     if problems:
         raise TemplateFileError(problems)
-    # cfn-lint's own nodes remember lines; documents are plain data.
+    # Convert cfn-lint's nodes, which carry line numbers, to plain data.
     document = Document(name=str(file), body=json.loads(json.dumps(body, default=str)), module="")
     return TemplateFile(document, text, _region(body))
 
 
 def _parser_message(message: str) -> str:
-    """What a parser says, on one line and without its name for the text."""
+    """Return a parser's message on one line, without the parser's name for the text."""
     return " ".join(message.replace('in "<unicode string>", ', "").split())
 
 
 def _non_mappings(body: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
-    """Yield line and description of what is not a mapping though cfn-lint, which fails then, takes it for granted."""
+    """Yield line and description of values that are not mappings where cfn-lint requires a mapping and would crash."""
     yield from _if_not_mapping(body, "Resources", "Resources")
     yield from _non_mapping_metadata(body, "Metadata")
     resources = body["Resources"]
     for name, resource in resources.items() if isinstance(resources, dict) else ():
-        # Of a loop (Fn::ForEach::Name) the value is a list.
+        # The value of a loop (Fn::ForEach::Name) is a list.
         if not str(name).startswith("Fn::"):
             yield from _if_not_mapping(resources, name, f"Resources.{name}")
             yield from _non_mapping_metadata(resource, f"Resources.{name}.Metadata")
@@ -125,7 +125,7 @@ def _if_not_mapping(mapping: Any, key: str, name: str) -> Iterator[tuple[int, st
 
 
 def _line(mapping: Mapping[str, Any], key: str) -> int:
-    """The line of a key: cfn-lint's nodes remember where they started."""
+    """Return the line of a key, which cfn-lint's nodes store in `start_mark`."""
     mark = next((getattr(name, "start_mark", None) for name in mapping if name == key), None)
     return mark.line + 1 if mark else 1
 

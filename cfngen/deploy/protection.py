@@ -99,7 +99,7 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
 def lift(account: Account, root: StackView, *, report: Report) -> Iterator[None]:
     """Lift the stack policies for one update, which may then replace protected resources; restore them afterwards.
 
-    If the user detaches from the update, the policies stay lifted until `cfngen watch` or the next deployment sets them:
+    If the user detaches from the update, the policies stay lifted until `cfngen watch` or the next deployment:
     CloudFormation accepts no policy for a stack with an operation in progress, and a policy that is restored on a
     nested stack before the update reaches it would make the update fail.
 

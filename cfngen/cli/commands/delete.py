@@ -1,4 +1,4 @@
-"""`cfngen delete`: the end of a cluster, with everything that Kubernetes made."""
+"""`cfngen delete`: delete a cluster, including the AWS resources that Kubernetes created for it."""
 
 from __future__ import annotations
 
@@ -130,20 +130,20 @@ def _request(target: Target, **options: Any) -> DeletionRequest:
 
 
 def _consent(target: Target, *, yes: bool) -> Consent:
-    """Return what asks: `--yes` agrees to the deletion, and to nothing that only turns up on the way."""
-    with_options, ask = target.consent(yes=yes, allow_danger=yes), target.consent(yes=False)
+    """Return a function that asks for consent; --yes agrees to the deletion, but not to dangers found later."""
+    ask_unless_yes, ask = target.consent(yes=yes, allow_danger=yes), target.consent(yes=False)
 
     def answer(question: Question) -> bool:
         if question.name or not question.dangerous:
-            return with_options(question)
-        # In the middle of a deletion: where nobody can answer, the stack is left as it is, and the result says so.
+            return ask_unless_yes(question)
+        # In the middle of a deletion. Without a terminal the answer is no: the stack is left as it is and reported.
         return bool(sys.stdin and sys.stdin.isatty()) and ask(question)
 
     return answer
 
 
 def _ask_custody(display: Screen, path: Path, *, yes: bool) -> Custody:
-    """Ask what is to become of the certificate authorities; where nobody can answer, what loses nothing."""
+    """Ask how to keep the certificate authorities; by default in a secret with a recovery window."""
     from cfngen.deploy.deletion.custody import WINDOW, Custody
 
     display.close()

@@ -1,4 +1,4 @@
-"""`cfngen deploy`: from a cluster file to a running cluster."""
+"""`cfngen deploy`: create or update a cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.inspection.validation import Validation
 
 SETTLING = timedelta(minutes=5)
-"""How long a cluster may take to be valid after its instances have reported success: its add-ons are still starting."""
+"""How long to wait for a valid cluster after its instances have signalled success, while add-ons are starting."""
 
 
 @click.command(
@@ -78,7 +78,7 @@ def command(
 
 
 def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
-    """Look at the cluster until it is valid; what cannot be looked into from here counts as working."""
+    """Wait until the cluster is valid; return whether it is, or True if the API cannot be reached from here."""
     from cfngen.deploy.inspection.validation import validate, wait_until_valid
     from cfngen.deploy.messages import Notice, Step
     from cfngen.errors import CfngenError
@@ -98,7 +98,7 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
         reasons = "; ".join(problem.sentence for problem in validation.problems)
         display.report(Notice(f"whether the cluster works is not known: {reasons}", hint))
         if target.json:
-            # A person would take its verdict for a failure; a program finds one result of each deployment.
+            # As text, the verdict would look like a failure; in JSON, every deployment has one result.
             display.report(validation)
         return True
     display.report(validation)
@@ -106,7 +106,7 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
 
 
 def _is_api_unreachable(validation: Validation) -> bool:
-    """Return whether all that is wrong is that the API does not answer here."""
+    """Return whether the only problem is that the API does not answer from here."""
     return (
         not validation.valid
         and not validation.version

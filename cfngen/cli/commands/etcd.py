@@ -1,4 +1,4 @@
-"""`cfngen etcd`: the snapshots of the cluster's database, and the way back to one of them."""
+"""`cfngen etcd`: list, take and restore snapshots of the cluster's database."""
 
 from __future__ import annotations
 

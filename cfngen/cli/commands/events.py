@@ -1,4 +1,4 @@
-"""`cfngen events`: what happened in the stacks of a cluster."""
+"""`cfngen events`: the stack events of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cfngen kubeconfig`: kubectl's way into the cluster, with a certificate of its own for a while."""
+"""`cfngen kubeconfig`: give kubectl access to the cluster with a short-lived client certificate."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def command(
 def _access(
     target: Target, account: Account, name: str, identity: Identity, now: datetime, duration: timedelta
 ) -> Access:
-    """Read where the API is and its authority, and issue the certificate."""
+    """Read the API's endpoint and certificate authority from the stack, and issue a client certificate."""
     from cfngen.deploy.access import cluster_access
     from cfngen.deploy.access.certificates import issue
     from cfngen.deploy.access.kubeconfig import Access, Owner
@@ -165,7 +165,7 @@ def _remove(target: Target, path: Path | None, name: str) -> None:
     from cfngen.deploy.access.kubeconfig import KubeconfigChange, Owner, without
     from cfngen.deploy.access.kubeconfig_file import change
 
-    # The account on this machine has a number of its own: it tells its entries from those of a real one.
+    # The sandbox has an account number of its own, which tells its entries from those of a real account.
     account_number = target.connect().id if target.sandbox else target.account_number
     owner, file = Owner(account_number, target.region, target.stack_name), _file(path)
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""`cfngen lint`: judge the cluster's templates, or templates that exist, without writing anything."""
+"""`cfngen lint`: lint the cluster's templates, or template files, without writing anything."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def command(files: tuple[Path, ...], source: Source, region: str | None, no_cach
 
 
 def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, cache: bool) -> tuple[int, list[str]]:
-    """Judge templates of the user's own; return how many they are and the regions they were judged for.
+    """Lint template files; return their number and the regions they were linted for.
 
     Raises:
-        TemplateFileError: they cannot be read.
-        LintError: with everything found.
+        TemplateFileError: files cannot be read.
+        LintError: with all findings.
     """
     from cfngen.cli.template_file import read_all
     from cfngen.lint import LintError
@@ -97,10 +97,10 @@ def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, ca
 
 
 def _cluster_region(source: Source) -> str:
-    """The cluster's region, for templates that name none; where the user asked for no cluster, a bad one is no failure.
+    """Return the cluster's region, for templates that name none; a fallback if cluster.yaml is found but wrong.
 
     Raises:
-        ClusterFileError: the user named the cluster, and it is wrong.
+        ClusterFileError: the cluster was chosen explicitly, and is wrong.
     """
     try:
         return source.read().cluster.region

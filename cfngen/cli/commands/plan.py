@@ -1,4 +1,4 @@
-"""`cfngen plan`: what a deployment would change, and nothing else."""
+"""`cfngen plan`: show what a deployment would change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cfngen rehearse`: what only AWS can show, in small steps, compared with what the emulator does."""
+"""`cfngen rehearse`: run small steps in AWS, and compare the events with those of the emulator."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def command(
         writable(file)
         ended = rehearse(account, request, expected, interaction)
         display.close()
-        # To the person with the ids that the report does not have.
+        # The notices contain the ids, which are masked in the report.
         for resource in ended.left:
             display.report(resource.notice)
         _show(target, ended.rehearsal)
@@ -140,11 +140,11 @@ def command(
 
 
 def _exit_code(ended: Ended) -> int:
-    """Return the exit code; what must go on, such as SIGTERM's exit, does.
+    """Return the exit code of a rehearsal, or raise the exception that ended it.
 
     Raises:
-        SystemExit: SIGTERM has ended the rehearsal.
-        Exception: a fault of cfngen's has.
+        SystemExit: SIGTERM ended the rehearsal.
+        Exception: a bug in cfngen ended it.
     """
     if isinstance(ended.stop, KeyboardInterrupt):
         return INTERRUPTED
@@ -193,7 +193,7 @@ def _parse_zones(text: str) -> tuple[str, ...]:
 
 
 def _account_options(zones: str, bucket: str, profile: str, account_number: str, sandbox: bool) -> list[str]:
-    """Return the options that reach the same account again."""
+    """Return the options for the same zones, bucket and account."""
     options = {"--zones": zones if zones != _DEFAULT_ZONES else "", "--bucket": bucket}
     options |= {"--profile": profile, "--account": account_number}
     return [

@@ -1,4 +1,4 @@
-"""`cfngen rollback`: out of a failed update, back to the last good state."""
+"""`cfngen rollback`: return from a failed operation to the last successful state."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def command(
     with translate_aws_errors(), screen(target, account) as display:
         interaction = display.interaction(target.consent(yes=yes, allow_danger=allow_danger))
         outcome = rollback(account, target.stack_name, target.cluster.name, interaction, skip=skip, force=force)
-        # What was asked for is the way back, whatever CloudFormation calls the operation that led there.
+        # The command succeeds if the rollback does, although the outcome of the operation itself is a failure.
         outcome = replace(outcome, succeeded=outcome.status.taken_back)
         stack = find(account, outcome.stack_id)
         if not outcome.succeeded and not outcome.detached:

@@ -1,4 +1,4 @@
-"""`cfngen sandbox`: the account on this machine that `--sandbox` works in."""
+"""`cfngen sandbox`: the emulated account on this machine that `--sandbox` uses."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class UnknownGroupError(CfngenError):
-    """No Auto Scaling group goes by that name."""
+    """There is no Auto Scaling group of that name."""
 
 
 class NoSandboxError(CfngenError):
-    """A command is about a sandbox that runs, and none does."""
+    """The command needs a running sandbox, and none is running."""
 
     def __init__(self) -> None:
         super().__init__("no sandbox is running", hint="`cfngen sandbox start` starts one.")
@@ -183,7 +183,7 @@ def env(region: str) -> None:
 
 
 def _require_running() -> Running:
-    """Return the sandbox that runs.
+    """Return the running sandbox.
 
     Raises:
         NoSandboxError: there is none.

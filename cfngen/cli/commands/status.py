@@ -1,4 +1,4 @@
-"""`cfngen status`: all that is known about a cluster, on one screen."""
+"""`cfngen status`: the status of a cluster on one screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cfngen templates`: generate, lint, write."""
+"""`cfngen templates`: generate, lint and write the templates."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ STANDALONE = "standalone"
 
 
 class TemplateForm(_Choice):
-    """A form of templates; a directory in its place, which `-o` means elsewhere in the world, is told so."""
+    """The format of templates; given a directory, for which other tools use `-o`, the error names --output-dir."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """As click does it, but the message names the option that takes a directory."""
+        """Convert as click does, but name the option for the directory in the error."""
         if value not in self.choices:
             forms = ", ".join(self.choices)
             self.fail(f"{value!r} is not one of {forms}; --output-dir (-d) chooses the directory.", param, ctx)
@@ -42,7 +42,7 @@ class TemplateForm(_Choice):
 
 
 class TooLargeForOneTemplateError(CfngenError):
-    """One template cannot hold the cluster."""
+    """The cluster is too large for one template."""
 
     def __init__(self, style: str) -> None:
         super().__init__(
@@ -135,7 +135,7 @@ def command(
 
 
 def _print_check(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
-    """Say whether the directory is up to date, and if not, which files differ and how."""
+    """Print whether the directory is up to date, and which files differ."""
     if not differences:
         click.echo(f"{directory} is up to date: {pluralize(len(files), 'file')}.")
         return
@@ -148,7 +148,7 @@ def _print_check(differences: Sequence[Difference], files: Mapping[str, bytes], 
 def _print_report(
     source: Source, generated: Generated, files: Mapping[str, bytes], report: WriteReport, directory: Path, style: str
 ) -> None:
-    """Say what was made, how large it is, and what to do next."""
+    """Print what was generated, its size, and the next command."""
     cluster = generated.cluster
     click.echo(f"Cluster {cluster.name} in {cluster.region}, Kubernetes {cluster.kubernetes_version}")
     click.echo(f"from {source.description}")

@@ -1,4 +1,4 @@
-"""`cfngen userdata`: what an instance will run, unpacked."""
+"""`cfngen userdata`: the UserData of an instance, unpacked."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _show(userdata: UserData, name: str | None) -> None:
 
 
 def sizes(userdata: Sequence[UserData]) -> list[str]:
-    """A line for each role: size, limit and room in bytes."""
+    """Return a line for each role: size, limit and remaining bytes."""
     numbers = columns(
         [(f"{role_data.size:,}", f"{role_data.limit - role_data.size:,}") for role_data in userdata],
         right=(0, 1),

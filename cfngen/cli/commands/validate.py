@@ -1,4 +1,4 @@
-"""`cfngen validate`: whether a deployed cluster works."""
+"""`cfngen validate`: check whether a deployed cluster works."""
 
 from __future__ import annotations
 

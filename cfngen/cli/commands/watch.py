@@ -1,4 +1,4 @@
-"""`cfngen watch`: attach to an operation that is under way."""
+"""`cfngen watch`: attach to an operation in progress."""
 
 from __future__ import annotations
 

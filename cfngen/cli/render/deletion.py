@@ -1,4 +1,4 @@
-"""A deletion as text: what it would do, what it did, and what stays."""
+"""Formats a deletion as text: the plan, the progress, the result, and what is retained."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from cfngen.deploy.deletion.retained import Retained
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
 from cfngen.text import pluralize
 
-MAX_IDS_SHOWN = 5  # ids of one kind; more are counted
+MAX_IDS_SHOWN = 5  # of one kind of resource; the others are only counted
 _BLOCKERS_TITLE = "In the way, and not the cluster's"
-_MIN_TEXT_WIDTH = 30  # columns that text needs beside others; with fewer it goes below them
+_MIN_TEXT_WIDTH = 30  # columns; where less space is left in a row, the text goes on the next line
 _AUTHORITIES_NOTE = (
     "Snapshots of etcd and of masters' volumes hold what Kubernetes knows. A master starts on them only with this "
     "cluster's certificate authorities, whose secret goes with the stack. Before it goes a copy is kept as you say, or "
@@ -29,11 +29,11 @@ _AUTHORITIES_NOTE = (
 
 
 def survey(plan: DeletionPlan, width: int | None = None) -> list[str]:
-    """Return what deleting a cluster would do.
+    """Return the plan of a deletion.
 
     Args:
         plan: the plan of the deletion.
-        width: of the terminal; None asks for it.
+        width: width of the terminal in columns; None means the actual one.
     """
     columns = columns_of(width)
     first, *more = wrapped(f"{plan.cluster}  {plan.region}, account {plan.account}", columns, "  ", first="")
@@ -69,11 +69,11 @@ def survey(plan: DeletionPlan, width: int | None = None) -> list[str]:
 
 
 def remains(message: Remains, width: int | None = None) -> list[str]:
-    """Return what stays of a creation that failed, or of earlier stacks.
+    """Return the retained resources of a failed creation, or of earlier stacks.
 
     Args:
-        message: what stays.
-        width: of the terminal; None asks for it.
+        message: the retained resources.
+        width: width of the terminal in columns; None means the actual one.
     """
     of = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else f"{message.stack}"
     title = click.style(f"Stays in your account of {of}", fg="yellow", bold=True)
@@ -81,22 +81,22 @@ def remains(message: Remains, width: int | None = None) -> list[str]:
 
 
 def removed(message: Removed, width: int | None = None) -> list[str]:
-    """Return what is gone.
+    """Return that a resource has been deleted.
 
     Args:
-        message: what.
-        width: of the terminal; None asks for it.
+        message: the resource.
+        width: width of the terminal in columns; None means the actual one.
     """
     first, *more = wrapped(_orphan_text(message.leftover), columns_of(width), "    ")
     return [click.style("  - ", fg="red") + first.lstrip(), *more]
 
 
 def failed(message: DeletionFailed, width: int | None = None) -> list[str]:
-    """Return what CloudFormation could not delete this time.
+    """Return the resources that CloudFormation could not delete in this attempt.
 
     Args:
-        message: what it could not delete.
-        width: of the terminal; None asks for it.
+        message: the failed attempt.
+        width: width of the terminal in columns; None means the actual one.
     """
     head = f"{message.stack}: CloudFormation could not delete {pluralize(len(message.undeleted), 'resource')}"
     rows = [(resource.name, resource.id, resource.reason) for resource in message.undeleted]
@@ -111,11 +111,11 @@ def failed(message: DeletionFailed, width: int | None = None) -> list[str]:
 
 
 def result(deleted: Deleted, width: int | None = None) -> list[str]:
-    """Return how a deletion ended: its first line says it all, the rest is what is left to do.
+    """Return the result of a deletion: the verdict in the first line, then the details and the next command.
 
     Args:
-        deleted: how it ended.
-        width: of the terminal; None asks for it.
+        deleted: the result.
+        width: width of the terminal in columns; None means the actual one.
     """
     columns = columns_of(width)
     lines = [_verdict(deleted)]
@@ -134,7 +134,7 @@ def result(deleted: Deleted, width: int | None = None) -> list[str]:
         section_lines = list(blocks)
         lines += ["", click.style(title, fg=colour, bold=True), *section_lines] if section_lines else []
     if deleted.namesake and deleted.succeeded:
-        # kubectl's configuration may lead to that cluster.
+        # kubectl's configuration may belong to the other cluster of the same name.
         return lines
     if deleted.succeeded:
         lines += ["", "Next: cfngen kubeconfig --remove   takes the cluster out of kubectl's configuration."]
@@ -174,7 +174,7 @@ def _section(title: str, rows: Iterable[Sequence[str]], colour: str | None, colu
 
 
 def _table(rows: Iterable[Sequence[str]], columns: int) -> list[str]:
-    """Lines of aligned columns, numbers to the right; the last is wrapped beside the others or, without room, below."""
+    """Return aligned columns, numbers to the right; the last column is wrapped, or put below if it is too narrow."""
     split_rows = [(row[:-1], row[-1]) for row in rows]
     if not split_rows:
         return []
@@ -193,7 +193,7 @@ def _table(rows: Iterable[Sequence[str]], columns: int) -> list[str]:
             first, *more = wrapped(text, columns, " " * hanging)
             lines += [(head + first.lstrip()).rstrip(), *more]
         else:
-            # Columns that are wider than the screen are none.
+            # If the aligned columns are wider than the terminal, their cells are wrapped, too.
             fits = hanging - 2 <= columns
             lines += [head.rstrip()] if fits else wrapped("  ".join(filter(None, heads)), columns, "    ", first="  ")
             lines += wrapped(text, columns, "      ") if text else []
@@ -212,7 +212,7 @@ def _part_rows(parts: Sequence[Part]) -> Iterator[tuple[str, str, str]]:
 
 
 def _short_name(identity: str) -> str:
-    """The part of an ARN that people know: a stack's or secret's name."""
+    """Return the name of the stack or secret in an ARN; other ids as they are."""
     if not identity.startswith("arn:"):
         return identity
     rest = identity.split(":", 5)[5]
@@ -224,7 +224,7 @@ def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, s
     for resource in resources:
         size = f"{resource.gigabytes} GiB" if resource.gigabytes else ""
         protection = "deletion protection is lifted" if resource.protected else ""
-        # A volume's name is seldom its own, and its id is what one looks for.
+        # For a volume the id is shown: its name is often not unique.
         name, more = (resource.id, resource.name) if resource.gigabytes else (resource.name, "")
         yield resource.kind, name, ", ".join(filter(None, (resource.purpose or more, size, protection)))
 
@@ -235,12 +235,12 @@ def _retained_rows(resources: Iterable[Retained]) -> Iterator[tuple[str, str, st
 
 
 def _retained_lines(resources: Iterable[Retained], columns: int) -> Iterator[str]:
-    """What stays, each with why, what that costs, and the command that ends it."""
+    """Return the retained resources, each with the reason, the cost, and the command that deletes it."""
     for resource in resources:
         yield from wrapped(f"{resource.kind} {resource.id}", columns, "    ", first="  ")
         for text in filter(None, (resource.why, resource.cost)):
             yield from wrapped(text, columns, "      ")
-        # Left to the terminal: whoever copies it gets one line.
+        # Not wrapped, so that the command can be copied as one line.
         yield from (f"      {text}" for text in (resource.command,) if text)
 
 

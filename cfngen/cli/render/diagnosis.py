@@ -1,4 +1,4 @@
-"""Why an operation failed, as text: first the cause, then what it means, who saw it, and what to type now."""
+"""Formats a diagnosis as text: the cause of a failure, its meaning, the instances' messages, and the next commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cfngen.deploy.watching.console_output import InstanceWords
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis
 
 _MIN_WIDTH = 40
-_MIN_TEXT_WIDTH = 24  # columns, below which a text stands under its command
+_MIN_TEXT_WIDTH = 24  # columns; where less space is left, the text goes below its command
 _MAX_WIDTH = 120  # text in longer lines is hard to read
 
 
@@ -24,7 +24,7 @@ def lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]:
 
     Args:
         diagnosis: the diagnosis.
-        width: of the terminal; None asks for it.
+        width: width of the terminal in columns; None means the actual one.
     """
     columns = min(_MAX_WIDTH, max(_MIN_WIDTH, (width or shutil.get_terminal_size().columns) - 1))
     return list(_diagnosis_lines(diagnosis, columns))
@@ -62,14 +62,14 @@ def _diagnosis_lines(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
 
 
 def _bold_start(head: str, rest: str, columns: int) -> Iterator[str]:
-    """Yield a headline, of which the first part is bold."""
+    """Yield a wrapped line whose first part is bold."""
     first, *more = wrapped(head + rest, columns, "  ", first="")
     yield first.replace(head, click.style(head, bold=True), 1)
     yield from more
 
 
 def _step(step: NextStep, longest: int, columns: int) -> Iterator[str]:
-    """Yield a command, which stays on one line, and what it is for beside it, or below where there is no room."""
+    """Yield a command on one line, with its purpose beside it, or below it on a narrow terminal."""
     hanging = 2 + longest + 2
     if columns - hanging >= _MIN_TEXT_WIDTH:
         first, *more = wrapped(step.purpose, columns, " " * hanging)
@@ -115,7 +115,7 @@ def _headline(cause: Cause, columns: int) -> Iterator[str]:
         subject, kind = place(event.path, event.logical_id), resource_name(event.logical_id)
     time = event.time.strftime("%H:%M:%SZ")
     first, *more = wrapped(f"✗ {subject} ({kind}) {event.status} at {time}", columns, "      ", first="  ")
-    # Of a long id the rest may stand in the next line; what is cut off keeps its meaning without the style.
+    # If a long id is wrapped, it is not on the first line as a whole, and stays without style.
     yield first.replace("✗", click.style("✗", fg="red"), 1).replace(
         f" {subject} ", f" {click.style(subject, bold=True)} ", 1
     )

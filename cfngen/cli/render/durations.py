@@ -1,4 +1,4 @@
-"""How long something takes, for people."""
+"""Formats durations in seconds."""
 
 from __future__ import annotations
 

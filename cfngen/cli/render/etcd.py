@@ -1,4 +1,4 @@
-"""Snapshots of etcd as text: which there are, one more, and the way back to one of them."""
+"""Formats snapshots of etcd as text: the list, a new snapshot, and a restore."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from cfngen.deploy.etcd.snapshots import Snapshots
 from cfngen.deploy.etcd.watch import READY, RestoreProgress
 from cfngen.text import pluralize
 
-MAX_SNAPSHOTS_SHOWN = 12  # snapshots; more are counted
+MAX_SNAPSHOTS_SHOWN = 12  # the others are only counted
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 _RESTORING = "Masters are being set back to {}; `cfngen etcd restore` sees it to its end."
 
 
 def listing(inventory: Snapshots, *, everything: bool = False) -> list[str]:
-    """Return the snapshots, the newest ones unless all are asked for."""
+    """Return a table of the newest snapshots, or of all."""
     if not inventory.snapshots:
         lines = [f"There is no snapshot under s3://{inventory.bucket}/{inventory.prefix} yet."]
     else:
@@ -48,7 +48,7 @@ def listing(inventory: Snapshots, *, everything: bool = False) -> list[str]:
 
 
 def taken(message: BackupTaken) -> list[str]:
-    """Return that a snapshot lies in the bucket."""
+    """Return that a snapshot has been stored in the bucket."""
     snapshot = message.snapshot
     text = f"s3://{message.bucket}/{snapshot.key}, {size(snapshot.size)}, after {duration(message.seconds)}."
     return [click.style(text, fg="green")]
@@ -58,8 +58,8 @@ def plan(message: RestorePlan, width: int | None = None) -> list[str]:
     """Return what a restore will do.
 
     Args:
-        message: what it will do.
-        width: columns of the screen; None asks for it.
+        message: the plan of the restore.
+        width: width of the terminal in columns; None means the actual one.
     """
     snapshot = message.snapshot
     columns = room() if width is None else width
@@ -79,7 +79,7 @@ def plan(message: RestorePlan, width: int | None = None) -> list[str]:
 
 
 def progress(message: RestoreProgress) -> list[str]:
-    """Return how far the masters are, on one line."""
+    """Return the state of each master and of the API, on one line."""
     parts = [
         f"master {master.slot} "
         + click.style(master.state, fg="green" if master.state == READY else None)
@@ -91,7 +91,7 @@ def progress(message: RestoreProgress) -> list[str]:
 
 
 def restored(message: Restored) -> list[str]:
-    """Return that every master works, and what is left to do."""
+    """Return that every master works, and the next command."""
     text = f"{message.cluster} works on {message.snapshot.key}, after {duration(message.seconds)}."
     return [
         click.style(text, fg="green", bold=True),
@@ -101,7 +101,7 @@ def restored(message: Restored) -> list[str]:
 
 
 def size(count: int) -> str:
-    """Return a number of bytes in the unit that fits it, e.g. `12.3 MiB`."""
+    """Return a number of bytes in a suitable unit, e.g. `12.3 MiB`."""
     if count < 1024:
         return pluralize(count, "byte")
     amount, units = float(count), iter(("KiB", "MiB", "GiB", "TiB"))
@@ -112,7 +112,7 @@ def size(count: int) -> str:
 
 
 def age(seconds: float) -> str:
-    """Return how old something is, in its greatest unit; clocks need not agree to the second."""
+    """Return an age in its largest unit; a negative age, from clocks that differ, is `0 seconds`."""
     for noun, unit in _UNITS:
         if seconds >= unit:
             return pluralize(int(seconds // unit), noun)

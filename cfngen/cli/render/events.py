@@ -1,4 +1,4 @@
-"""Events as lines of text."""
+"""Formats stack events as lines of text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cfngen.cli.render.resource_names import place
 from cfngen.deploy.messages import Event
 
 _MIN_WIDTH = 40
-_STATUS_WIDTH = 20  # most statuses of resources
+_STATUS_WIDTH = 20  # most statuses of resources fit
 _COLOURS = (
     ("_FAILED", "red"),
     ("ROLLBACK_COMPLETE", "yellow"),
@@ -26,18 +26,18 @@ _COLOURS = (
 
 
 def coloured(status: str, text: str = "") -> str:
-    """Return a status, or another text, in the colour of the status."""
+    """Return a status, or the given text, in the colour of the status."""
     colour = next((colour for ending, colour in _COLOURS if status.endswith(ending)), None)
     return click.style(text or status, fg=colour)
 
 
 def event_lines(event: Event, began: datetime | None = None, width: int | None = None) -> list[str]:
-    """Return an event as it is told while it happens: one line, and its reason under it.
+    """Return an event for a log: one line, and its reason below it.
 
     Args:
         event: the event.
-        began: when the operation began; None leaves out how long it has taken.
-        width: of the terminal; None asks for it.
+        began: when the operation started; None leaves out the elapsed time.
+        width: width of the terminal in columns; None means the actual one.
     """
     since = "" if began is None else f"{duration((event.time - began).total_seconds()):>11}  "
     status = coloured(event.status, event.status.ljust(_STATUS_WIDTH))
@@ -46,11 +46,11 @@ def event_lines(event: Event, began: datetime | None = None, width: int | None =
 
 
 def history_lines(events: Sequence[Event], width: int | None = None) -> list[str]:
-    """Return what happened in several stacks as a table.
+    """Return the events of several stacks as a table.
 
     Args:
-        events: in the order of time.
-        width: of the terminal; None asks for it.
+        events: the events, oldest first.
+        width: width of the terminal in columns; None means the actual one.
     """
     if not events:
         return ["Nothing has happened yet."]

@@ -1,7 +1,7 @@
-"""An operation as it goes on: on a terminal a tree that is drawn again in place, elsewhere a line for each event.
+"""Shows an operation in progress: on a terminal a tree that is redrawn in place, elsewhere one line for each event.
 
-The tree is made of the latest message of progress alone, so that it can be left, for a question, and drawn anew below.
-Of control sequences it takes only those that move the cursor up, erase, and hide the cursor: every terminal has them.
+The tree depends only on the latest `Progress` message, so it can be interrupted by a question and redrawn below it. The
+only control sequences are those that move the cursor up, erase, and hide the cursor; every terminal supports them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackPro
 
 CONDITION = "AWS::CloudFormation::WaitCondition"
 HEARTBEAT = 60
-"""Seconds without an event after which a log is told what is waited for; some CI systems end a job that is silent."""
+"""Seconds without output after which a log gets a line of progress; some CI systems abort jobs that are silent."""
 MAX_RUNNING_SHOWN = 5
 MAX_REASON_LINES = 3
 
@@ -43,8 +43,8 @@ class Line:
     """A line of the tree.
 
     Attributes:
-        spans: pieces of text, each with its style.
-        rank: how soon it is left out where there is no room; 0 never is.
+        spans: pieces of text, each with the arguments of `click.style`.
+        rank: lines with the highest rank are dropped first if the terminal is too small; 0 is never dropped.
     """
 
     spans: tuple[Span, ...]
@@ -52,11 +52,11 @@ class Line:
 
     @property
     def text(self) -> str:
-        """The text alone."""
+        """The text without styles."""
         return "".join(text for text, _ in self.spans)
 
     def styled(self, width: int) -> str:
-        """Return the line with its colours, cut to so many columns."""
+        """Return the styled line, cut to this number of columns."""
         columns_left, parts = width, []
         for text, style in self.spans:
             visible = text[:columns_left]
@@ -66,12 +66,12 @@ class Line:
 
 
 class LiveScreen:
-    """Shows the messages of an operation; `close` gives the terminal back.
+    """Shows the messages of an operation; `close` restores the terminal.
 
     Args:
-        write: writes text as it is.
-        size: returns the size of the terminal; None where there is none, or one that cannot move its cursor.
-        clock: the time.
+        write: writes text to the terminal or log.
+        size: returns the size of the terminal; None for a log, or a terminal without cursor movement.
+        clock: tells the time.
     """
 
     def __init__(
@@ -81,59 +81,59 @@ class LiveScreen:
         self._size = size
         self._clock = clock
         self._drawn: list[int] = []  # the width of each line on the screen
-        self._hidden = False
+        self._cursor_hidden = False
         self._began: datetime | None = None
-        self._rested = False
-        self._spoke = clock.now()
+        self._was_at_rest = False
+        self._last_output = clock.now()
 
     def show(self, message: Message) -> None:
-        """Show an event or how far the operation has come; other messages are not shown."""
+        """Show an event or progress; other messages are ignored."""
         if self._size is None:
-            self._tell(message)
+            self._log(message)
         elif isinstance(message, Progress):
             self._draw(message, self._size())
 
     def close(self) -> None:
-        """Leave what is drawn where it is, and the cursor below it."""
-        if self._hidden:
+        """Keep what is drawn, with the cursor below it."""
+        if self._cursor_hidden:
             self._write(_SHOW_CURSOR)
-        self._hidden, self._drawn = False, []
+        self._cursor_hidden, self._drawn = False, []
 
     def _draw(self, progress: Progress, size: os.terminal_size) -> None:
         frame = int(self._clock.now().timestamp()) % len(_SPINNER)
-        # The last column and the last row stay free: writing there makes terminals wrap and scroll.
+        # The last column and the last row are not used: writing there makes terminals wrap and scroll.
         width, height = max(20, size.columns - 1), max(3, size.lines - 1)
         lines = fitted(tree_lines(progress, width, _SPINNER[frame]), height)
-        # A terminal that has become narrower has wrapped what was drawn.
+        # A terminal that has become narrower has wrapped the drawn lines.
         rows = sum(max(1, -(-drawn // size.columns)) for drawn in self._drawn)
         up = f"\x1b[{rows}F" if rows else ""
         body = "".join(f"{line.styled(width)}{_ERASE_LINE}\n" for line in lines)
-        self._write(("" if self._hidden else _HIDE_CURSOR) + up + body + _ERASE_BELOW)
-        self._hidden = True
+        self._write(("" if self._cursor_hidden else _HIDE_CURSOR) + up + body + _ERASE_BELOW)
+        self._cursor_hidden = True
         self._drawn = [min(width, len(line.text)) for line in lines]
 
-    def _tell(self, message: Message) -> None:
+    def _log(self, message: Message) -> None:
         now = self._clock.now()
         if isinstance(message, Event):
             self._note_start(message)
             if interesting(message):
-                self._spoke = now
+                self._last_output = now
                 self._write("\n".join(event_lines(message, self._began)) + "\n")
-        elif isinstance(message, Progress) and (now - self._spoke).total_seconds() >= HEARTBEAT:
-            self._spoke = now
+        elif isinstance(message, Progress) and (now - self._last_output).total_seconds() >= HEARTBEAT:
+            self._last_output = now
             self._write(heartbeat(message) + "\n")
 
     def _note_start(self, event: Event) -> None:
-        """Note when the operation began: with the first event, and anew once the root has been at rest."""
+        """Set the start of the operation: its first event, or the first event after the root stack was at rest."""
         of_root = event.of_stack and not event.path
-        if self._began is None or (of_root and self._rested and not at_rest(event.status)):
+        if self._began is None or (of_root and self._was_at_rest and not at_rest(event.status)):
             self._began = event.time
         if of_root:
-            self._rested = at_rest(event.status)
+            self._was_at_rest = at_rest(event.status)
 
 
 def heartbeat(progress: Progress) -> str:
-    """Return one line that says how long the operation has taken and what it is waiting for."""
+    """Return one line with the elapsed time and the resources that the operation is waiting for."""
     running = [(stack, resource) for stack in progress.stacks for resource in stack.resources if resource.running]
     waiting_for = "; ".join(
         f"{resource_name(resource.logical_id)}: {_state(resource)}" for _, resource in running[:MAX_RUNNING_SHOWN]
@@ -148,7 +148,7 @@ def tree_lines(progress: Progress, width: int, spinner: str = "|") -> list[Line]
     """Return the tree of an operation.
 
     Args:
-        progress: how far it has come.
+        progress: the progress of the operation.
         width: width of the terminal in columns.
         spinner: the current character of the spinner.
     """
@@ -156,10 +156,10 @@ def tree_lines(progress: Progress, width: int, spinner: str = "|") -> list[Line]
 
 
 def fitted(lines: Sequence[Line], height: int) -> list[Line]:
-    """Return as many lines as there is room for, those that tell most."""
+    """Return the most important lines, as many as fit."""
     if len(lines) <= height:
         return list(lines)
-    # The least telling go first, and of those the last; one row says how many.
+    # Drop the highest ranks first, from the bottom up; the last row says how many are dropped.
     by_importance = sorted(
         (number for number, line in enumerate(lines) if line.rank), key=lambda number: (-lines[number].rank, -number)
     )
@@ -232,7 +232,7 @@ def _reason_lines(reason: str, indent: str, width: int) -> list[str]:
 
 
 def _state(resource: ResourceProgress) -> str:
-    """Return what is being done to a resource, for how long already and how long that takes as a rule."""
+    """Return what is being done to a resource, the elapsed time and the usual time."""
     elapsed = duration(resource.seconds) + (f" of about {duration(resource.expected)}" if resource.expected else "")
     activity = resource.status.partition("_")[0].lower().removesuffix("e") + "ing"
     if resource.type == GROUP and not resource.status.startswith("DELETE"):

@@ -1,4 +1,4 @@
-"""A plan as text: a tree by stack, what may hurt last, next to the question that follows it."""
+"""Formats a plan as text: the changes by stack, and the warnings last, just above the question for consent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HANDLE = "AWS::CloudFormation::WaitConditionHandle"
 PLAIN: Style = {}
 BOLD: Style = {"bold": True}
 FAINT: Style = {"dim": True}
-# Words and symbols say everything; colour only helps the eye.
+# Colours only repeat what words and symbols say.
 _SYMBOLS = {"add": "+", "import": "+", "update": "~", "remove": "-", "will": "±", "might": "±?"}
 _STYLES: dict[str, Style] = {
     "add": {"fg": "green"},
@@ -49,8 +49,8 @@ def lines(plan: Plan, *, width: int | None = None, full: bool = False) -> list[s
 
     Args:
         plan: the plan.
-        width: columns; those of the terminal if None.
-        full: show long values whole, and what makes nothing.
+        width: width of the terminal in columns; None means the actual one.
+        full: whether to show long values completely, and boot programs.
     """
     columns = width or shutil.get_terminal_size((100, 24)).columns
     return list(_lines(plan, max(MIN_WIDTH, min(columns, MAX_WIDTH)), full=full))
@@ -100,12 +100,12 @@ def _summary(plan: Plan) -> str:
 
 
 def _is_program(change: Change) -> bool:
-    """Return whether a change is of a boot program that a stack holds as metadata: it makes nothing in AWS."""
+    """Return whether a change adds or removes a boot program, which is metadata of a stack and nothing in AWS."""
     return change.type == HANDLE and change.action in ("add", "remove") and change.danger.value == "none"
 
 
 def _boot_program_summary(changes: Sequence[Change], width: int) -> Iterator[str]:
-    """One line for all boot programs: each is named by its digest, so that a new one comes and the old one goes."""
+    """Yield one line for all boot programs; a changed program has a new logical id, and is added and removed."""
     counts = [(sum(change.action == action for change in changes), _SYMBOLS[action]) for action in ("add", "remove")]
     counts_text = ", ".join(f"{symbol}{number}" for number, symbol in counts if number)
     if counts_text:
@@ -167,7 +167,7 @@ def _change(change: Change, width: int, *, full: bool) -> Iterator[str]:
 
 
 def _kind(change: Change) -> str:
-    """What is done to a resource, or whether it is replaced: a key of the symbols."""
+    """Return the action on a resource, or `will` or `might` if it is replaced: a key of `_SYMBOLS`."""
     return change.action if change.replacement.value == "no" else change.replacement.value
 
 
@@ -223,7 +223,7 @@ def _property(change: PropertyChange, width: int, *, full: bool) -> Iterator[str
 
 
 def _value_diff(change: PropertyChange, width: int) -> list[str]:
-    """Return what differs between two long values, line by line; nothing where they are short or not told."""
+    """Return a unified diff of two long values; empty if they are short or unknown."""
     old_value, new_value = change.before, change.after
     if old_value is None and new_value is None:
         return []
@@ -237,12 +237,12 @@ def _value_diff(change: PropertyChange, width: int) -> list[str]:
         old, new = _value_lines(old_value), _value_lines(new_value)
     differing = difflib.unified_diff(old, new, lineterm="", n=2)
     marks: dict[str, Style] = {"+": {"fg": "green"}, "-": {"fg": "red"}}
-    # The first two lines are the names of files; lines are left to the terminal, so that they can be copied.
+    # The first two lines are file names. Lines are not wrapped, so that they can be copied.
     return [" " * 9 + click.style(line, **marks.get(line[:1], FAINT)) for line in list(differing)[2:]]
 
 
 def _value_lines(value: str | None) -> list[str]:
-    """Return a value in lines; JSON as a person reads it."""
+    """Return the lines of a value; JSON is indented."""
     try:
         parsed = json.loads(value or "")
     except ValueError:
@@ -251,7 +251,7 @@ def _value_lines(value: str | None) -> list[str]:
 
 
 def shortened(old_value: str | None, new_value: str | None, limit: int) -> tuple[str | None, str | None]:
-    """Return two values, both cut around where they differ if one is longer than `limit`; long ones have an ellipsis.
+    """Return two values; if one is longer than `limit`, both are cut to the part where they differ, with ellipses.
 
     Args:
         old_value: the previous value; None if there is none.
@@ -318,7 +318,7 @@ def _creation(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
 
 
 def _cost_and_quota_changes(plan: Plan, width: int) -> Iterator[str]:
-    """What an update adds of what costs money, and of quotas where there is something to say about them."""
+    """Yield the changes of costs, and the quotas that do not suffice now or at the maximum sizes."""
     if plan.costs:
         yield ""
         yield from flow([("Changes what costs money for as long as it exists", BOLD)], width)
@@ -399,7 +399,7 @@ def _bullets(texts: Iterable[str], width: int) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
-    """Columns of text, the last of which goes on below itself."""
+    """Yield aligned columns; the last one is wrapped."""
     if not rows:
         return
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
@@ -423,13 +423,13 @@ def _unit(number: int, unit: str) -> str:
 
 
 def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging: int | None = None) -> Iterator[str]:
-    """Lines of styled words, broken at blanks, none wider than `width`.
+    """Yield styled text wrapped to `width`.
 
     Args:
-        pieces: texts and their styles; a blank comes between two of them.
-        width: columns.
-        indent: columns left free in the first line.
-        hanging: columns left free in the others; as in the first if None.
+        pieces: texts and their styles; a space is put between two of them.
+        width: maximum width of a line in columns.
+        indent: indentation of the first line.
+        hanging: indentation of the other lines; None means that of the first.
     """
     following = indent if hanging is None else hanging
     line: list[Piece] = []
@@ -447,7 +447,7 @@ def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging: int | No
 
 
 def _words(text: str, longest: int) -> Iterator[str]:
-    """The words of a text, those that no line has room for in parts; blanks at its end belong to its last word."""
+    """Yield the words of a text; too long ones are split, and trailing spaces are kept with the last word."""
     blank = len(text) - len(text.rstrip(" "))
     words = [part[at : at + longest] for part in text.split() for at in range(0, len(part), longest)]
     if words:
@@ -456,7 +456,7 @@ def _words(text: str, longest: int) -> Iterator[str]:
 
 
 def _styled(words: Sequence[Piece], indent: int) -> str:
-    """One line; words of the same style are styled together."""
+    """Return one line; adjacent words of the same style are styled together."""
     groups: list[tuple[list[str], Style]] = []
     for word, style in words:
         if groups and groups[-1][1] is style:

@@ -1,4 +1,4 @@
-"""The rehearsal, for people: what it is going to do, and how it went."""
+"""Formats a rehearsal as text: its steps, its result, and where its report is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLOURS = {"as expected": "green", "surprise": "red", "refused": "red", "interr
 
 
 def steps(outline: RehearsalSteps) -> list[str]:
-    """Return the table of steps, and what is to be known of it."""
+    """Return the table of steps, with a note on time and costs."""
     rows = [
         (str(step.number), step.name, f"{step.minutes} min", step.title, "; ".join(step.units) or "nothing")
         for step in outline.steps
@@ -30,7 +30,7 @@ def steps(outline: RehearsalSteps) -> list[str]:
 
 
 def result(rehearsal: Rehearsal) -> list[str]:
-    """Return how each step went, what differed, and the verdict."""
+    """Return the result of each step, the differences, and the verdict."""
     lines = list(table(("STEP", "RESULT", "MINUTES", "WHAT"), [_row(step) for step in rehearsal.steps]))
     for step in rehearsal.steps:
         lines += _differences(step)

@@ -1,4 +1,4 @@
-"""Stacks and resources in the words of a cluster, made from their logical ids."""
+"""Readable names of stacks and resources, made from their logical ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ACRONYMS |= {"Mtu": "MTU", "Tcp": "TCP", "Udp": "UDP", "Vpc": "VPC"}
 
 
 def resource_name(logical_id: str) -> str:
-    """Return a logical id as words: `MasterAVolume` as `master A volume`; what waits for instances as those."""
+    """Return a logical id as words, e.g. `master A volume`; suffixes such as `WaitCondition` are dropped."""
     for ending in _WAITING_SUFFIXES:
         if logical_id.endswith(ending) and logical_id != ending:
             return _words(logical_id.removesuffix(ending))
@@ -20,19 +20,19 @@ def resource_name(logical_id: str) -> str:
 
 
 def stack_title(path: Sequence[str], name: str) -> str:
-    """Return what a stack is called: the root by its name, a nested one by what it holds."""
+    """Return the title of a stack: the name of the root, or the logical ids of a nested stack as words."""
     if not path:
         return name
     return " / ".join(_words(logical_id.removesuffix("Stack") or logical_id) for logical_id in path)
 
 
 def place(path: Sequence[str], logical_id: str) -> str:
-    """Return where a resource is, as CloudFormation names it: `VpcStack/SubnetA`."""
+    """Return the logical ids of the nested stacks and the resource, e.g. `VpcStack/SubnetA`."""
     return "/".join((*path, logical_id))
 
 
 def _words(logical_id: str) -> str:
     words = _WORD.findall(logical_id)
-    # A letter by itself is a zone's, or a slot's.
+    # A single letter names an availability zone or a master, and stays upper-case.
     spelled_words = [_ACRONYMS.get(word, word if len(word) == 1 else word.lower()) for word in words]
     return " ".join(spelled_words)

@@ -1,4 +1,4 @@
-"""The account on this machine, for people."""
+"""Formats the status of the sandbox as text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def sandbox_status(status: SandboxStatus, now: datetime) -> Iterator[str]:
-    """The lines that show a sandbox, or that there is none.
+    """Yield the status of the sandbox, or that none is running.
 
     Args:
-        status: the sandbox.
-        now: the time by this machine's clock.
+        status: the status.
+        now: the time of this machine's clock.
     """
     if not status.running or status.started is None or status.time is None:
         yield "No sandbox is running; `cfngen sandbox start` starts one."

@@ -1,4 +1,4 @@
-"""The status of a cluster as one screen of text."""
+"""Formats the status of a cluster as one screen of text."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.public_addresses import LostAddress
 from cfngen.text import pluralize
 
-EXPIRY_WARNING = timedelta(days=30)  # before a certificate ends
-MAX_CLOCK_SKEW = timedelta(minutes=1)  # clocks need not agree to the second
+EXPIRY_WARNING = timedelta(days=30)  # before a certificate expires
+MAX_CLOCK_SKEW = timedelta(minutes=1)  # between this machine and AWS
 _COLOURS = {"healthy": "green", "busy": "yellow", "empty": "yellow", "absent": "yellow"}
 _UNITS = (("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
@@ -203,7 +203,7 @@ def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:
         text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, " + (
             f"in {_duration(remaining)}" if remaining > timedelta(0) else "ended"
         )
-        # A join token lives for a day and is renewed: it is late only when it has ended.
+        # A join token is valid for a day and is renewed: it is only a problem once it has expired.
         is_due = remaining < (timedelta(0) if expiry.what == "join token" else EXPIRY_WARNING)
         lines.append(f"  {expiry.what.ljust(width)}  {click.style(text, fg='red') if is_due else text}")
     return lines
@@ -223,7 +223,7 @@ def _drift(drift: Drift) -> list[str]:
 
 
 def _section(title: str, reading: Any, lines: Any) -> list[str]:
-    """Return a heading and what is under it; nothing where nothing was asked."""
+    """Return a section with its title; empty if the reading is None, since it was not requested."""
     if reading is None:
         return []
     head = ["", click.style(title, bold=True)]
@@ -241,12 +241,12 @@ def _ready(ready: bool | None) -> str:
 
 
 def _age(then: datetime | None, now: datetime) -> str:
-    """Return how old something is; nothing where its time is not known, or is of another clock and lies ahead."""
+    """Return an age; empty if the time is unknown, or in the future because clocks differ."""
     return _duration(now - then) if then and then <= now + MAX_CLOCK_SKEW else ""
 
 
 def _duration(duration: timedelta) -> str:
-    """Return a duration in its greatest unit, e.g. `3 hours`."""
+    """Return a duration in its largest unit, e.g. `3 hours`."""
     seconds = max(int(duration.total_seconds()), 0)
     for noun, size in _UNITS:
         if seconds >= size:

@@ -1,4 +1,4 @@
-"""What a validation came to, as lines of text."""
+"""Formats the result of a validation as lines of text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def result(validation: Validation) -> list[str]:
 
 
 def change(message: ValidationChange) -> list[str]:
-    """Return what is new since the look before."""
+    """Return what has changed since the previous validation."""
     time = f"{message.time:%H:%M:%SZ}"
     limit = f"cfngen waits for {duration(message.remaining)} more at most"
     return [

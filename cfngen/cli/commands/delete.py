@@ -71,14 +71,14 @@ def command(
     authorities_file: Path | None,
     **options: Any,
 ) -> None:
-    """Delete the stack, and before it whatever Kubernetes made that would keep the network from going.
+    """Delete the stack, and first the resources that Kubernetes created, which would block the deletion of the network.
 
-    It shows first what goes, what stays and why, and asks for the cluster's name. Then Kubernetes deletes the load
-    balancers of its Services; what is left of them, of their security groups and network interfaces is deleted through
-    AWS, by the cluster's tags. Volumes of claims stay unless you say otherwise. At the end it says what is left in the
-    account, what that is billed by, and how to get rid of it.
+    It shows what will be deleted, what will be kept and why, and asks for the cluster's name. Then Kubernetes deletes
+    the load balancers of its Services; remaining load balancers, security groups and network interfaces are deleted
+    through AWS, by the cluster's tags. Volumes of claims are kept unless you say otherwise. At the end it lists what
+    is left in your account, what that costs, and how to delete it.
 
-    Interrupt it, or let it fail, and run it again: it goes on where things are, even if the stack is gone by then.
+    If it is interrupted or fails, run it again: it continues, even if the stack has been deleted in the meantime.
     """
     late_options = ("delete_volumes", "delete_snapshots", "empty_bucket", "delete_bucket")
     if options["detach"] and any(options[option] for option in late_options):

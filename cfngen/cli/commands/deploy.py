@@ -56,13 +56,13 @@ def command(
     protect: bool,
     verify: bool,
 ) -> None:
-    """Generate, lint and upload the templates, show the plan, ask, and bring the stacks to it while you watch.
+    """Generate, lint and upload the templates, show the plan, ask for consent, and create or update the stacks.
 
-    Repeat it as often as you like: with nothing to change it says so and ends well. Ctrl-C asks whether to go on
-    waiting, to leave while CloudFormation goes on (`cfngen watch` attaches again), or to cancel.
+    You can repeat it at any time: if there is nothing to change, it says so and succeeds. Ctrl-C asks whether to go on
+    watching, to detach while CloudFormation continues (`cfngen watch` attaches again), or to cancel.
 
-    Exits with 2 if the stacks are as wanted but the cluster does not work; a cluster that cannot be looked into from
-    here is only told.
+    Exits with 2 if the stacks are deployed but the cluster does not work. If the Kubernetes API cannot be reached from
+    here, that is only reported.
     """
     request = deployment.request(target, protect=protect)
     from cfngen.deploy.operation import deploy

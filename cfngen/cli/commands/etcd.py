@@ -27,8 +27,8 @@ from cfngen.cli.usage import Commands
 def command() -> None:
     """See the snapshots of etcd that the masters put into the cluster's bucket, take one, or return to one.
 
-    Masters take a snapshot every `etcd.backups.interval` minutes. The frequent ones are kept for
-    `etcd.backups.hourlyDays`, one of each day for `etcd.backups.dailyDays`. docs/backups.md says more.
+    Masters take a snapshot every `etcd.backups.interval` minutes. These are kept for `etcd.backups.hourlyDays` days,
+    one of each day for `etcd.backups.dailyDays` days. See docs/backups.md.
     """
 
 
@@ -44,9 +44,9 @@ def command() -> None:
 @target_options
 @click.option("--all", "everything", is_flag=True, help="Show every snapshot, not only the newest ones.")
 def listing(target: Target, everything: bool) -> None:
-    """Show which snapshots there are, the newest first, and whether one is being restored.
+    """List the snapshots, the newest first, and show whether one is being restored.
 
-    Without the stack, what a deleted cluster has left is found with `--set etcd.backups.bucket=NAME`.
+    To list the snapshots of a deleted cluster, name their bucket with `--set etcd.backups.bucket=NAME`.
     """
     from cfngen.cli.render import etcd as render
     from cfngen.deploy.etcd.restore import REQUEST
@@ -83,10 +83,10 @@ def listing(target: Target, everything: bool) -> None:
     help="How long to wait for it, e.g. 10m.",
 )
 def backup(target: Target, timeout: timedelta) -> None:
-    """Ask the masters for a snapshot, and wait until it lies in the bucket.
+    """Ask the masters for a snapshot, and wait until it is in the bucket.
 
-    The request goes through the bucket, where the master of etcd's leader finds it within a minute; you need no way to
-    the cluster but that.
+    The request is an object in the bucket, which the master with etcd's leader reads within a minute; you need no
+    access to the cluster itself.
     """
     from cfngen.deploy.etcd.backup import take
     from cfngen.deploy.etcd.snapshots import store
@@ -116,13 +116,13 @@ def backup(target: Target, timeout: timedelta) -> None:
     help="How long to wait for the masters. Default: what an instance may take to boot, and 15 minutes.",
 )
 def restore(target: Target, snapshot: str, yes: bool, timeout: timedelta | None) -> None:
-    """Replace all masters by new ones that begin with a snapshot, and wait until they work.
+    """Replace all masters by new ones that start from a snapshot, and wait until they work.
 
-    SNAPSHOT is `latest`, a key that `cfngen etcd list` shows, or the last part of one. It shows first what that means,
-    and asks for the cluster's name. What was written since the snapshot is lost; the Kubernetes API is down for some
-    minutes, while pods on nodes go on running.
+    SNAPSHOT is `latest`, a key that `cfngen etcd list` shows, or the last part of one. It shows the consequences first,
+    and asks for the cluster's name. Everything written since the snapshot is lost; the Kubernetes API is unavailable
+    for some minutes, while pods on nodes keep running.
 
-    Interrupt it, or let it fail, and run it again: it goes on with the same snapshot where things are.
+    If it is interrupted or fails, run it again: it continues with the same snapshot.
     """
     from cfngen.deploy.etcd.restore import restore as restore_snapshot
 

@@ -24,9 +24,9 @@ from cfngen.cli.terminal import examples
 @click.option("--all", "everything", is_flag=True, help="Every operation, not only the last one.")
 @click.option("--verbose", is_flag=True, help="Also the events that tell nothing new.")
 def command(target: Target, failures: bool, everything: bool, verbose: bool) -> None:
-    """Show the events of the root and of all nested stacks in the order of time, without those that tell nothing new.
+    """Show the events of the root and all nested stacks, oldest first, without those that add no information.
 
-    Of the last operation only, unless --all is given; of a rollback, the operation that failed belongs to it.
+    Only events of the last operation are shown, unless --all is given; a rollback includes the operation that failed.
     """
     from cfngen.cli.render import diagnosis
     from cfngen.cli.render.events import history_lines

@@ -63,8 +63,8 @@ class FileNotWrittenError(CfngenError):
 def command(file: Path) -> None:
     """Write a commented cluster file to start from: FILE, or cluster.yaml.
 
-    The file describes kube-up's default cluster, with the values that people change most explained beside them. An
-    existing file is never overwritten.
+    The file describes kube-up's default cluster, and explains the values that are changed most often. An existing file
+    is never overwritten.
     """
     from cfngen.cluster.starter import TEXT
 

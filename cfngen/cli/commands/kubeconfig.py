@@ -82,10 +82,10 @@ def command(
     no_switch: bool,
     remove: bool,
 ) -> None:
-    """Issue a client certificate that ends by itself, and put it into kubectl's configuration.
+    """Issue a short-lived client certificate, and write it to kubectl's configuration.
 
-    You need the right to read the secret of the cluster's certificate authority; the certificate is made on this
-    machine. Kubernetes' audit log shows your name in AWS. Whatever else the file holds stays; only its comments go.
+    You need permission to read the secret of the cluster's certificate authority; the certificate is issued on this
+    machine. Kubernetes' audit log shows your name in AWS. Other entries of the file are kept, but its comments are not.
     """
     if printed and (path is not None or remove):
         raise click.UsageError("--print changes no file: leave out --file and --remove, or --print.")

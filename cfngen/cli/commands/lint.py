@@ -47,11 +47,11 @@ FALLBACK_REGION = "us-east-1"
 @click.option("--no-cache", is_flag=True, help="Judge anew, without the results of earlier runs.")
 @click.option("--rules-dir", is_flag=True, help="Only print the directory of cfngen's own rules, for `cfn-lint -a`.")
 def command(files: tuple[Path, ...], source: Source, region: str | None, no_cache: bool, rules_dir: bool) -> None:
-    """Generate the cluster's templates in memory and judge them; or judge FILES, any CloudFormation templates.
+    """Generate the cluster's templates in memory and lint them; or lint FILES, any CloudFormation templates.
 
-    cfn-lint judges with every rule on, and with rules of cfngen's own for what it does not look at: UserData over
-    16 KiB, security-group rules without description, instances that do not require IMDSv2, unencrypted volumes, and
-    more. What a nested stack is passed is checked against its template; FILES are judged each for itself.
+    cfn-lint runs with every rule enabled, and with additional rules of cfngen: UserData over 16 KiB, security group
+    rules without description, instances that do not require IMDSv2, unencrypted volumes, and more. Parameters of nested
+    stacks are checked against their templates; FILES are linted separately.
     """
     if rules_dir:
         from cfngen.lint.judge import RULES

@@ -28,8 +28,8 @@ from cfngen.cli.terminal import examples
 def command(context: click.Context, target: Target, deployment: Deployment) -> None:
     """Show what a deployment would change in the cluster's stacks, and what that means for the cluster.
 
-    The templates are generated, linted and uploaded, and CloudFormation is asked by a change set, which is deleted
-    again: nothing else is touched. What will be replaced is told apart from what only might be.
+    The templates are generated, linted and uploaded, and CloudFormation computes the changes with a change set, which
+    is deleted afterwards. The plan distinguishes resources that will be replaced from those that might be.
 
     Exits with 0 if there is nothing to do, 4 if there are changes, and 5 if some of them may lose data, addresses or
     the cluster.

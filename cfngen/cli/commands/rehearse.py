@@ -76,15 +76,15 @@ def command(
     sandbox: bool,
     output: Literal["text", "json"],
 ) -> None:
-    """Do in your account what only AWS can show, compare each event with what the emulator does, and clean up.
+    """Run small steps in your AWS account, compare each event with that of the emulator, and clean up.
 
-    Everything is in a stack of its own, `cfngen-rehearsal`, which is removed again: after each step, after a failure,
-    after Ctrl-C. What a killed one has left is found by the next, or by --clean-up. It begins with what costs nothing
-    and stops at the first surprise. It shows the steps and asks before it makes anything.
+    Everything is in a separate stack, `cfngen-rehearsal`, which is deleted after each step, after a failure, and after
+    Ctrl-C. If a rehearsal was killed, the next one or --clean-up deletes what it has left. The first steps cost
+    nothing; it stops at the first difference. It shows the steps and asks before it creates anything.
 
-    The report has no account number, id, ARN, address or name in it, so that you can send it to the project.
+    The report contains no account number, id, ARN, address or name, so that you can send it to the project.
 
-    Exits with 2 if AWS did something otherwise than the emulator.
+    Exits with 2 if AWS behaved differently from the emulator.
     """
     from cfngen.rehearse.clusters import NAME
     from cfngen.rehearse.expectations import recorded

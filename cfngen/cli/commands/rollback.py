@@ -35,11 +35,11 @@ from cfngen.cli.terminal import examples
 def command(
     context: click.Context, target: Target, skip: tuple[str, ...], force: bool, yes: bool, allow_danger: bool
 ) -> None:
-    """Take the stack back to its last good state, where CloudFormation has stopped half-way.
+    """Roll the stack back to its last successful state, after an operation or a rollback has failed.
 
-    From CREATE_FAILED and UPDATE_FAILED, which `--on-failure keep` leaves, it rolls back. From UPDATE_ROLLBACK_FAILED
-    it tries once more; what fails again can be left as it is, by name or with --force, and must then be put right by
-    hand.
+    A stack in CREATE_FAILED or UPDATE_FAILED, as after `--on-failure keep`, is rolled back. In UPDATE_ROLLBACK_FAILED
+    the rollback is continued; resources that fail again can be skipped, by name or with --force, and must then be
+    repaired by hand.
     """
     from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.recovery import rollback

@@ -48,9 +48,9 @@ class NoSandboxError(CfngenError):
 def command() -> None:
     """An AWS account on this machine, to try cfngen without one: stacks are created, instances boot, nothing costs.
 
-    `--sandbox` starts it by itself. It listens on the loopback address only, forgets everything when it is stopped, and
-    stops by itself after an hour without work. After that `--sandbox` does not go on in another one, which would be
-    empty, until `cfngen sandbox start` begins anew.
+    `--sandbox` starts it automatically. It listens on the loopback address only, loses everything when it is stopped,
+    and stops after an hour without work. After that, commands with `--sandbox` fail until you start a new, empty one
+    with `cfngen sandbox start`.
 
     It needs more packages: in a checkout `make sandbox`, or `pip install '.[sandbox]'`; `pipx install '.[sandbox]'` and
     `uv tool install '.[sandbox]'` bring them, too.
@@ -85,9 +85,9 @@ def start(speed: float | None) -> None:
 @output_option
 @click.pass_context
 def status(context: click.Context, output: str) -> None:
-    """Show whether the account runs, since when, and what is in it: stacks, clusters, and what is made to fail.
+    """Show whether the account runs, since when, and what is in it: stacks, clusters, and injected failures.
 
-    Looking at it is no work: it ends all the same. Exits with 0 if it runs, and with 1 if it does not.
+    This command does not keep the account from stopping. Exits with 0 if it runs, and with 1 if it does not.
     """
     from cfngen.sandbox import process
 
@@ -133,7 +133,7 @@ def stop() -> None:
     "--times", type=click.IntRange(min=0), default=0, metavar="NUMBER", help="How many instances fail; 0 is every one."
 )
 def fail(group: str, region: str, step: str, message: str, times: int) -> None:
-    """Let the instances fail to boot that an Auto Scaling group launches from now on, to see what that looks like.
+    """Make instances that an Auto Scaling group launches from now on fail to boot, to see what that looks like.
 
     GROUP is the name of a node group, `master` (every master), one of several masters such as `master-b`, or the
     logical id of an Auto Scaling group.
@@ -156,7 +156,7 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
 @command.command("heal", epilog=examples("cfngen sandbox heal"))
 @click.option("--region", metavar="REGION", default="us-west-2", show_default=True, help="Region of the cluster.")
 def heal(region: str) -> None:
-    """Let instances boot again that are launched from now on."""
+    """Let instances that are launched from now on boot again."""
     _require_running().heal(region)
     click.echo("From now on instances boot.")
 

@@ -27,7 +27,7 @@ from cfngen.cli.terminal import examples, progress
 def command(target: Target, drift: bool) -> None:
     """Show the stack, the API, masters, node groups, certificates and volumes, and what to do next.
 
-    What cannot be read, for want of a permission or because nobody answers, is shown as unknown with the reason.
+    What cannot be read, because a permission is missing or there is no answer, is shown as unknown with the reason.
     """
     from cfngen.cli.render import status as render
     from cfngen.deploy.inspection.status_reader import read_status

@@ -105,9 +105,9 @@ def command(
 ) -> None:
     """Generate the cluster's CloudFormation templates, lint them, and write them.
 
-    One template for each stack, `cluster` that nests them, `standalone` that holds everything in one file, and under
-    userdata/ what the instances run. Nothing is written unless every template passes lint. Files of an earlier run that
-    the cluster no longer gives are removed; files that cfngen did not write are never touched.
+    There is one template for each nested stack, `cluster` that nests them, and `standalone` with everything in one
+    file; userdata/ has what the instances run. Nothing is written unless every template passes lint. Files of an
+    earlier run that are no longer generated are removed; files that cfngen did not write are never touched.
     """
     from cfngen import output
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def command(role: str | None, source: Source, size: bool, name: str | None) -> None:
     """Show what instances of ROLE will run at boot: the loader, its configuration, and every module of the program.
 
-    ROLE is `master` or `nodes-<group>`; without ROLE the roles are listed. In a template the same files stand packed in
-    the launch template's UserData; what reads ${Name} is filled in by CloudFormation.
+    ROLE is `master` or `nodes-<group>`; without ROLE the roles are listed. In a template the same files are packed into
+    the launch template's UserData; CloudFormation replaces each ${Name}.
     """
     if name is not None and size:
         raise click.UsageError("--file and --size exclude each other: which is meant?")

@@ -35,12 +35,12 @@ from cfngen.cli.terminal import examples
 )
 @click.pass_context
 def command(context: click.Context, what: str, target: Target, timeout: timedelta) -> None:
-    """Look at the stack, the Auto Scaling groups and the Kubernetes API, and say what is wrong.
+    """Check the stack, the Auto Scaling groups and the Kubernetes API, and list the problems.
 
     A cluster is valid when every instance of every group is in service and a Ready Node, no other Node is NotReady, the
     API server and the cluster's own pods are ready, and versions are those of the cluster file.
 
-    Exits with 0 if it is valid, 2 if it is not, 1 if that could not be found out.
+    Exits with 0 if it is valid, 2 if it is not, 1 if that could not be determined.
     """
     from cfngen.cli.render import validation as render
     from cfngen.deploy.inspection.validation import ValidationChange, validate, wait_until_valid

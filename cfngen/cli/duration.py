@@ -40,9 +40,9 @@ class Duration(_Type):
 
 def written(duration: timedelta) -> str:
     """Return a duration in the form of the command line, e.g. `1h30m`."""
-    rest = int(duration.total_seconds())
+    remaining = int(duration.total_seconds())
     text = ""
     for letter, seconds in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        count, rest = divmod(rest, seconds)
+        count, remaining = divmod(remaining, seconds)
         text += f"{count}{letter}" if count else ""
     return text or "0s"

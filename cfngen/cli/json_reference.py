@@ -208,11 +208,11 @@ def _definition(class_: type, definitions: dict[str, Any]) -> dict[str, Any]:
     description, summary = inspect.getdoc(class_) or "", _summary(class_)
     if issubclass(class_, enum.Enum):
         return {"description": summary, "enum": [member.value for member in class_]}
-    meanings = _attribute_descriptions(description)
+    descriptions = _attribute_descriptions(description)
     properties: dict[str, Any] = {key: {"const": kind} for key, kind in kind_of(class_).items()}
     hints = typing.get_type_hints(class_)
     for name, key in keys(class_).items():
-        description_entry = {"description": meanings[name]} if name in meanings else {}
+        description_entry = {"description": descriptions[name]} if name in descriptions else {}
         properties[key] = _type_schema(hints[name], definitions) | description_entry
     return {
         "description": summary,

@@ -21,9 +21,9 @@ def stacks(context: click.Context, parameter: click.Parameter, incomplete: str) 
     cluster = _cluster(context)
     if cluster is None:
         return []
-    network = () if cluster.network.subnets[0].id else ("vpc",)
+    network_stacks = () if cluster.network.subnets[0].id else ("vpc",)
     always_present = ("security-groups", "secrets", "iam", "master")
-    return _matching(incomplete, (*network, *always_present, *_groups(cluster), "cluster", "standalone"))
+    return _matching(incomplete, (*network_stacks, *always_present, *_groups(cluster), "cluster", "standalone"))
 
 
 def roles(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -41,10 +41,10 @@ class NobodyToAskError(CfngenError):
     def __init__(self, question: Question) -> None:
         context = click.get_current_context(silent=True)
         has_allow_danger = context is not None and any(param.name == "allow_danger" for param in context.command.params)
-        flag = "--yes --allow-danger" if question.dangerous and has_allow_danger else "--yes"
+        flags = "--yes --allow-danger" if question.dangerous and has_allow_danger else "--yes"
         super().__init__(
             f"consent is needed, and standard input is not a terminal: {question.text}",
-            hint=f"run it on a terminal, or give consent beforehand with {flag}.",
+            hint=f"run it on a terminal, or give consent beforehand with {flags}.",
         )
 
 
@@ -102,9 +102,9 @@ class Target:
     @property
     def options(self) -> tuple[tuple[str, ...], ...]:
         """The command line options that choose this cluster, stack and account."""
-        named = {"--stack-name": self.explicit_stack_name, "--profile": self.profile, "--account": self.account_number}
+        values = {"--stack-name": self.explicit_stack_name, "--profile": self.profile, "--account": self.account_number}
         sandbox_option = (("--sandbox",),) if self.sandbox else ()
-        return (*sandbox_option, *self.source.options, *((name, value) for name, value in named.items() if value))
+        return (*sandbox_option, *self.source.options, *((name, value) for name, value in values.items() if value))
 
     def complete_commands(self, thing: _Thing) -> _Thing:
         """Return a text or message with the options for this target added to the commands in it."""
@@ -186,10 +186,10 @@ class Target:
     def _running(self) -> Running:
         from cfngen.sandbox import process
 
-        last = process.lost(os.environ)
+        lost = process.lost(os.environ)
         running = process.start(os.environ)
-        if last:
-            warning(f"{last.story}, and what was in it is gone: {', '.join(last.stacks)}. This is a new, empty one.")
+        if lost:
+            warning(f"{lost.story}, and what was in it is gone: {', '.join(lost.stacks)}. This is a new, empty one.")
         return running
 
     def _session(self) -> Any:

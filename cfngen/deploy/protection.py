@@ -236,11 +236,11 @@ def _restore_policies(
             reason = error
             unrestored.append(stack)
     if reason:
-        problem = NotRestoredError(tuple(unrestored), reason)
+        restore_error = NotRestoredError(tuple(unrestored), reason)
         if not failed and not interrupted:
-            raise problem
+            raise restore_error
         # The error of the update itself is raised; this one is only reported.
-        report(Notice(str(problem), problem.hint))
+        report(Notice(str(restore_error), restore_error.hint))
     if interrupted:
         raise interrupted
 

@@ -57,8 +57,8 @@ def busy(account: Account, stack: StackView) -> BusyError:
         return BusyError(stack)
     if origin is None:
         return BusyError(stack)
-    who = f"begun by {origin.caller}" if origin.caller else "and not begun by a deployment of cfngen"
-    return BusyError(stack, f"since {at_work.moment(account, origin.time)}, {who}")
+    author = f"begun by {origin.caller}" if origin.caller else "and not begun by a deployment of cfngen"
+    return BusyError(stack, f"since {at_work.moment(account, origin.time)}, {author}")
 
 
 class BlockedError(CfngenError):
@@ -257,8 +257,8 @@ def _continue_rollback(
     for _ in range(LONGEST_ROLLBACK):
         skipped = skip
         if force:
-            failed = rollback_blockers(account, stack)
-            skipped = tuple(dict.fromkeys((*skip, *failed)))
+            blockers = rollback_blockers(account, stack)
+            skipped = tuple(dict.fromkeys((*skip, *blockers)))
         consequences = tuple(
             f"{name} stays as it is, and CloudFormation believes it was rolled back: put it right by hand"
             for name in skipped
@@ -310,9 +310,10 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
         else "nothing is left in it",
     )
     # A bucket with snapshots is not in danger: it only made the rollback fail, since S3 deletes no bucket with objects.
-    failed = stack.status.name == "ROLLBACK_FAILED" and not remains.only_buckets(account, stack)
+    is_dangerous = stack.status.name == "ROLLBACK_FAILED" and not remains.only_buckets(account, stack)
     _require_consent(
-        interaction, Question(f"Delete the remains of {stack.name} and create it anew?", consequences, dangerous=failed)
+        interaction,
+        Question(f"Delete the remains of {stack.name} and create it anew?", consequences, dangerous=is_dangerous),
     )
     unprotect(account, stack)
     interaction.report(Step(f"deleting the remains of {stack.name}"))

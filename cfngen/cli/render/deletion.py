@@ -75,8 +75,8 @@ def remains(message: Remains, width: int | None = None) -> list[str]:
         message: the retained resources.
         width: width of the terminal in columns; None means the actual one.
     """
-    of = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else f"{message.stack}"
-    title = click.style(f"Stays in your account of {of}", fg="yellow", bold=True)
+    stacks = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else f"{message.stack}"
+    title = click.style(f"Stays in your account of {stacks}", fg="yellow", bold=True)
     return ["", title, *_retained_lines(message.retained, columns_of(width))]
 
 

@@ -31,18 +31,18 @@ def lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]:
 
 
 def _diagnosis_lines(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
-    doing = f"{VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
-    head = doing[0].upper() + doing[1:]
+    activity = f"{VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
+    head = activity[0].upper() + activity[1:]
     if diagnosis.cause is not None:
         yield from _bold_start(f"{head} failed", f" ({diagnosis.status})", columns)
         yield ""
         yield from _cause(diagnosis.cause, columns)
     elif diagnosis.cancelled:
-        how = "was ended by deleting the stack" if diagnosis.action == "create" else "was cancelled"
-        yield from _bold_start(f"{head} {how}", f" ({diagnosis.status}); nothing failed by itself", columns)
+        ending = "was ended by deleting the stack" if diagnosis.action == "create" else "was cancelled"
+        yield from _bold_start(f"{head} {ending}", f" ({diagnosis.status}); nothing failed by itself", columns)
     else:
         status = diagnosis.status or "there is no such stack"
-        yield from wrapped(f"No failure is known of {doing} ({status})", columns, "  ", first="")
+        yield from wrapped(f"No failure is known of {activity} ({status})", columns, "  ", first="")
     if diagnosis.others:
         yield ""
         yield click.style("Failed as well, by themselves:", bold=True)
@@ -123,10 +123,10 @@ def _headline(cause: Cause, columns: int) -> Iterator[str]:
 
 
 def _instances(instances: Sequence[InstanceWords], columns: int) -> Iterator[str]:
-    silent: dict[tuple[str, str], list[InstanceWords]] = {}
+    without_messages: dict[tuple[str, str], list[InstanceWords]] = {}
     for instance in instances:
         if not instance.words:
-            silent.setdefault((instance.state, instance.note), []).append(instance)
+            without_messages.setdefault((instance.state, instance.note), []).append(instance)
             continue
         yield f"    {instance.id}{_state(instance.state)} said last:"
         for line in instance.words:
@@ -135,11 +135,11 @@ def _instances(instances: Sequence[InstanceWords], columns: int) -> Iterator[str
                 yield click.style(part, fg="red") if failed else part
         if instance.note:
             yield from wrapped(instance.note, columns, "      ")
-    for (state, note), alike in silent.items():
-        yield from wrapped(f"{', '.join(instance.id for instance in alike)}{_state(state)}:", columns, "    ")
+    for (state, note), same_state in without_messages.items():
+        yield from wrapped(f"{', '.join(instance.id for instance in same_state)}{_state(state)}:", columns, "    ")
         yield from wrapped(note, columns, "      ")
-        if alike[0].fetch:
-            yield f"      {click.style(alike[0].fetch, fg='cyan')}"
+        if same_state[0].fetch:
+            yield f"      {click.style(same_state[0].fetch, fg='cyan')}"
 
 
 def _state(state: str) -> str:

@@ -31,17 +31,17 @@ def coloured(status: str, text: str = "") -> str:
     return click.style(text or status, fg=colour)
 
 
-def event_lines(event: Event, began: datetime | None = None, width: int | None = None) -> list[str]:
+def event_lines(event: Event, start: datetime | None = None, width: int | None = None) -> list[str]:
     """Return an event for a log: one line, and its reason below it.
 
     Args:
         event: the event.
-        began: when the operation started; None leaves out the elapsed time.
+        start: when the operation started; None leaves out the elapsed time.
         width: width of the terminal in columns; None means the actual one.
     """
-    since = "" if began is None else f"{duration((event.time - began).total_seconds()):>11}  "
+    elapsed = "" if start is None else f"{duration((event.time - start).total_seconds()):>11}  "
     status = coloured(event.status, event.status.ljust(_STATUS_WIDTH))
-    line = f"{_clock(event.time)}  {since}{status}  {_subject(event)}".rstrip()
+    line = f"{_clock(event.time)}  {elapsed}{status}  {_subject(event)}".rstrip()
     return [line, *_reason_lines(event, " " * 10, width)]
 
 
@@ -54,14 +54,14 @@ def history_lines(events: Sequence[Event], width: int | None = None) -> list[str
     """
     if not events:
         return ["Nothing has happened yet."]
-    statuses = max(len(event.status) for event in events)
+    status_width = max(len(event.status) for event in events)
     lines: list[str] = []
     day = ""
     for event in events:
         if (today := event.time.strftime("%Y-%m-%d")) != day:
             day = today
             lines.append(click.style(f"{day} (UTC)", bold=True))
-        status = coloured(event.status, event.status.ljust(statuses))
+        status = coloured(event.status, event.status.ljust(status_width))
         lines.append(f"  {_clock(event.time)}  {status}  {_subject(event)}".rstrip())
         lines.extend(_reason_lines(event, " " * 12, width))
     return lines

@@ -82,7 +82,7 @@ class LiveScreen:
         self._clock = clock
         self._drawn: list[int] = []  # the width of each line on the screen
         self._cursor_hidden = False
-        self._began: datetime | None = None
+        self._start: datetime | None = None
         self._was_at_rest = False
         self._last_output = clock.now()
 
@@ -118,7 +118,7 @@ class LiveScreen:
             self._note_start(message)
             if interesting(message):
                 self._last_output = now
-                self._write("\n".join(event_lines(message, self._began)) + "\n")
+                self._write("\n".join(event_lines(message, self._start)) + "\n")
         elif isinstance(message, Progress) and (now - self._last_output).total_seconds() >= HEARTBEAT:
             self._last_output = now
             self._write(heartbeat(message) + "\n")
@@ -126,8 +126,8 @@ class LiveScreen:
     def _note_start(self, event: Event) -> None:
         """Set the start of the operation: its first event, or the first event after the root stack was at rest."""
         of_root = event.of_stack and not event.path
-        if self._began is None or (of_root and self._was_at_rest and not at_rest(event.status)):
-            self._began = event.time
+        if self._start is None or (of_root and self._was_at_rest and not at_rest(event.status)):
+            self._start = event.time
         if of_root:
             self._was_at_rest = at_rest(event.status)
 

@@ -182,26 +182,26 @@ def _fate(change: Change) -> str:
         "might": "might be replaced",
     }[kind]
     if change.policy and kind in ("will", "might"):
-        would = " would be" if kind == "might" else " is"
-        return f"{words}; the old one{would} {_FATE_OF_OLD_RESOURCE[change.policy]}"
+        verb = " would be" if kind == "might" else " is"
+        return f"{words}; the old one{verb} {_FATE_OF_OLD_RESOURCE[change.policy]}"
     if kind == "remove" and change.policy in ("retain", "snapshot"):
         return f"{words} and {_FATE_OF_OLD_RESOURCE[change.policy]}"
     return words
 
 
 def _property(change: PropertyChange, width: int, *, full: bool) -> Iterator[str]:
-    place, bracket, key = re.sub(r"^/(Properties/)?", "", change.path).partition("[")
-    path = place.replace("/", ".") + bracket + key
+    property_path, bracket, key = re.sub(r"^/(Properties/)?", "", change.path).partition("[")
+    path = property_path.replace("/", ".") + bracket + key
     remarks = [
         *([] if change.certain else ["might change"]),
         *({"will": ["makes a new resource"], "might": ["might make a new resource"]}.get(change.replaces.value, [])),
         *([change.cause] if change.cause and not change.note else []),
     ]
     pieces: list[Piece] = [(f"{path}:", PLAIN)]
-    if full and (whole := _value_diff(change, width)):
+    if full and (diff := _value_diff(change, width)):
         tail: list[Piece] = [(f"({', '.join(remarks)})", FAINT)] if remarks else []
         yield from flow([*pieces, *([(change.note, PLAIN)] if change.note else []), *tail], width, 5, 9)
-        yield from whole
+        yield from diff
         return
     if change.note:
         pieces.append((change.note, PLAIN))
@@ -267,20 +267,20 @@ def shortened(old_value: str | None, new_value: str | None, limit: int) -> tuple
     common_length = next(
         (at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
     )
-    begin = max(0, common_length - limit // 3)
-    return _cut(old, begin, limit), _cut(new, begin, limit)
+    start = max(0, common_length - limit // 3)
+    return _cut(old, start, limit), _cut(new, start, limit)
 
 
 def _one_line(text: str | None) -> str | None:
     return None if text is None else re.sub(r"\s+", " ", text) or '""'
 
 
-def _cut(text: str | None, begin: int, limit: int) -> str | None:
+def _cut(text: str | None, start: int, limit: int) -> str | None:
     if text is None:
         return None
-    begin = begin if len(text) > limit else 0
-    part = text[begin : begin + limit - 1]
-    return ("…" if begin else "") + part + ("…" if begin + len(part) < len(text) else "")
+    start = start if len(text) > limit else 0
+    part = text[start : start + limit - 1]
+    return ("…" if start else "") + part + ("…" if start + len(part) < len(text) else "")
 
 
 def _creation(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
@@ -352,7 +352,7 @@ def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
 
 
 def _warnings(plan: Plan, width: int) -> Iterator[str]:
-    short = [quota for quota in plan.quotas if quota.enough is False]
+    insufficient = [quota for quota in plan.quotas if quota.enough is False]
     disruptive = [
         consequence.hurts or consequence.text
         for consequence in plan.consequences
@@ -372,16 +372,18 @@ def _warnings(plan: Plan, width: int) -> Iterator[str]:
         yield ""
         yield from flow([("Interrupts what runs, or who can reach it:", {"fg": "yellow", "bold": True})], width)
         yield from _bullets(disruptive, width)
-    if short:
+    if insufficient:
         yield ""
         yield from flow([("The account's quotas do not suffice:", {"fg": "red", "bold": True})], width)
-        yield from _bullets([f"{quota.name}: {quota.hint}" if quota.hint else quota.name for quota in short], width)
-    if later := [quota for quota in plan.quotas if quota.enough and quota.room_to_grow is False]:
+        yield from _bullets(
+            [f"{quota.name}: {quota.hint}" if quota.hint else quota.name for quota in insufficient], width
+        )
+    if insufficient_later := [quota for quota in plan.quotas if quota.enough and quota.room_to_grow is False]:
         yield ""
         yield from flow(
             [("The account's quotas do not suffice for the greatest sizes:", {"fg": "yellow", "bold": True})], width
         )
-        yield from _bullets([f"{quota.name}: {quota.hint}" for quota in later], width)
+        yield from _bullets([f"{quota.name}: {quota.hint}" for quota in insufficient_later], width)
     if dangerous:
         yield ""
         yield from flow([("DANGER: data, addresses or the cluster may be lost:", {"fg": "red", "bold": True})], width)
@@ -431,19 +433,19 @@ def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging: int | No
         indent: indentation of the first line.
         hanging: indentation of the other lines; None means that of the first.
     """
-    following = indent if hanging is None else hanging
+    next_indent = indent if hanging is None else hanging
     line: list[Piece] = []
-    begin, used = indent, indent
+    line_indent, used = indent, indent
     for text, style in pieces:
-        for word in _words(text, width - max(indent, following)):
+        for word in _words(text, width - max(indent, next_indent)):
             gap = 1 if line else 0
             if line and used + gap + len(word) > width:
-                yield _styled(line, begin)
-                line, begin, used, gap = [], following, following, 0
+                yield _styled(line, line_indent)
+                line, line_indent, used, gap = [], next_indent, next_indent, 0
             line.append((word, style))
             used += gap + len(word)
     if line:
-        yield _styled(line, begin)
+        yield _styled(line, line_indent)
 
 
 def _words(text: str, longest: int) -> Iterator[str]:

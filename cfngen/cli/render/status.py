@@ -240,9 +240,9 @@ def _ready(ready: bool | None) -> str:
     return "unknown" if ready is None else "Ready" if ready else "not Ready"
 
 
-def _age(then: datetime | None, now: datetime) -> str:
+def _age(time: datetime | None, now: datetime) -> str:
     """Return an age; empty if the time is unknown, or in the future because clocks differ."""
-    return _duration(now - then) if then and then <= now + MAX_CLOCK_SKEW else ""
+    return _duration(now - time) if time and time <= now + MAX_CLOCK_SKEW else ""
 
 
 def _duration(duration: timedelta) -> str:

@@ -68,6 +68,7 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
 
 
 def _finish_deployment(account: Account, stack: StackView, outcome: Outcome, report: Report) -> None:
+    """Protect the stack after a creation or update, as the deployment that started it would have done."""
     if outcome.action not in _DEPLOYMENT_ACTIONS or (outcome.action == "create" and not outcome.succeeded):
         protection.give_up(account, stack, report)
         return

@@ -309,6 +309,11 @@ def _expectation(request: DeploymentRequest, documents: Sequence[Document], plan
 
 
 def _require_consent(interaction: Interaction, request: DeploymentRequest, plan: Plan) -> None:
+    """Ask for consent to the plan.
+
+    Raises:
+        DeclinedError: the user declined.
+    """
     is_dangerous = plan.is_dangerous
     text = (
         f"Deploy {request.stack_name} in spite of the danger above?"
@@ -324,6 +329,7 @@ def _require_consent(interaction: Interaction, request: DeploymentRequest, plan:
 def _finish(
     account: Account, request: DeploymentRequest, interaction: Interaction, outcome: Outcome, action: str
 ) -> Finished:
+    """Protect the stack after success, report the diagnosis after a failure, and return the result."""
     with translate_aws_errors():
         stack = find(account, outcome.stack_id)
     if not outcome.detached and stack is not None:

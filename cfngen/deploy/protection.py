@@ -218,6 +218,7 @@ def _set_policy(account: Account, stack: str, policy: Policy) -> None:
 def _restore_policies(
     account: Account, root: StackView, policies: Mapping[str, Policy], *, failed: bool, report: Report
 ) -> None:
+    """Restore lifted stack policies; report or raise if that fails."""
     if policies and _is_in_progress(account, root.id):
         # A nested stack that the update has not reached yet would accept its policy, which then denies the update.
         hint = f"`cfngen watch --stack-name {root.name}` sets them again at the end of the update."
@@ -246,6 +247,7 @@ def _restore_policies(
 
 
 def _restore_policy(account: Account, stack: str, policy: Policy) -> None:
+    """Restore a stack policy, unless the stack has been deleted."""
     from botocore.exceptions import ClientError
 
     with translate_aws_errors():

@@ -218,6 +218,7 @@ def rollback(
 def _start_rollback(
     account: Account, stack_name: str, cluster: str, interaction: Interaction, skip: tuple[str, ...], *, force: bool
 ) -> Outcome:
+    """Roll back a failed creation or update, or continue a failed rollback."""
     stack = existing(account, stack_name)
     if stack.status.standing is StackHealth.EMPTY:
         # An empty stack shows no tags, so its owner cannot be checked.
@@ -254,6 +255,7 @@ def _start_rollback(
 def _continue_rollback(
     account: Account, stack: StackView, interaction: Interaction, skip: tuple[str, ...], *, force: bool
 ) -> Outcome:
+    """Continue a failed rollback; with `force`, repeat it, skipping more resources each time."""
     for _ in range(LONGEST_ROLLBACK):
         skipped = skip
         if force:

@@ -86,6 +86,7 @@ def _stale_group(
     newest_versions: Mapping[str, str],
     logical_ids: frozenset[str],
 ) -> StaleGroup | None:
+    """Return the finding for a group; None if its launch template version is current and can boot."""
     mixed_specification = (
         group.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}).get("LaunchTemplateSpecification")
     )

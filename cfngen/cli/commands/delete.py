@@ -162,6 +162,8 @@ def _ask_custody(display: Screen, path: Path, *, yes: bool) -> Custody:
 
 
 def _drain_function(target: Target, account: Account) -> Drain:
+    """Return a function that asks Kubernetes to delete its load balancers."""
+
     def ask_kubernetes(report: Report) -> tuple[str, ...]:
         from cfngen.deploy.access import cluster_access
         from cfngen.deploy.deletion.drain import drain

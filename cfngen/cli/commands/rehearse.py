@@ -156,6 +156,7 @@ def _exit_code(ended: Ended) -> int:
 
 
 def _show(target: Target, message: object) -> None:
+    """Print a message as JSON or text."""
     from cfngen.cli.json_output import emit
     from cfngen.cli.render import rehearsal
     from cfngen.rehearse.report import Rehearsal, RehearsalSteps, RehearsalWritten

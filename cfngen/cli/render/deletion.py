@@ -149,6 +149,7 @@ def result(deleted: Deleted, width: int | None = None) -> list[str]:
 
 
 def _verdict(deleted: Deleted) -> str:
+    """Return the first line of the result."""
     elapsed = duration(deleted.seconds)
     if deleted.goes_on:
         return f"{deleted.stack}: {deleted.status or 'deletion'}; it goes on without cfngen."
@@ -164,6 +165,7 @@ def _verdict(deleted: Deleted) -> str:
 
 
 def _nothing_to_delete(deleted: Deleted) -> bool:
+    """Return whether there was nothing to delete."""
     did_anything = deleted.removed or deleted.objects or deleted.bucket_deleted
     return not deleted.stack_id and deleted.succeeded and not did_anything
 
@@ -205,6 +207,7 @@ def _sentence(text: str) -> str:
 
 
 def _part_rows(parts: Sequence[Part]) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for each kind of resource in the stack: number, kind and ids."""
     for part in parts:
         ids = [_short_name(identity) for identity in part.ids[:MAX_IDS_SHOWN]]
         more = f", … ({len(part.ids) - MAX_IDS_SHOWN} more)" if len(part.ids) > MAX_IDS_SHOWN else ""
@@ -221,6 +224,7 @@ def _short_name(identity: str) -> str:
 
 
 def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for each AWS resource that Kubernetes created."""
     for resource in resources:
         size = f"{resource.gigabytes} GiB" if resource.gigabytes else ""
         protection = "deletion protection is lifted" if resource.protected else ""
@@ -230,6 +234,7 @@ def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, s
 
 
 def _retained_rows(resources: Iterable[Retained]) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for each retained resource."""
     for resource in resources:
         yield resource.kind, resource.id, "; ".join(filter(None, (resource.why, resource.cost)))
 
@@ -245,12 +250,14 @@ def _retained_lines(resources: Iterable[Retained], columns: int) -> Iterator[str
 
 
 def _orphan_lines(deleted: Deleted, columns: int) -> Iterator[str]:
+    """Yield the resources that could not be deleted, each with the command that deletes it."""
     for leftover in deleted.leftovers:
         yield from wrapped(_orphan_text(leftover), columns, "    ", first="  ")
         yield f"      {leftover.command(deleted.region) or 'AWS releases it by itself'}"
 
 
 def _count_rows(counts: Iterable[Counted]) -> Iterator[tuple[str, str]]:
+    """Yield a row for each kind of resource that was looked for after the deletion."""
     for count in counts:
         parts = [f"{count.gone} gone"] if count.gone or not count.unknown else []
         parts += [f"left: {', '.join(count.left)}"] if count.left else []

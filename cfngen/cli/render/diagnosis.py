@@ -108,6 +108,7 @@ def _other(cause: Cause, columns: int) -> Iterator[str]:
 
 
 def _headline(cause: Cause, columns: int) -> Iterator[str]:
+    """Yield the failed resource, its status and the time."""
     event = cause.event
     if event.of_stack:
         subject, kind = f"stack {place(event.path, '').rstrip('/') or event.stack}", "the stack itself"
@@ -123,6 +124,7 @@ def _headline(cause: Cause, columns: int) -> Iterator[str]:
 
 
 def _instances(instances: Sequence[InstanceWords], columns: int) -> Iterator[str]:
+    """Yield the last messages of each instance, or why there are none."""
     without_messages: dict[tuple[str, str], list[InstanceWords]] = {}
     for instance in instances:
         if not instance.words:

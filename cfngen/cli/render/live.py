@@ -100,6 +100,7 @@ class LiveScreen:
         self._cursor_hidden, self._drawn = False, []
 
     def _draw(self, progress: Progress, size: os.terminal_size) -> None:
+        """Redraw the tree in place."""
         frame = int(self._clock.now().timestamp()) % len(_SPINNER)
         # The last column and the last row are not used: writing there makes terminals wrap and scroll.
         width, height = max(20, size.columns - 1), max(3, size.lines - 1)
@@ -113,6 +114,7 @@ class LiveScreen:
         self._drawn = [min(width, len(line.text)) for line in lines]
 
     def _log(self, message: Message) -> None:
+        """Write an event to a log, or a line of progress if there has been no output for some time."""
         now = self._clock.now()
         if isinstance(message, Event):
             self._note_start(message)
@@ -169,6 +171,7 @@ def fitted(lines: Sequence[Line], height: int) -> list[Line]:
 
 
 def _tree(progress: Progress, width: int, spinner: str) -> Iterator[Line]:
+    """Yield the lines of the tree, from the root stack to the resources."""
     verb = VERBS.get("rollback" if "ROLLBACK" in progress.status else progress.action, "watching")
     yield Line(
         (
@@ -193,6 +196,7 @@ def _tree(progress: Progress, width: int, spinner: str) -> Iterator[Line]:
 
 
 def _stack(stack: StackProgress, indent: str, title: str, *, can_roll_back: bool) -> Line:
+    """Return the line of a nested stack."""
     is_undone = can_roll_back and ("ROLLBACK" in stack.status or stack.status.startswith("DELETE"))
     if not stack.status:
         return Line(((f"{indent}· {title}  {_resource_count(stack)}", {"dim": True}),), rank=4)
@@ -203,6 +207,7 @@ def _stack(stack: StackProgress, indent: str, title: str, *, can_roll_back: bool
 
 
 def _resources(stack: StackProgress, indent: str, width: int) -> Iterator[Line]:
+    """Yield lines for the failed and the running resources of a stack."""
     for resource in stack.resources:
         if resource.reason:
             name = resource_name(resource.logical_id)
@@ -245,6 +250,7 @@ def _state(resource: ResourceProgress) -> str:
 
 
 def _resource_count(stack: StackProgress) -> str:
+    """Return how many resources of a stack are done."""
     return f"{stack.done:>2} of {stack.total}" if stack.total else f"{stack.done:>2} done"
 
 

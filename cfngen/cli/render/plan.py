@@ -68,7 +68,7 @@ def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
     else:
         yield from flow([(f"Update of the stack {plan.stack}", BOLD)], width)
         for meaning in plan.foreseen:
-            yield from flow([("=>", FAINT), (meaning.text, _DANGERS[meaning.danger.value])], width, 2, 5)
+            yield from flow([("=>", FAINT), (meaning.text, _DANGERS[meaning.danger.value])], width, indent=2, hanging=5)
         for stack in plan.stacks if not plan.phases else ():
             yield from _stack_section(plan, stack, width, full=full)
         yield from _phases(plan, width, full=full)
@@ -85,6 +85,7 @@ def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
 
 
 def _summary(plan: Plan) -> str:
+    """Return the line with the number of resources by kind of change."""
     counts = plan.counts
     parts = [
         (counts.replace, "to replace"),
@@ -115,6 +116,7 @@ def _boot_program_summary(changes: Sequence[Change], width: int) -> Iterator[str
 
 
 def _stack_section(plan: Plan, stack: StackPlan, width: int, *, full: bool) -> Iterator[str]:
+    """Yield the changes of one stack, without boot programs unless `full`; nothing if there are none."""
     changes = stack.changes if full else tuple(change for change in stack.changes if not _is_program(change))
     if changes or stack.action != "update":
         yield ""
@@ -122,6 +124,7 @@ def _stack_section(plan: Plan, stack: StackPlan, width: int, *, full: bool) -> I
 
 
 def _phases(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
+    """Yield the changes of each phase of an update."""
     for number, phase in enumerate(plan.phases, 1):
         yield ""
         heading: list[Piece] = [(f"Phase {number} of {len(plan.phases)}: {phase.title}", BOLD)]
@@ -129,7 +132,9 @@ def _phases(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
             heading.append(("(foreseen; CloudFormation is asked again before it begins)", FAINT))
         yield from flow(heading, width, hanging=4)
         if phase.kind == "volumes":
-            yield from flow([("If it fails nothing is rolled back: volumes do not shrink.", PLAIN)], width, 2, 2)
+            yield from flow(
+                [("If it fails nothing is rolled back: volumes do not shrink.", PLAIN)], width, indent=2, hanging=2
+            )
         for stack in phase.stacks:
             yield from _stack_section(plan, stack, width, full=full)
     if plan.phases:
@@ -139,6 +144,7 @@ def _phases(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
 
 
 def _stack(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, *, full: bool) -> Iterator[str]:
+    """Yield the title of a stack, the impact on it, and its changes."""
     name = "/".join(stack.path) or plan.stack
     pieces: list[Piece] = [(name, BOLD)]
     if stack.action != "update":
@@ -147,23 +153,28 @@ def _stack(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, 
         pieces = [(_SYMBOLS[action], _STYLES[action]), *pieces, (words, _STYLES[action])]
     yield from flow(pieces, width, hanging=4)
     if stack.meaning:
-        yield from flow([("=>", FAINT), (stack.meaning.text, _DANGERS[stack.meaning.danger.value])], width, 2, 5)
+        yield from flow(
+            [("=>", FAINT), (stack.meaning.text, _DANGERS[stack.meaning.danger.value])], width, indent=2, hanging=5
+        )
     for change in changes:
         yield from _change(change, width, full=full)
 
 
 def _change(change: Change, width: int, *, full: bool) -> Iterator[str]:
+    """Yield a change of a resource: what happens to it, its changed properties, and the impact."""
     kind = _kind(change)
     style = _STYLES[kind]
     head: list[Piece] = [(_SYMBOLS[kind].ljust(2), style), (change.logical_id, style), (change.type, FAINT)]
     if change.physical_id and len(change.physical_id) <= 40:
         head.append((change.physical_id, FAINT))
     head.append((_fate(change), style))
-    yield from flow(head, width, 2, 7)
+    yield from flow(head, width, indent=2, hanging=7)
     for property_ in change.properties:
         yield from _property(property_, width, full=full)
     if change.meaning:
-        yield from flow([("=>", FAINT), (change.meaning.text, _DANGERS[change.meaning.danger.value])], width, 5, 8)
+        yield from flow(
+            [("=>", FAINT), (change.meaning.text, _DANGERS[change.meaning.danger.value])], width, indent=5, hanging=8
+        )
 
 
 def _kind(change: Change) -> str:
@@ -172,6 +183,7 @@ def _kind(change: Change) -> str:
 
 
 def _fate(change: Change) -> str:
+    """Return what happens to a resource, and to the old one if it is replaced."""
     kind = _kind(change)
     words = {
         "add": "is added",
@@ -190,6 +202,7 @@ def _fate(change: Change) -> str:
 
 
 def _property(change: PropertyChange, width: int, *, full: bool) -> Iterator[str]:
+    """Yield the old and the new value of a changed property."""
     property_path, bracket, key = re.sub(r"^/(Properties/)?", "", change.path).partition("[")
     path = property_path.replace("/", ".") + bracket + key
     remarks = [
@@ -200,7 +213,7 @@ def _property(change: PropertyChange, width: int, *, full: bool) -> Iterator[str
     pieces: list[Piece] = [(f"{path}:", PLAIN)]
     if full and (diff := _value_diff(change, width)):
         tail: list[Piece] = [(f"({', '.join(remarks)})", FAINT)] if remarks else []
-        yield from flow([*pieces, *([(change.note, PLAIN)] if change.note else []), *tail], width, 5, 9)
+        yield from flow([*pieces, *([(change.note, PLAIN)] if change.note else []), *tail], width, indent=5, hanging=9)
         yield from diff
         return
     if change.note:
@@ -219,7 +232,7 @@ def _property(change: PropertyChange, width: int, *, full: bool) -> Iterator[str
             pieces.append(("(none)" if new is None else new, {"fg": "green"}))
     if remarks:
         pieces.append((f"({', '.join(remarks)})", FAINT))
-    yield from flow(pieces, width, 5, 9)
+    yield from flow(pieces, width, indent=5, hanging=9)
 
 
 def _value_diff(change: PropertyChange, width: int) -> list[str]:
@@ -284,6 +297,7 @@ def _cut(text: str | None, start: int, limit: int) -> str | None:
 
 
 def _creation(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
+    """Yield the plan of a new cluster: what it consists of, its stacks, costs and quotas."""
     yield from flow([(f"New cluster in the stack {plan.stack}", BOLD)], width)
     items = [
         (f"{item.count:,}", item.what if item.count == 1 else plural_form(item.what), item.detail)
@@ -333,6 +347,7 @@ def _cost_and_quota_changes(plan: Plan, width: int) -> Iterator[str]:
 
 
 def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
+    """Yield each quota: how much is needed, used and allowed."""
     for quota in quotas:
         limit = "limit not known" if quota.limit is None else f"{quota.limit:,} allowed"
         used = "" if quota.used is None else f", {quota.used:,} in use"
@@ -346,12 +361,13 @@ def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
             (f"{quota.needed:,} needed{used}, {limit}:", PLAIN),
             verdict,
         ]
-        yield from flow(pieces, width, 2, 6)
+        yield from flow(pieces, width, indent=2, hanging=6)
         if quota.hint and not (quota.enough and quota.room_to_grow is not False):
-            yield from flow([(quota.hint, FAINT)], width, 6, 6)
+            yield from flow([(quota.hint, FAINT)], width, indent=6, hanging=6)
 
 
 def _warnings(plan: Plan, width: int) -> Iterator[str]:
+    """Yield disruptions, insufficient quotas and dangers."""
     insufficient = [quota for quota in plan.quotas if quota.enough is False]
     disruptive = [
         consequence.hurts or consequence.text
@@ -396,8 +412,9 @@ def _warnings(plan: Plan, width: int) -> Iterator[str]:
 
 
 def _bullets(texts: Iterable[str], width: int) -> Iterator[str]:
+    """Yield each distinct text as an item of a list."""
     for text in dict.fromkeys(texts):
-        yield from flow([("!", BOLD), (text, PLAIN)], width, 2, 4)
+        yield from flow([("!", BOLD), (text, PLAIN)], width, indent=2, hanging=4)
 
 
 def _table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
@@ -412,7 +429,7 @@ def _table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = 
         ]
         head = "  " + "  ".join(cells[:-1]) + ("  " if cells[:-1] else "")
         if len(head) > width // 2:
-            yield from flow([(" ".join(row), PLAIN)], width, 2, 6)
+            yield from flow([(" ".join(row), PLAIN)], width, indent=2, hanging=6)
             continue
         first, *more = list(flow([(row[-1], PLAIN)], width - len(head))) or [""]
         yield (head + first).rstrip()

@@ -1,8 +1,9 @@
 """The command line: the only part of cfngen that prints.
 
-`application` is the group of commands, `commands` holds one module for each, `render` makes text of results. `source`
-finds the cluster that a command works on, `target` its stack and account; `screen` shows what goes on, `terminal` knows
-how text is shown, and `failures` turns what went wrong into a message and an exit code.
+`application` is the click group of all commands, `commands` holds one module for each command, `render` formats results
+as text. `source` finds the cluster file that a command works on, `target` the stack and the AWS account; `screen` shows
+messages while an operation is in progress, `terminal` formats text, `exit_codes` turns errors into messages and exit
+codes.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import sys
 
 
 def main() -> None:
-    """Run the command line of this process and leave it with the exit code."""
+    """Run the command line of this process and exit with its exit code."""
     try:
         from cfngen.cli.application import application
 
         application.main(prog_name="cfngen")
     except KeyboardInterrupt:
-        # Before or after a command ran, when there is nothing to say.
+        # Ctrl-C before or after a command ran: there is nothing to report.
         sys.exit(130)

@@ -1,4 +1,4 @@
-"""`cfngen` itself: global options, and commands that are imported only when they are used."""
+"""The command `cfngen`: global options, and subcommands that are imported only when they are used."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ A first use:
   cfngen deploy --sandbox    the whole deployment, without an AWS account
   cfngen deploy              the same in your account
 """
-CODES = "\n".join(["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())])
+EXIT_CODE_HELP = "\n".join(["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())])
 
 
 @contextmanager
-def _quiet_without_reader() -> Iterator[None]:
-    """End with the exit code for it where nobody reads the output any more; click would end with that of a failure."""
+def _exit_on_broken_pipe() -> Iterator[None]:
+    """Exit with the code for a broken pipe; click itself would exit with that of a failure."""
     try:
         yield
     except BrokenPipeError:
@@ -58,14 +58,14 @@ def _quiet_without_reader() -> Iterator[None]:
 
 
 class Application(Commands):
-    """A group that imports a command's module when the command is asked for, and ends the process in one place."""
+    """A click group that imports a command's module on demand, and exits the process in one place."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands, in the order of a first use."""
+        """Return the names of the commands, in the order in which a new user needs them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, or None."""
+        """Return the command of that name, or None."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"cfngen.cli.commands.{cmd_name}").command
@@ -74,19 +74,19 @@ class Application(Commands):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """As click does it; options such as --help print already here."""
-        with _quiet_without_reader():
+        """Make the context as click does; options such as --help print here already."""
+        with _exit_on_broken_pipe():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click does it."""
-        with _quiet_without_reader():
+        """Run the command as click does."""
+        with _exit_on_broken_pipe():
             return super().invoke(ctx)
 
     def main(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Run a command line, as click's own `main` takes it, and leave with its exit code."""
-        colourless = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
-        settings = Settings(color=False if colourless else None)
+        """Run a command line, with the arguments of click's own `main`, and exit with its exit code."""
+        no_color = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
+        settings = Settings(color=False if no_color else None)
         options.update(standalone_mode=False, obj=settings)
         with suited(environ):
             code = exit_code(lambda: super(Application, self).main(*arguments, **options), settings)
@@ -96,7 +96,7 @@ class Application(Commands):
 @click.command(
     cls=Application,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=f"{FIRST_USE}\n{CODES}",
+    epilog=f"{FIRST_USE}\n{EXIT_CODE_HELP}",
     invoke_without_command=True,
 )
 @click.version_option(__version__, "--version", "-V", prog_name="cfngen", message="%(prog)s %(version)s")

@@ -1,4 +1,4 @@
-"""What `plan` and `deploy` have in common: the same options, the same way from a cluster to what is wanted."""
+"""The options that `plan` and `deploy` share, and how they become a `DeploymentRequest`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from cfngen.deploy.operation import DeploymentRequest, OnFailure
 
 
-_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/\S+")
-_TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:\S+")
+_ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/\S+")
+_TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:\S+")
 
 
 class TagError(CfngenError):
-    """A tag of the command line is, to IAM, one of the cluster file."""
+    """A tag of the command line differs from one of the cluster file only in case, which IAM does not distinguish."""
 
     def __init__(self, earlier: str, key: str) -> None:
         super().__init__(
@@ -39,7 +39,7 @@ class TagError(CfngenError):
 
 @dataclass(frozen=True)
 class Deployment:
-    """The options of a deployment, as given.
+    """The values of the options of `plan` and `deploy`.
 
     Attributes:
         parameters: values of the root's parameters.
@@ -49,12 +49,12 @@ class Deployment:
         bucket: bucket for the templates; empty means cfngen's own.
         kms_key: KMS key of cfngen's own bucket; empty means S3's.
         role_arn: service role of CloudFormation.
-        notification_arns: SNS topics.
+        notification_arns: SNS topics for stack events.
         on_failure: what CloudFormation does when something fails.
         express: whether to use express mode.
-        ignore_quotas: whether to go on although the account's quotas do not suffice.
-        cache: whether lint uses the verdicts of earlier runs.
-        full: whether the plan shows long values whole.
+        ignore_quotas: whether to continue although the account's quotas do not suffice.
+        cache: whether lint uses cached results of earlier runs.
+        full: whether the plan shows long values completely.
     """
 
     parameters: Mapping[str, str]
@@ -71,23 +71,23 @@ class Deployment:
     cache: bool
     full: bool
 
-    def wanted(self, target: Target, *, protect: bool = True) -> DeploymentRequest:
-        """Generate and lint the templates, and return what is to be deployed.
+    def request(self, target: Target, *, protect: bool = True) -> DeploymentRequest:
+        """Generate and lint the templates, and return the request to deploy them.
 
         Raises:
             CfngenError: the cluster file, a template or a parameter file is wrong.
         """
-        made = generate(target.source)
-        for earlier, key in same_but_for_case([*made.cluster.tags, *self.tags]):
+        generated = generate(target.source)
+        for earlier, key in same_but_for_case([*generated.cluster.tags, *self.tags]):
             raise TagError(earlier, key)
-        judge(made.documents, region=made.cluster.region, cache=self.cache)
+        judge(generated.documents, region=generated.cluster.region, cache=self.cache)
         from cfngen.deploy.operation import DeploymentRequest
         from cfngen.deploy.parameters.parameter_file import read_file
         from cfngen.userdata.user_data_diff import difference
 
         return DeploymentRequest(
-            cluster=made.cluster,
-            documents=made.documents,
+            cluster=generated.cluster,
+            documents=generated.documents,
             stack_name=target.stack_name,
             token=uuid.uuid4().hex[:12],
             bucket=self.bucket,
@@ -107,7 +107,7 @@ class Deployment:
 
 
 def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a deployment; it gets them as `target` and `deployment`."""
+    """Add the options of a deployment to a command, which receives them as `target` and `deployment`."""
 
     @target_options
     @click.option(
@@ -136,7 +136,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "tags",
         metavar="KEY=VALUE",
         multiple=True,
-        callback=_tags,
+        callback=_parse_tags,
         help="Tag of the stack and of every resource in it, beside those it has. Repeatable.",
     )
     @click.option("--bucket", metavar="NAME", default="", help="Bucket for the templates. Default: cfngen's own.")
@@ -147,7 +147,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "notification_arns",
         metavar="ARN",
         multiple=True,
-        callback=_topics,
+        callback=_check_topic_arns,
         help="SNS topic for the events. Repeatable.",
     )
     @click.option(
@@ -172,7 +172,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option("--no-cache", is_flag=True, help="Lint anew, without the results of earlier runs.")
     @wraps(command)
-    def deploying(
+    def with_deployment(
         *args: Any,
         target: Target,
         parameters: Mapping[str, str],
@@ -207,22 +207,26 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         )
         return command(*args, target=target, deployment=deployment, **options)
 
-    return deploying
+    return with_deployment
 
 
-def _role(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    if value and not _ROLE.fullmatch(value):
+def _check_role_arn(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if value and not _ROLE_ARN.fullmatch(value):
         raise click.BadParameter(f"{value!r} is no role's ARN such as arn:aws:iam::123456789012:role/NAME.")
     return value
 
 
 role_option = click.option(
-    "--role-arn", metavar="ARN", default="", callback=_role, help="Service role that CloudFormation works with."
+    "--role-arn",
+    metavar="ARN",
+    default="",
+    callback=_check_role_arn,
+    help="Service role that CloudFormation works with.",
 )
 
 
-def _tags(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
-    """Refuse what is not the operator's to set: AWS' own tags, and the one that tells whose a stack is."""
+def _parse_tags(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
+    """Parse --tag; refuse AWS's reserved tags, and the tag that marks a stack as a cluster's."""
     from cfngen.deploy.stacks import CLUSTER_TAG
 
     pairs = key_values(context, parameter, values)
@@ -242,9 +246,9 @@ def _tags(context: click.Context, parameter: click.Parameter, values: tuple[str,
     return pairs
 
 
-def _topics(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+def _check_topic_arns(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
-        if not _TOPIC.fullmatch(value):
+        if not _TOPIC_ARN.fullmatch(value):
             example = "arn:aws:sns:us-west-2:123456789012:NAME"
             raise click.BadParameter(f"{value!r} is no topic's ARN such as {example}.")
     return values

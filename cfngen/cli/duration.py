@@ -14,35 +14,35 @@ else:
     _Type = click.ParamType  # takes no argument before click 8.3
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
-_FORM = re.compile("".join(rf"(?:(?P<{word}>\d{{1,6}}){letter})?" for letter, word in _UNITS.items()))
+_PATTERN = re.compile("".join(rf"(?:(?P<{word}>\d{{1,6}}){letter})?" for letter, word in _UNITS.items()))
 
 
 class Duration(_Type):
-    """A duration, with a least one."""
+    """A click parameter type for durations, with a minimum."""
 
     name = "duration"
 
-    def __init__(self, least: timedelta = timedelta(0)) -> None:
-        self._least = least
+    def __init__(self, minimum: timedelta = timedelta(0)) -> None:
+        self._minimum = minimum
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> timedelta:
-        """Return the duration of a text."""
+        """Parse a duration."""
         if isinstance(value, timedelta):
             return value
-        found = _FORM.fullmatch(str(value).strip())
-        if not value or not found or not any(found.groups()):
+        match = _PATTERN.fullmatch(str(value).strip())
+        if not value or not match or not any(match.groups()):
             self.fail(f"{value!r} is no duration such as 45s, 10m, 12h, 1h30m or 2d.", parameter, context)
-        duration = timedelta(**{key: int(number) for key, number in found.groupdict().items() if number})
-        if duration < self._least:
-            self.fail(f"{value} is too short; the least is {written(self._least)}.", parameter, context)
+        duration = timedelta(**{key: int(number) for key, number in match.groupdict().items() if number})
+        if duration < self._minimum:
+            self.fail(f"{value} is too short; the least is {written(self._minimum)}.", parameter, context)
         return duration
 
 
 def written(duration: timedelta) -> str:
-    """Return a duration the way it is written on the command line, e.g. `1h30m`."""
-    rest = int(duration.total_seconds())
+    """Return a duration in the form of the command line, e.g. `1h30m`."""
+    remaining = int(duration.total_seconds())
     text = ""
     for letter, seconds in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        count, rest = divmod(rest, seconds)
+        count, remaining = divmod(remaining, seconds)
         text += f"{count}{letter}" if count else ""
     return text or "0s"

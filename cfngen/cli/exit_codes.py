@@ -1,4 +1,4 @@
-"""From what went wrong to a message on standard error and an exit code."""
+"""Exit codes, and the translation of exceptions into error messages and exit codes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STALE = 3
 CHANGES = 4
 DANGER = 5
 IN_PROGRESS = 6
-USAGE = 64  # EX_USAGE of sysexits.h: 2, as click has it, means here that a cluster was looked at and found wanting
+USAGE = 64  # EX_USAGE of sysexits.h, since click's own code 2 is used for PROBLEMS
 INTERNAL = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -45,7 +45,7 @@ EXIT_CODES = {
     BROKEN_PIPE: "what was reading the output, such as `head`, has ended",
     TERMINATED: "terminated; an operation that CloudFormation has begun goes on",
 }
-_HINTS = {
+_OS_ERROR_HINTS = {
     errno.ENOENT: "check the name; nothing is there.",
     errno.EISDIR: "name a file; this is a directory.",
     errno.ENOTDIR: "check the path; a part of it is a file.",
@@ -59,19 +59,19 @@ _HINTS = {
 
 @dataclass
 class Settings:
-    """What the global options ask for.
+    """Settings from the global options.
 
     Attributes:
-        debug: show tracebacks.
-        color: True or False as asked for; None leaves it to whether the output is a terminal.
-        json: whether a program reads standard output.
-        again: completes the commands in a hint, so that they reach the same cluster, stack and account.
+        debug: whether to show tracebacks.
+        color: whether to use colours; None means only on a terminal.
+        json: whether standard output is JSON.
+        complete_commands: adds the options for the same cluster, stack and account to the commands in a hint.
     """
 
     debug: bool = False
     color: bool | None = None
     json: bool = False
-    again: Callable[[str], str] = str
+    complete_commands: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)
@@ -103,31 +103,31 @@ class Ended(Protocol):
 
 
 def ending(result: Ended) -> int:
-    """Return the exit code of a command that began or watched an operation."""
+    """Return the exit code of a command that started or watched an operation."""
     if result.goes_on:
         return IN_PROGRESS
     return SUCCESS if result.succeeded else FAILED
 
 
 def exit_code(run: Callable[[], Any], settings: Settings) -> int:
-    """Run the command line and say what the process shall leave with, after showing what went wrong.
+    """Run the command line, show its errors and return the exit code of the process.
 
     Args:
-        run: the command line; returns an exit code, or anything else for success.
-        settings: filled in by the command line itself while it is parsed.
+        run: runs the command line; returns an exit code, or anything else for success.
+        settings: filled in while the command line is parsed.
     """
     try:
-        code = _outcome(run, settings)
+        code = _run(run, settings)
     except BrokenPipeError:
         code = BROKEN_PIPE
     except OSError:
-        # Standard error itself takes nothing: there is no other place to say it.
+        # Standard error cannot be written: there is nowhere to show the error.
         code = FAILED
-    return _flushed(code, settings)
+    return _flush_streams(code, settings)
 
 
-def _flushed(code: int, settings: Settings) -> int:
-    """Write out what is left, and let the interpreter find nothing to write, and to complain about, at its end."""
+def _flush_streams(code: int, settings: Settings) -> int:
+    """Flush standard output and error; redirect a broken one to /dev/null, so that Python does not fail at exit."""
     for stream in (sys.stdout, sys.stderr):
         if stream is None:
             continue
@@ -135,30 +135,30 @@ def _flushed(code: int, settings: Settings) -> int:
             stream.flush()
         except OSError as failure:
             with contextlib.suppress(OSError):
-                silent = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(silent, stream.fileno())
-                os.close(silent)
+                null_device = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null_device, stream.fileno())
+                os.close(null_device)
             if isinstance(failure, BrokenPipeError):
                 code = BROKEN_PIPE
             elif code == SUCCESS:
                 code = FAILED
                 with contextlib.suppress(OSError):
-                    _explain(failure, [_described(failure)], _hint(failure), settings)
+                    _print_failure(failure, [_os_error_text(failure)], _os_error_hint(failure), settings)
     return code
 
 
-def _outcome(run: Callable[[], Any], settings: Settings) -> int:
-    """Run the command line and show what went wrong.
+def _run(run: Callable[[], Any], settings: Settings) -> int:
+    """Run the command line and show its errors; return the exit code.
 
     Raises:
-        OSError: what is to be shown cannot be written.
+        OSError: the error message cannot be written.
     """
     try:
-        returned = run()
+        result = run()
     except click.Abort:
-        return _failed(["interrupted; nothing is left half-written"], "", INTERRUPTED, settings)
+        return _show_failure(["interrupted; nothing is left half-written"], "", INTERRUPTED, settings)
     except click.ClickException as failure:
-        # A group of commands of which none is named: its help is no error. Click has the class since 8.2.
+        # A group without a subcommand shows its help, which is no error. click has this class since 8.2.
         if isinstance(failure, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             click.echo(failure.format_message(), err=True)
             return USAGE
@@ -166,56 +166,58 @@ def _outcome(run: Callable[[], Any], settings: Settings) -> int:
             click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
         code = USAGE if isinstance(failure, click.UsageError) else failure.exit_code
         message, hint = described(failure)
-        return _failed([message], settings.again(hint), code, settings)
+        return _show_failure([message], settings.complete_commands(hint), code, settings)
     except CfngenError as failure:
-        # An error that stands for several problems lists them, as that of a cluster file does.
+        # Some errors, such as that of a cluster file, list several problems.
         problems = getattr(failure, "problems", ()) or (failure,)
-        hint = settings.again(failure.hint)
-        return _failed([str(problem) for problem in problems], hint, failure.exit_code, settings, failure)
+        hint = settings.complete_commands(failure.hint)
+        return _show_failure([str(problem) for problem in problems], hint, failure.exit_code, settings, failure)
     except BrokenPipeError:
         return BROKEN_PIPE
     except OSError as failure:
-        return _failed([_described(failure)], _hint(failure), FAILED, settings, failure)
-    except Exception as failure:  # noqa: BLE001  the last line of defence: a fault becomes one readable line
-        where = traceback.extract_tb(failure.__traceback__)[-1]
-        message = f"a fault in cfngen: {type(failure).__name__}: {failure} ({Path(where.filename).name}:{where.lineno})"
+        return _show_failure([_os_error_text(failure)], _os_error_hint(failure), FAILED, settings, failure)
+    except Exception as failure:  # noqa: BLE001  a bug in cfngen becomes one readable line
+        frame = traceback.extract_tb(failure.__traceback__)[-1]
+        message = f"a fault in cfngen: {type(failure).__name__}: {failure} ({Path(frame.filename).name}:{frame.lineno})"
         hint = "run the same with `cfngen --debug …` and report the traceback together with your cluster file."
-        return _failed([message], hint, INTERNAL, settings, failure)
-    return returned if isinstance(returned, int) else SUCCESS
+        return _show_failure([message], hint, INTERNAL, settings, failure)
+    return result if isinstance(result, int) else SUCCESS
 
 
-def _described(failure: OSError) -> str:
-    """An operating system's error the way a person says it: which file, and what about it."""
+def _os_error_text(failure: OSError) -> str:
+    """Return an operating system error as text: the file and the reason."""
     reason = failure.strerror or str(failure) or type(failure).__name__
-    # Whatever has a name is opened by it, and the commands account for their own files: what remains is the output.
+    # An OSError without a file name comes from writing to standard output.
     return f"{failure.filename}: {reason}" if failure.filename else f"standard output cannot be written: {reason}"
 
 
-def _hint(failure: OSError) -> str:
+def _os_error_hint(failure: OSError) -> str:
     if not failure.filename:
         return "send the output elsewhere."
-    return _HINTS.get(failure.errno or 0, "the words are the operating system's; look at the file and where it is.")
+    return _OS_ERROR_HINTS.get(
+        failure.errno or 0, "the words are the operating system's; look at the file and where it is."
+    )
 
 
-def _failed(
+def _show_failure(
     messages: Sequence[str], hint: str, code: int, settings: Settings, failure: BaseException | None = None
 ) -> int:
-    """Show what went wrong, to a program too if one reads; return the exit code."""
-    _explain(failure, messages, hint, settings)
+    """Show the error, also as JSON if standard output is JSON; return the exit code."""
+    _print_failure(failure, messages, hint, settings)
     if settings.json:
         emit(Failure("\n".join(messages), hint, code))
     return code
 
 
-def _explain(failure: BaseException | None, messages: Sequence[str], hint: str, settings: Settings) -> None:
+def _print_failure(failure: BaseException | None, messages: Sequence[str], hint: str, settings: Settings) -> None:
     """Show the messages and the hint, and in debug mode the traceback before them."""
     if settings.debug and failure is not None:
         click.echo("".join(traceback.format_exception(failure)), err=True, nl=False)
     for message in messages:
-        _error(message, settings)
+        _print_error(message, settings)
     if hint:
         click.echo(click.style("hint: ", bold=True) + hint, err=True, color=settings.color)
 
 
-def _error(message: str, settings: Settings) -> None:
+def _print_error(message: str, settings: Settings) -> None:
     click.echo(click.style("error: ", fg="red", bold=True) + message, err=True, color=settings.color)

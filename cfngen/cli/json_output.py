@@ -1,7 +1,7 @@
-"""JSON for programs: every dataclass that a command shows, in one way.
+"""JSON output of the commands: dataclasses as JSON objects.
 
-Keys are the attributes' names in camelCase; `type` says what an object is wherever a message has a kind; times are
-ISO 8601 in UTC. docs/json.md describes each object.
+Keys are the attribute names in camelCase; `type` is the kind of a message; times
+are ISO 8601 in UTC. docs/json.md describes each object.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ def emit(thing: Any) -> None:
 
 
 def plain(thing: Any) -> Any:
-    """Return a dataclass, and whatever it holds, as data that JSON knows."""
+    """Return a dataclass, and everything in it, as dicts, lists and scalars for JSON."""
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        shown = keys(type(thing))
-        return kind_of(type(thing)) | {key: plain(getattr(thing, name)) for name, key in shown.items()}
+        json_keys = keys(type(thing))
+        return kind_of(type(thing)) | {key: plain(getattr(thing, name)) for name, key in json_keys.items()}
     if isinstance(thing, Mapping):
         return {str(key): plain(value) for key, value in thing.items()}
     if isinstance(thing, (list, tuple)):
-        return [plain(each) for each in thing]
+        return [plain(item) for item in thing]
     if isinstance(thing, (set, frozenset)):
-        return sorted(plain(each) for each in thing)
+        return sorted(plain(item) for item in thing)
     if isinstance(thing, Enum):
         return thing.value
     if isinstance(thing, datetime):
@@ -45,19 +45,19 @@ def plain(thing: Any) -> Any:
     raise TypeError(f"{type(thing).__name__} has no form in JSON")
 
 
-def kind_of(each: type) -> dict[str, str]:
-    """Return the `type` of a message; nothing for what is only part of one."""
-    kind = getattr(each, "kind", None)
+def kind_of(class_: type) -> dict[str, str]:
+    """Return the key `type` of a message; empty for a class that is only part of a message."""
+    kind = getattr(class_, "kind", None)
     return {"type": kind} if isinstance(kind, str) else {}
 
 
-def keys(each: type) -> dict[str, str]:
-    """Return the keys of a dataclass in JSON, by the names of its attributes.
+def keys(class_: type) -> dict[str, str]:
+    """Return the JSON key of each attribute of a dataclass.
 
-    In a message `type` is its kind; an attribute of that name is the type of a resource.
+    In a message, `type` is the kind; an attribute called `type` is therefore output as `resourceType`.
     """
-    shown = (field.name for field in dataclasses.fields(each) if not field.name.startswith("_"))
-    return {name: "resourceType" if name == "type" and kind_of(each) else camel(name) for name in shown}
+    names = (field.name for field in dataclasses.fields(class_) if not field.name.startswith("_"))
+    return {name: "resourceType" if name == "type" and kind_of(class_) else camel(name) for name in names}
 
 
 def camel(name: str) -> str:

@@ -1,6 +1,6 @@
 """The JSON Schema of what commands print with `--output json`, and the page that describes it.
 
-Both are read off the dataclasses that are printed, so they cannot say anything else: `python -m
+Both are generated from the dataclasses that are printed: `python -m
 cfngen.cli.json_reference docs` writes docs/json.schema.json and docs/json.md, and a test compares them.
 """
 
@@ -22,35 +22,35 @@ from typing import Any
 
 from cfngen.cli.json_output import keys, kind_of
 
-_WORK = ("messages.Step", "messages.Notice")
-_WATCH = ("messages.Event", "watching.progress.Progress", "watching.diagnosis.Diagnosis", "messages.Finished")
+_WORK_CLASSES = ("messages.Step", "messages.Notice")
+_WATCH_CLASSES = ("messages.Event", "watching.progress.Progress", "watching.diagnosis.Diagnosis", "messages.Finished")
 PRINTED: Mapping[str, tuple[str, ...]] = {
-    "cfngen plan": (*_WORK, "preview.plan.Plan"),
+    "cfngen plan": (*_WORK_CLASSES, "preview.plan.Plan"),
     "cfngen deploy": (
-        *_WORK,
+        *_WORK_CLASSES,
         "preview.plan.Plan",
-        *_WATCH,
+        *_WATCH_CLASSES,
         "inspection.validation.ValidationChange",
         "inspection.validation.Validation",
     ),
-    "cfngen watch": (*_WORK, *_WATCH),
+    "cfngen watch": (*_WORK_CLASSES, *_WATCH_CLASSES),
     "cfngen events": ("messages.Event",),
     "cfngen events --failures": ("watching.diagnosis.Diagnosis",),
-    "cfngen status": (*_WORK, "inspection.cluster_status.ClusterStatus"),
+    "cfngen status": (*_WORK_CLASSES, "inspection.cluster_status.ClusterStatus"),
     "cfngen validate cluster": ("inspection.validation.ValidationChange", "inspection.validation.Validation"),
     "cfngen kubeconfig": ("access.kubeconfig.KubeconfigChange",),
     "cfngen kubeconfig --print": ("access.kubeconfig.KubeconfigDocument",),
     "cfngen etcd list": ("etcd.snapshots.Snapshots",),
-    "cfngen etcd backup": (*_WORK, "etcd.backup.BackupTaken"),
+    "cfngen etcd backup": (*_WORK_CLASSES, "etcd.backup.BackupTaken"),
     "cfngen etcd restore": (
-        *_WORK,
+        *_WORK_CLASSES,
         "etcd.restore.RestorePlan",
         "etcd.watch.RestoreProgress",
         "etcd.restore.Restored",
     ),
-    "cfngen rollback": (*_WORK, *_WATCH),
+    "cfngen rollback": (*_WORK_CLASSES, *_WATCH_CLASSES),
     "cfngen delete": (
-        *_WORK,
+        *_WORK_CLASSES,
         "deletion.plan.DeletionPlan",
         "messages.Event",
         "watching.progress.Progress",
@@ -61,7 +61,7 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
         "deletion.remains.Remains",
     ),
     "cfngen rehearse": (
-        *_WORK,
+        *_WORK_CLASSES,
         "messages.Event",
         "watching.progress.Progress",
         "watching.diagnosis.Diagnosis",
@@ -71,9 +71,9 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
     "cfngen rehearse --list": ("rehearse.report.RehearsalSteps",),
     "cfngen sandbox status": ("sandbox.status.SandboxStatus",),
 }
-"""By command, the classes whose objects it prints, one a line: of the package that is named, or of `cfngen.deploy`."""
+"""The classes of the objects that each command prints, relative to `cfngen.deploy` or to `cfngen` (see `of`)."""
 FAILURE = "cli.exit_codes.Failure"
-"""The class of what any of them prints when it fails."""
+"""The class of the object that every command prints when it fails."""
 
 _PREAMBLE = """\
 # JSON output
@@ -95,7 +95,7 @@ with an unknown option, is told on standard error alone.
 
 
 def classes() -> Iterator[type]:
-    """The dataclasses that are printed as a line of their own, each once."""
+    """Yield each dataclass that is printed as a line of its own, once."""
     for name in dict.fromkeys((*(name for names in PRINTED.values() for name in names), FAILURE)):
         yield of(name)
 
@@ -113,17 +113,22 @@ def schema() -> dict[str, Any]:
 
 
 def page() -> str:
-    """Return the page that describes the objects."""
+    """Return docs/json.md."""
     definitions: Mapping[str, Any] = schema()["$defs"]
     rows = [
-        f"| `{command}` | {', '.join(f'[{_title(each)}](#{_anchor(each)})' for each in map(of, names))} |"
+        f"| `{command}` | {', '.join(f'[{_title(class_)}](#{_anchor(class_)})' for class_ in map(of, names))} |"
         for command, names in PRINTED.items()
     ]
-    return _PREAMBLE + "\n".join(rows) + "\n" + "".join(_section(name, each) for name, each in definitions.items())
+    return (
+        _PREAMBLE
+        + "\n".join(rows)
+        + "\n"
+        + "".join(_section(name, definition) for name, definition in definitions.items())
+    )
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the schema and the page into the directory that is named."""
+    """Write the schema and the page into the given directory."""
     directory = Path(arguments[0])
     (directory / "json.schema.json").write_text(json.dumps(schema(), indent=2) + "\n")
     (directory / "json.md").write_text(page())
@@ -133,17 +138,17 @@ def of(name: str) -> type:
     """Return a class by its name in `PRINTED` or `FAILURE`."""
     module, _, attribute = name.rpartition(".")
     package = "cfngen" if name.startswith(("cli.", "rehearse.", "sandbox.")) else "cfngen.deploy"
-    found: type = getattr(importlib.import_module(f"{package}.{module}"), attribute)
-    return found
+    class_: type = getattr(importlib.import_module(f"{package}.{module}"), attribute)
+    return class_
 
 
-def _title(each: type) -> str:
-    kind = getattr(each, "kind", "")
-    return f"`{kind}`" if isinstance(kind, str) and kind else each.__name__
+def _title(class_: type) -> str:
+    kind = getattr(class_, "kind", "")
+    return f"`{kind}`" if isinstance(kind, str) and kind else class_.__name__
 
 
-def _anchor(each: type) -> str:
-    return each.__name__.lower()
+def _anchor(class_: type) -> str:
+    return class_.__name__.lower()
 
 
 def _section(name: str, definition: Mapping[str, Any]) -> str:
@@ -152,61 +157,63 @@ def _section(name: str, definition: Mapping[str, Any]) -> str:
             f"\n## {name}\n\n{definition['description']}\n\nOne of {', '.join(f'`{x}`' for x in definition['enum'])}.\n"
         )
     rows = "".join(
-        f"| `{key}` | {_described(each)} | {each.get('description', '')} |\n"
-        for key, each in definition["properties"].items()
+        f"| `{key}` | {_type_text(property_)} | {property_.get('description', '')} |\n"
+        for key, property_ in definition["properties"].items()
     )
     return f"\n## {name}\n\n{definition['description']}\n\n| key | is | meaning |\n|---|---|---|\n{rows}"
 
 
-def _described(each: Mapping[str, Any]) -> str:
-    if "const" in each:
-        return f"`{each['const']}`"
-    if not each.keys() - {"description"}:
+def _type_text(schema: Mapping[str, Any]) -> str:
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if not schema.keys() - {"description"}:
         return "anything"
-    if "$ref" in each:
-        name = each["$ref"].rpartition("/")[2]
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
-    if "anyOf" in each:
-        return " or ".join(_described(one) for one in each["anyOf"])
-    if each.get("type") == "array":
-        return f"list of {_described(each['items'])}" if "items" in each else "list"
-    if each.get("type") == "object":
-        return f"object of {_described(each['additionalProperties'])}" if "additionalProperties" in each else "object"
-    if each.get("format") == "date-time":
+    if "anyOf" in schema:
+        return " or ".join(_type_text(alternative) for alternative in schema["anyOf"])
+    if schema.get("type") == "array":
+        return f"list of {_type_text(schema['items'])}" if "items" in schema else "list"
+    if schema.get("type") == "object":
+        return (
+            f"object of {_type_text(schema['additionalProperties'])}" if "additionalProperties" in schema else "object"
+        )
+    if schema.get("format") == "date-time":
         return "time"
-    return {"string": "text", "boolean": "true or false", "null": "null"}.get(each.get("type", ""), "number")
+    return {"string": "text", "boolean": "true or false", "null": "null"}.get(schema.get("type", ""), "number")
 
 
-def _reference(each: type, definitions: dict[str, Any]) -> dict[str, str]:
-    """Return a reference to a class's definition, and see that there is one.
+def _reference(class_: type, definitions: dict[str, Any]) -> dict[str, str]:
+    """Return a reference to a class's definition, adding the definition if it is missing.
 
     Raises:
-        ValueError: another class has the same name, under which the schema could only have one of them.
+        ValueError: another class has the same name, and the schema can only have one definition of a name.
     """
-    known = definitions.get(each.__name__)
-    if known is None:
-        # A class may hold others of its own kind.
-        definitions[each.__name__] = {"description": _summary(each)}
-        definitions[each.__name__] = _definition(each, definitions)
-    elif known["description"] != _summary(each):
-        raise ValueError(f"two classes of the JSON output are called {each.__name__}")
-    return {"$ref": f"#/$defs/{each.__name__}"}
+    existing = definitions.get(class_.__name__)
+    if existing is None:
+        # Added before its attributes, since a class may refer to itself.
+        definitions[class_.__name__] = {"description": _summary(class_)}
+        definitions[class_.__name__] = _definition(class_, definitions)
+    elif existing["description"] != _summary(class_):
+        raise ValueError(f"two classes of the JSON output are called {class_.__name__}")
+    return {"$ref": f"#/$defs/{class_.__name__}"}
 
 
-def _summary(each: type) -> str:
-    return (inspect.getdoc(each) or "").split("\n\n")[0].replace("\n", " ")
+def _summary(class_: type) -> str:
+    return (inspect.getdoc(class_) or "").split("\n\n")[0].replace("\n", " ")
 
 
-def _definition(each: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    description, summary = inspect.getdoc(each) or "", _summary(each)
-    if issubclass(each, enum.Enum):
-        return {"description": summary, "enum": [member.value for member in each]}
-    meanings = _meanings(description)
-    properties: dict[str, Any] = {key: {"const": kind} for key, kind in kind_of(each).items()}
-    hints = typing.get_type_hints(each)
-    for name, key in keys(each).items():
-        about = {"description": meanings[name]} if name in meanings else {}
-        properties[key] = _typed(hints[name], definitions) | about
+def _definition(class_: type, definitions: dict[str, Any]) -> dict[str, Any]:
+    description, summary = inspect.getdoc(class_) or "", _summary(class_)
+    if issubclass(class_, enum.Enum):
+        return {"description": summary, "enum": [member.value for member in class_]}
+    descriptions = _attribute_descriptions(description)
+    properties: dict[str, Any] = {key: {"const": kind} for key, kind in kind_of(class_).items()}
+    hints = typing.get_type_hints(class_)
+    for name, key in keys(class_).items():
+        description_entry = {"description": descriptions[name]} if name in descriptions else {}
+        properties[key] = _type_schema(hints[name], definitions) | description_entry
     return {
         "description": summary,
         "type": "object",
@@ -215,19 +222,19 @@ def _definition(each: type, definitions: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _typed(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+def _type_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
-        return {"enum": list(inside)}
+        return {"enum": list(arguments)}
     if origin in (typing.Union, types.UnionType):
-        return {"anyOf": [_typed(each, definitions) for each in inside]}
+        return {"anyOf": [_type_schema(argument, definitions) for argument in arguments]}
     if origin is not None and issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": _typed(inside[1], definitions)}
+        return {"type": "object", "additionalProperties": _type_schema(arguments[1], definitions)}
     if origin in (tuple, list, frozenset, set) or (origin is not None and issubclass(origin, Sequence)):
-        return {"type": "array", "items": _typed(inside[0], definitions)}
+        return {"type": "array", "items": _type_schema(arguments[0], definitions)}
     if isinstance(hint, type) and (dataclasses.is_dataclass(hint) or issubclass(hint, enum.Enum)):
         return _reference(hint, definitions)
-    plain: Mapping[Any, dict[str, Any]] = {
+    schemas: Mapping[Any, dict[str, Any]] = {
         str: {"type": "string"},
         bool: {"type": "boolean"},
         int: {"type": "integer"},
@@ -236,14 +243,14 @@ def _typed(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         type(None): {"type": "null"},
         Any: {},
     }
-    return dict(plain[hint])
+    return dict(schemas[hint])
 
 
-def _meanings(description: str) -> dict[str, str]:
-    """What the `Attributes:` of a docstring say of each attribute, on one line."""
+def _attribute_descriptions(description: str) -> dict[str, str]:
+    """Return the description of each attribute in the `Attributes:` section of a docstring, on one line."""
     _, _, attributes = description.partition("Attributes:\n")
-    found = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE)
-    return {name: re.sub(r"\s+", " ", text) for name, text in found}
+    entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE)
+    return {name: re.sub(r"\s+", " ", text) for name, text in entries}
 
 
 if __name__ == "__main__":

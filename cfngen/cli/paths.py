@@ -1,7 +1,7 @@
-"""Files and directories as arguments: anything but nothing is taken; whether it can be used shows where it is used.
+"""Files and directories as arguments: every path except the empty one is accepted, and checked only when it is used.
 
-click's own check would make an unreadable file a mistake in the command line, while a missing one is a failure of the
-command. Here every file that cannot be used is a failure, with a message that says what to do.
+click's own check would report an unreadable file as a usage error. Here a file that cannot be used is an error of the
+command, with a message that says what to do.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class StandardInput(PosixPath):
-    """Standard input in the place of a file: it is read like one, and messages call it what it is."""
+    """Standard input as a path: it is read like a file, and messages call it <standard input>."""
 
     def __str__(self) -> str:
         return "<standard input>"
 
     def read_bytes(self) -> bytes:
-        """Everything up to the end of standard input.
+        """Read standard input up to its end.
 
         Raises:
             OSError: it cannot be read, or the process was started without one.
@@ -35,11 +35,11 @@ class StandardInput(PosixPath):
 
 
 class PathArgument(click.Path):
-    """The path of a file or of a directory, which need not exist and may not be the empty text.
+    """A click parameter type for the path of a file or directory, which need not exist but must not be empty.
 
     Attributes:
-        advice: what to name, said where the text is empty.
-        directories: whether the shell shall offer directories only.
+        advice: the end of the message for an empty path.
+        directories: whether shell completion offers directories only.
     """
 
     def __init__(self, advice: str, *, directories: bool = False) -> None:
@@ -50,7 +50,7 @@ class PathArgument(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """As click does it, but the empty text, which would mean the current directory, is refused."""
+        """Convert as click does, but refuse the empty text, which would mean the current directory."""
         if value == "":
             option = max(param.opts, key=len) if isinstance(param, click.Option) else "a file's name"
             raise click.UsageError(f"{option} is empty; {self.advice}", ctx)
@@ -58,7 +58,7 @@ class PathArgument(click.Path):
         return converted
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Leave the names of files and directories to the shell."""
+        """Leave the completion of file names to the shell."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(incomplete, type="dir" if self.directories else "file")]

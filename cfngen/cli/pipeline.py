@@ -1,4 +1,4 @@
-"""What the commands share on the way from a cluster to files: generate, judge."""
+"""Generating and linting the templates of a cluster, as several commands do."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Generated:
-    """Everything that one cluster gives.
+    """The templates and UserData of a cluster.
 
     Attributes:
         cluster: the complete cluster.
         documents: its templates; children first, then the root, then standalone.
-        userdata: what each role runs.
-        variables: names of the environment variables that had a part in it.
+        userdata: UserData of each role.
+        variables: names of the environment variables that set a value of the cluster.
     """
 
     cluster: Cluster
@@ -43,10 +43,10 @@ class Generated:
 
 
 def generate(source: Source) -> Generated:
-    """Load the cluster and make its templates and UserData.
+    """Load the cluster and generate its templates and UserData.
 
     Raises:
-        CfngenError: the cluster file is wrong, or what it asks for does not fit.
+        CfngenError: the cluster file is wrong, or the result exceeds a limit.
     """
     loaded = source.load()
     from cfngen.templates import generate as templates_of
@@ -61,29 +61,29 @@ def generate(source: Source) -> Generated:
 
 
 def judge(documents: Sequence[Document], *, region: str, cache: bool) -> None:
-    """Lint the templates; shows that it is at work, since it may take seconds.
+    """Lint the templates and raise an error if there are findings; shows progress on a terminal.
 
     Raises:
-        LintError: with everything found.
-        CfngenError: lint cannot do its work.
+        LintError: with all findings.
+        CfngenError: lint cannot run.
     """
     from cfngen.lint import LintError
 
-    findings = found(documents, region=region, cache=cache)
-    if findings:
-        raise LintError(findings)
+    lint_findings = found(documents, region=region, cache=cache)
+    if lint_findings:
+        raise LintError(lint_findings)
 
 
 def found(
     documents: Sequence[Document], *, region: str, cache: bool, texts: Mapping[str, str] | None = None
 ) -> tuple[Finding, ...]:
-    """What lint finds in the templates; shows that it is at work.
+    """Return the findings of lint in the templates; shows progress on a terminal.
 
     Args:
         documents: the templates.
-        region: the region they are for.
-        cache: whether to use and keep verdicts.
-        texts: by name, the text that a document was read from.
+        region: the region to lint for.
+        cache: whether to use and store cached results.
+        texts: source text by document name, for documents that were read from files.
 
     Raises:
         CfngenError: lint cannot do its work.

@@ -1,7 +1,7 @@
-"""What is shown while CloudFormation works: one reporter for a whole command, and the question after Ctrl-C.
+"""What a command shows while CloudFormation works: messages, progress, and the question after Ctrl-C.
 
-On a terminal a tree that is drawn again in place, elsewhere one line for each event, for programs JSON lines. Results
-go to standard output, everything that only passes goes to standard error.
+Progress is a tree that is redrawn in place on a terminal, one line for each event elsewhere, and JSON lines with
+`--output json`. Results go to standard output, progress to standard error.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
 
 @contextmanager
 def screen(target: Target, account: Account, *, full: bool = False) -> Iterator[Screen]:
-    """Show messages until the body ends; then give the terminal back as it was."""
-    shown = Screen(target, account, full=full)
-    before = signal.signal(signal.SIGTERM, _terminated)
+    """Yield a screen that shows messages; restore the terminal at the end."""
+    display = Screen(target, account, full=full)
+    previous_handler = signal.signal(signal.SIGTERM, _exit_on_sigterm)
     try:
-        yield shown
+        yield display
     finally:
-        shown.close()
-        signal.signal(signal.SIGTERM, before)
+        display.close()
+        signal.signal(signal.SIGTERM, previous_handler)
 
 
-def _terminated(number: int, frame: object) -> NoReturn:
-    """End the process as its pipeline wants, but not before what was opened has been closed again."""
+def _exit_on_sigterm(number: int, frame: object) -> NoReturn:
+    """Exit through an exception, so that context managers still clean up."""
     sys.exit(TERMINATED)
 
 
 class Screen:
-    """Shows messages in the way that fits where they go.
+    """Shows messages as text, as a live tree, or as JSON.
 
     Args:
-        target: says whether a program reads.
-        account: has the time, for what is under way.
-        full: whether plans show long values whole.
+        target: tells whether the output is JSON.
+        account: provides the clock.
+        full: whether plans show long values completely.
     """
 
     def __init__(self, target: Target, account: Account, *, full: bool = False) -> None:
@@ -66,11 +66,11 @@ class Screen:
         from cfngen.deploy.messages import Event
         from cfngen.deploy.watching.progress import Progress
 
-        message = self._target.again(message)
+        message = self._target.complete_commands(message)
         if isinstance(message, Progress):
             self._status = message.status
         if self._target.json:
-            # Programs have a clock of their own: they are told only what CloudFormation has said anew.
+            # Progress that only shows the time passing is left out of JSON.
             if not isinstance(message, Progress) or message.fresh:
                 emit(message)
         elif isinstance(message, (Event, Progress)):
@@ -126,13 +126,13 @@ class Screen:
         else:
             self._target.report(message)
             return
-        # What only passes goes to standard error.
-        passing = isinstance(message, (ValidationChange, Removed, DeletionFailed, RestoreProgress))
-        suggested = (self._target.again(line) if line.startswith("Next:") else line for line in lines)
-        click.echo("\n".join(suggested), err=passing)
+        # Progress goes to standard error, results to standard output.
+        is_progress = isinstance(message, (ValidationChange, Removed, DeletionFailed, RestoreProgress))
+        suggested = (self._target.complete_commands(line) if line.startswith("Next:") else line for line in lines)
+        click.echo("\n".join(suggested), err=is_progress)
 
-    def waiting(self, consent: Consent) -> Interaction:
-        """Return what a wait needs: this screen, the questions to the user, and the one after Ctrl-C."""
+    def interaction(self, consent: Consent) -> Interaction:
+        """Return how an operation reports and asks: through this screen, with the given consent."""
         from cfngen.deploy.recovery import Interaction
 
         def ask(question: Question) -> bool:
@@ -142,9 +142,9 @@ class Screen:
         return Interaction(self.report, ask, self.interrupted)
 
     def interrupted(self) -> Choice:
-        """Ask what to do after Ctrl-C; another one, and nobody to ask, mean to leave.
+        """Ask what to do after Ctrl-C; a second Ctrl-C, and standard input that is no terminal, detach.
 
-        To cancel is offered only where CloudFormation has a way: a deletion and a rollback go on to their end.
+        Cancelling is only offered where CloudFormation can cancel: not for a deletion or a rollback.
         """
         from cfngen.deploy.status import StackStatus
         from cfngen.deploy.watching.watch import Choice
@@ -171,7 +171,7 @@ class Screen:
         return choices[letter]
 
     def close(self) -> None:
-        """Leave what is drawn where it is, and go on below it."""
+        """Keep what is drawn on the screen, and continue below it."""
         if self._live is not None:
             self._live.close()
 
@@ -189,19 +189,19 @@ class Screen:
 
 
 def _summary(finished: Finished) -> list[str]:
-    """The last words of a command: how it ended, and what to do next."""
+    """Return the last lines of a command: how the operation ended, and what to do next."""
     name = finished.stack
     if finished.goes_on:
-        told = f"{name}: {finished.status}; it goes on without cfngen."
-        return [told, "", f"Next: cfngen watch --stack-name {name}   attaches again."]
+        text = f"{name}: {finished.status}; it goes on without cfngen."
+        return [text, "", f"Next: cfngen watch --stack-name {name}   attaches again."]
     if finished.action == "none":
         return [click.style(f"{name} is up to date: nothing was changed.", fg="green")]
     from cfngen.cli.render.durations import duration
 
-    took = duration(finished.seconds)
+    elapsed = duration(finished.seconds)
     if not finished.succeeded:
-        return [click.style(f"{name}: {finished.status or 'deleted'} after {took}.", fg="red", bold=True)]
-    lines = [click.style(f"{name}: {finished.status} after {took}.", fg="green", bold=True)]
+        return [click.style(f"{name}: {finished.status or 'deleted'} after {elapsed}.", fg="red", bold=True)]
+    lines = [click.style(f"{name}: {finished.status} after {elapsed}.", fg="green", bold=True)]
     if finished.action == "delete":
         step = f"Next: cfngen delete --stack-name {name}"
         return [*lines, "", f"{step}   removes what Kubernetes has made and left, and lists what stays."]

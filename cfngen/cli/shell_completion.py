@@ -1,6 +1,6 @@
-"""What the shell offers at the Tab key where it depends on the cluster. Quick, and silent about whatever is wrong.
+"""Shell completion of names that depend on the cluster file; errors are ignored.
 
-The names are taken from the cluster alone: generating would take longer than anybody waits for a completion.
+The names are derived from the cluster alone, since generating the templates would take too long.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ if TYPE_CHECKING:
 
 
 def stacks(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Names of the cluster's templates, in the order in which they are generated."""
+    """Return the names of the cluster's templates, in the order in which they are generated."""
     cluster = _cluster(context)
     if cluster is None:
         return []
-    network = () if cluster.network.subnets[0].id else ("vpc",)
-    alike = ("security-groups", "secrets", "iam", "master")
-    return _beginning(incomplete, (*network, *alike, *_groups(cluster), "cluster", "standalone"))
+    network_stacks = () if cluster.network.subnets[0].id else ("vpc",)
+    always_present = ("security-groups", "secrets", "iam", "master")
+    return _matching(incomplete, (*network_stacks, *always_present, *_groups(cluster), "cluster", "standalone"))
 
 
 def roles(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The roles that an instance of the cluster can have."""
+    """Return the roles that an instance of the cluster can have."""
     cluster = _cluster(context)
-    return _beginning(incomplete, ("master", *_groups(cluster))) if cluster else []
+    return _matching(incomplete, ("master", *_groups(cluster))) if cluster else []
 
 
 def _groups(cluster: Cluster) -> tuple[str, ...]:
     return tuple(f"nodes-{group.name}" for group in cluster.node_groups)
 
 
-def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+def _matching(incomplete: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
 def _cluster(context: click.Context) -> Cluster | None:
-    """The cluster of the command line so far, or None where it cannot be told."""
-    chosen = context.params
+    """Return the cluster that the incomplete command line selects; None if it cannot be read."""
+    options = context.params
     try:
         source = source_of(
-            chosen.get("file"),
-            tuple(chosen.get("overrides") or ()),
-            no_env=bool(chosen.get("no_env")),
-            defaults=bool(chosen.get("defaults")),
+            options.get("file"),
+            tuple(options.get("overrides") or ()),
+            no_env=bool(options.get("no_env")),
+            defaults=bool(options.get("defaults")),
         )
-        # Standard input is what the user types on.
+        # Standard input is the user's terminal.
         return None if source.standard_input else source.read().cluster
-    except Exception:  # noqa: BLE001  whatever it is, a message in the middle of a command line helps nobody
+    except Exception:  # noqa: BLE001  an error message in the middle of a command line helps nobody
         return None

@@ -1,8 +1,8 @@
-"""Signs beyond ASCII, and what stands for them in a locale that has none: the one place that decides it.
+"""ASCII replacements for typographic characters such as • and …, for locales that cannot show them.
 
-Texts are written with the signs everywhere. Where the locale is C or POSIX, or names no encoding that has them, the
-streams themselves put ASCII in their place; whatever else is beyond ASCII, such as a name in a cluster file, stays as
-it is. Data for programs passes through `verbatim` and stays as it is altogether.
+All texts use the typographic characters. Where the locale is C or POSIX, or its encoding lacks them, standard output
+and standard error replace them by ASCII; other non-ASCII characters, such as those in a name of the cluster file, are
+kept. Data for programs is printed with `verbatim`, which replaces nothing.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ STAND_INS = {
     "\N{PLUS-MINUS SIGN}": "+-",
 }
 CODEC = "cfngen_ascii_signs"
-_COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
+_UTF8_MODE_LOCALES = ("C.UTF-8", "C.utf8", "UTF-8")
 _TABLE = str.maketrans(STAND_INS)
 
 
 def verbatim(text: str) -> None:
-    """Print data on standard output, with a newline; no locale changes a character of it."""
+    """Print data on standard output, with a newline, as UTF-8 in every locale."""
     click.echo(text.encode())
 
 
 def knows_signs(environ: Mapping[str, str]) -> bool:
     """Return whether the environment's locale has more than ASCII.
 
-    Of the three variables the first that is set and not empty counts, and without any the locale is C: POSIX, section
-    8.2, "Internationalization Variables". Where the locale is C, Python takes up its UTF-8 mode, and sets
-    LC_CTYPE for its children (PEP 538 and 540): that is not the user's word.
+    The first of the three variables that is set and not empty counts; without any the locale is C (POSIX, section
+    8.2, "Internationalization Variables"). In the C locale Python switches to its UTF-8 mode and sets LC_CTYPE for
+    child processes (PEP 538 and 540); this value of LC_CTYPE is ignored, since the user did not set it.
     """
     names = ["LC_ALL", "LC_CTYPE", "LANG"]
-    if sys.flags.utf8_mode and environ.get("LC_CTYPE") in _COERCED:
+    if sys.flags.utf8_mode and environ.get("LC_CTYPE") in _UTF8_MODE_LOCALES:
         names.remove("LC_CTYPE")
     locale = next(filter(None, map(environ.get, names)), "C")
     return locale not in ("C", "POSIX")
@@ -53,8 +53,8 @@ def knows_signs(environ: Mapping[str, str]) -> bool:
 
 @contextmanager
 def suited(environ: Mapping[str, str]) -> Iterator[None]:
-    """Let standard output and standard error write what the locale can show, while the body runs."""
-    with ExitStack() as before:
+    """Make standard output and standard error replace what the locale cannot show, while the body runs."""
+    with ExitStack() as restore_streams:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 encoding, errors = stream.encoding, stream.errors
@@ -65,12 +65,12 @@ def suited(environ: Mapping[str, str]) -> Iterator[None]:
                     stream.reconfigure(encoding=CODEC, errors=errors)
                 else:
                     continue
-                before.callback(stream.reconfigure, encoding=encoding, errors=errors)
+                restore_streams.callback(stream.reconfigure, encoding=encoding, errors=errors)
         yield
 
 
 class _Encoder(codecs.IncrementalEncoder):
-    """UTF-8, but for the signs."""
+    """Encodes UTF-8, with ASCII replacements for typographic characters."""
 
     def encode(self, text: str, final: bool = False) -> bytes:
         return _encode(text, self.errors)[0]
@@ -87,13 +87,13 @@ def _codec(name: str) -> codecs.CodecInfo | None:
     return codecs.CodecInfo(_encode, utf8.decode, incrementalencoder=_Encoder, name=CODEC)
 
 
-def _stand_in(error: UnicodeError) -> tuple[str, int]:
-    """Return what stands for characters that an encoding lacks: an error handler of `codecs`."""
+def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
+    """Return the replacement for characters that an encoding lacks; an error handler of `codecs`."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    lacking: Any = error.object[error.start : error.end]
-    return "".join(STAND_INS.get(each, "?") for each in lacking), error.end
+    unencodable: Any = error.object[error.start : error.end]
+    return "".join(STAND_INS.get(character, "?") for character in unencodable), error.end
 
 
 codecs.register(_codec)
-codecs.register_error(CODEC, _stand_in)
+codecs.register_error(CODEC, _replace_unencodable)

@@ -1,4 +1,4 @@
-"""The cluster that a command works on: from a file or built in, with the environment and flags laid over it."""
+"""The cluster that a command works on: a cluster file or the default cluster, and overrides of its values."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ class Source:
     """Where a cluster comes from.
 
     Attributes:
-        path: its file; None is the built-in default cluster.
-        environ: the environment in which kube-up's variables are looked for.
-        overrides: `key=value` texts of --set, the strongest.
-        asked: whether the user chose this source, by name or by --defaults.
-        no_env: whether the user asked for an empty environment.
+        path: the cluster file; None is the built-in default cluster.
+        environ: the environment variables to read kube-up's variables from.
+        overrides: `key=value` texts of --set, which override everything else.
+        is_explicit: whether the user chose this source with --cluster or --defaults.
+        no_env: whether --no-env is given.
     """
 
     path: Path | None
     environ: Mapping[str, str]
     overrides: tuple[str, ...]
-    asked: bool
+    is_explicit: bool
     no_env: bool = False
 
     @property
     def options(self) -> tuple[tuple[str, ...], ...]:
-        """The options that choose the same source again."""
+        """The command line options that choose this source."""
         chosen: list[tuple[str, ...]] = []
-        if self.asked:
-            # Standard input is "-" to whoever types it.
+        if self.is_explicit:
+            # On the command line, standard input is "-".
             name = str(STDIN) if self.standard_input else str(self.path)
             chosen.append(("--defaults",) if self.path is None else ("-f", name))
         if self.no_env:
@@ -53,10 +53,10 @@ class Source:
 
     @property
     def description(self) -> str:
-        """The source as a reader of the output knows it."""
+        """The source in words."""
         if self.path is not None:
             return str(self.path)
-        missing = "" if self.asked else f"; there is no {DEFAULT_FILE} here"
+        missing = "" if self.is_explicit else f"; there is no {DEFAULT_FILE} here"
         return f"the built-in default cluster{missing}"
 
     @property
@@ -68,23 +68,23 @@ class Source:
         """Read, complete and check the cluster.
 
         Raises:
-            ClusterFileError: with everything that is wrong.
+            ClusterFileError: with all problems of the cluster file.
         """
         from cfngen.cluster.load import load
 
         return load(self.path, environ=self.environ, overrides=self.overrides)
 
     def load(self) -> Loaded:
-        """Read, complete and check the cluster, once; show what deserves a thought in it.
+        """Read, complete and check the cluster, once; show its warnings.
 
         Raises:
-            ClusterFileError: with everything that is wrong.
+            ClusterFileError: with all problems of the cluster file.
         """
         return self._loaded
 
     @cached_property
     def _loaded(self) -> Loaded:
-        # Standard input can be read only once, and a warning is said only once.
+        # Standard input can be read only once, and a warning should be shown only once.
         loaded = self.read()
         for text in loaded.warnings:
             warning(text)
@@ -92,19 +92,19 @@ class Source:
 
 
 def source_of(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, defaults: bool) -> Source:
-    """Return what the options mean in the current directory and environment."""
+    """Return the source that the options choose in the current directory and environment."""
     path = file
     if path is None and not defaults and os.path.lexists(DEFAULT_FILE):
         path = DEFAULT_FILE
     if path == STDIN:
         path = StandardInput(STDIN)
     environ = {} if no_env or defaults else dict(os.environ)
-    asked = defaults or file is not None
-    return Source(path=path, environ=environ, overrides=overrides, asked=asked, no_env=no_env)
+    is_explicit = defaults or file is not None
+    return Source(path=path, environ=environ, overrides=overrides, is_explicit=is_explicit, no_env=no_env)
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that choose its cluster; it receives a `Source` as the argument `source`."""
+    """Add the options that choose the cluster to a command, which receives a `Source` as the argument `source`."""
 
     @click.option(
         "--cluster",
@@ -128,7 +128,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help=f"The default cluster: read neither ./{DEFAULT_FILE} nor the environment.",
     )
     @wraps(command)
-    def chosen(
+    def with_source(
         *args: Any, file: Path | None, overrides: tuple[str, ...], no_env: bool, defaults: bool, **options: Any
     ) -> Any:
         if defaults and file is not None:
@@ -136,4 +136,4 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         source = source_of(file, overrides, no_env=no_env, defaults=defaults)
         return command(*args, source=source, **options)
 
-    return chosen
+    return with_source

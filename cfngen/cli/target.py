@@ -1,6 +1,6 @@
-"""What a command that talks to AWS works on: a cluster's stack, in an account, through credentials.
+"""The target of a command that calls AWS: a cluster's root stack in an account and region, with credentials.
 
-`--sandbox` puts an account on this machine in the place of AWS; everything else stays the same.
+With `--sandbox`, an emulated account on this machine takes the place of AWS.
 """
 
 from __future__ import annotations
@@ -31,42 +31,42 @@ if TYPE_CHECKING:
 
 _Thing = TypeVar("_Thing")
 STACK_NAME_LIMIT = 90
-"""Most characters of a root's name: the rights of instances to signal name their nested stack by the root's name, and
-CloudFormation cuts the names of nested stacks at 128 characters."""
+"""Maximum length of the root stack's name: the IAM permission of instances to signal contains the nested stack's name,
+which begins with the root's name, and CloudFormation truncates the names of nested stacks at 128 characters."""
 
 
 class NobodyToAskError(CfngenError):
-    """A question came up, and nobody can answer it."""
+    """Consent is needed, but standard input is not a terminal."""
 
     def __init__(self, question: Question) -> None:
         context = click.get_current_context(silent=True)
-        apart = context is not None and any(param.name == "allow_danger" for param in context.command.params)
-        flag = "--yes --allow-danger" if question.dangerous and apart else "--yes"
+        has_allow_danger = context is not None and any(param.name == "allow_danger" for param in context.command.params)
+        flags = "--yes --allow-danger" if question.dangerous and has_allow_danger else "--yes"
         super().__init__(
             f"consent is needed, and standard input is not a terminal: {question.text}",
-            hint=f"run it on a terminal, or give consent beforehand with {flag}.",
+            hint=f"run it on a terminal, or give consent beforehand with {flags}.",
         )
 
 
 class StackNameError(CfngenError):
-    """CloudFormation, or the cluster's instances, could not use the stack by this name."""
+    """The stack's name is not allowed by CloudFormation, or too long for the cluster's instances."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A cluster's stack, and the way to it.
+    """A cluster's root stack, and how to reach it.
 
     Attributes:
-        source: where the cluster is described.
-        given_stack: the stack's name as asked for; empty means that of the cluster.
-        profile: profile of the AWS configuration; empty means boto3's own choice.
-        account_number: the account the caller means to be in; empty means any.
-        sandbox: whether to work in the account on this machine.
-        output: how to show results.
+        source: the source of the cluster's configuration.
+        explicit_stack_name: value of --stack-name; empty means the cluster's name.
+        profile: profile of the AWS configuration; empty means boto3's default.
+        account_number: the expected AWS account; empty means any.
+        sandbox: whether to use the emulated account on this machine.
+        output: format of the results.
     """
 
     source: Source
-    given_stack: str = ""
+    explicit_stack_name: str = ""
     profile: str = ""
     account_number: str = ""
     sandbox: bool = False
@@ -87,9 +87,9 @@ class Target:
         """Name of the root stack.
 
         Raises:
-            StackNameError: CloudFormation or the instances could not use it.
+            StackNameError: it is not allowed by CloudFormation, or too long.
         """
-        name = self.given_stack or self.cluster.name.replace(".", "-")
+        name = self.explicit_stack_name or self.cluster.name.replace(".", "-")
         usable = name[:1].isalpha() and name.isascii() and name.replace("-", "").isalnum()
         if not usable or len(name) > STACK_NAME_LIMIT:
             raise StackNameError(
@@ -101,23 +101,23 @@ class Target:
 
     @property
     def options(self) -> tuple[tuple[str, ...], ...]:
-        """The options that choose the same cluster, stack and account again."""
-        named = {"--stack-name": self.given_stack, "--profile": self.profile, "--account": self.account_number}
-        here = (("--sandbox",),) if self.sandbox else ()
-        return (*here, *self.source.options, *((name, value) for name, value in named.items() if value))
+        """The command line options that choose this cluster, stack and account."""
+        values = {"--stack-name": self.explicit_stack_name, "--profile": self.profile, "--account": self.account_number}
+        sandbox_option = (("--sandbox",),) if self.sandbox else ()
+        return (*sandbox_option, *self.source.options, *((name, value) for name, value in values.items() if value))
 
-    def again(self, thing: _Thing) -> _Thing:
-        """Return a text or a message whose suggested commands choose the same cluster, stack and account."""
+    def complete_commands(self, thing: _Thing) -> _Thing:
+        """Return a text or message with the options for this target added to the commands in it."""
         return again(thing, self.options)
 
     @property
     def json(self) -> bool:
-        """Whether standard output is for a program."""
+        """Whether results are printed as JSON."""
         return self.output == "json"
 
     @cached_property
     def clock(self) -> Clock:
-        """The time: this machine's, or that of the sandbox."""
+        """The clock of this machine, or that of the sandbox."""
         if self.sandbox:
             return self._running.clock()
         from cfngen.deploy.clock import SystemClock
@@ -125,11 +125,11 @@ class Target:
         return SystemClock()
 
     def connect(self) -> Account:
-        """Ask AWS who is calling.
+        """Return the account and region, after checking the credentials.
 
         Raises:
-            AwsError: no or refused credentials, no such region, no answer.
-            WrongAccountError: not the account that was named.
+            AwsError: credentials are missing or refused, the region does not exist, or AWS does not answer.
+            WrongAccountError: the credentials belong to another account than --account.
             CfngenError: the sandbox cannot be reached or started.
         """
         from cfngen.deploy.account import connect
@@ -139,15 +139,15 @@ class Target:
             return connect(self._session(), self.region, clock=self.clock, expected_account=self.account_number)
 
     def kubernetes_override(self, endpoint: str) -> str:
-        """Return where the API server that is known by this URL really listens, if elsewhere; else an empty text."""
+        """Return the URL at which the sandbox serves the Kubernetes API of this endpoint; empty without a sandbox."""
         return self._running.kubernetes.get(endpoint, "") if self.sandbox else ""
 
     def consent(self, *, yes: bool, allow_danger: bool = False) -> Consent:
-        """Return what asks the user.
+        """Return a function that asks the user for consent.
 
         Args:
-            yes: the user has said yes to everything that is not dangerous.
-            allow_danger: and to what is.
+            yes: whether to agree without asking, except to dangerous questions.
+            allow_danger: whether to agree to dangerous questions, too, if `yes` is given.
         """
 
         def ask(question: Question) -> bool:
@@ -168,8 +168,8 @@ class Target:
         return ask
 
     def report(self, message: Message) -> None:
-        """Show a message of the work in progress as JSON, or as a line where it stands for something said in words."""
-        message = self.again(message)
+        """Show a message as JSON; as text, only steps and notices are shown."""
+        message = self.complete_commands(message)
         if self.json:
             emit(message)
             return
@@ -186,10 +186,10 @@ class Target:
     def _running(self) -> Running:
         from cfngen.sandbox import process
 
-        last = process.lost(os.environ)
+        lost = process.lost(os.environ)
         running = process.start(os.environ)
-        if last:
-            warning(f"{last.story}, and what was in it is gone: {', '.join(last.stacks)}. This is a new, empty one.")
+        if lost:
+            warning(f"{lost.story}, and what was in it is gone: {', '.join(lost.stacks)}. This is a new, empty one.")
         return running
 
     def _session(self) -> Any:
@@ -200,8 +200,8 @@ class Target:
         return boto3.Session(profile_name=self.profile or None)
 
 
-def _remembered(context: click.Context, parameter: click.Parameter, output: str) -> str:
-    """Let failures know, too, who reads."""
+def _remember_output(context: click.Context, parameter: click.Parameter, output: str) -> str:
+    """Remember the output format for error messages."""
     settings = context.find_object(Settings)
     if settings is not None:
         settings.json = output == "json"
@@ -214,14 +214,14 @@ output_option = click.option(
     type=click.Choice(("text", "json")),
     default="text",
     show_default=True,
-    is_eager=True,  # so that a mistake in any other option is told in the form that is asked for
-    callback=_remembered,
+    is_eager=True,  # so that errors in other options are shown in this format, too
+    callback=_remember_output,
     help="Form of the results; docs/json.md describes the JSON.",
 )
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that choose its cluster, stack and account; it gets them as the argument `target`."""
+    """Add the options that choose cluster, stack and account to a command, which receives them as `target`."""
 
     @source_options
     @click.option(
@@ -234,7 +234,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--sandbox", is_flag=True, help="Work in an account on this machine: no AWS account is needed.")
     @output_option
     @wraps(command)
-    def aimed(
+    def with_target(
         *args: Any,
         source: Source,
         stack_name: str,
@@ -247,19 +247,19 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         target = Target(source, stack_name, profile, account_number, sandbox, output)
         settings = click.get_current_context().find_object(Settings)
         if settings is not None:
-            settings.again = target.again
+            settings.complete_commands = target.complete_commands
         return command(*args, target=target, **options)
 
-    return aimed
+    return with_target
 
 
 def key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
-    """Callback of options that take KEY=VALUE, any number of times."""
+    """Parse the values of a repeatable option KEY=VALUE; a click callback."""
     pairs: dict[str, str] = {}
-    for each in values:
-        key, separator, value = each.partition("=")
+    for text in values:
+        key, separator, value = text.partition("=")
         if not separator or not key:
-            raise click.BadParameter(f"{each!r} is not of the form KEY=VALUE.")
+            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE.")
         if key in pairs:
             raise click.BadParameter(f"{key} is given twice.")
         pairs[key] = value

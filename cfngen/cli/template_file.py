@@ -1,4 +1,4 @@
-"""Templates that cfngen did not make, read from files so that they can be judged."""
+"""Reading templates that cfngen did not generate, to lint them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TemplateFileError(CfngenError):
     """Files to lint are not CloudFormation templates that can be read.
 
     Attributes:
-        problems: everything that is wrong, each with its file, and its line where there is one.
+        problems: all problems, each with its file and, if known, its line.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -34,9 +34,9 @@ class TemplateFile:
     """A template and the text it was read from.
 
     Attributes:
-        document: the template as plain data; its name is the file as the user named it, its module is empty.
+        document: the template as plain data; its name is the path of the file, its module is empty.
         text: the file's text.
-        region: the first region that the template's own Metadata names for cfn-lint and cfn-lint knows, or None.
+        region: the first valid region in the template's cfn-lint Metadata; None if there is none.
     """
 
     document: Document
@@ -48,7 +48,7 @@ def read_all(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
     """Read templates in JSON or YAML.
 
     Raises:
-        TemplateFileError: with everything that is wrong, of all files.
+        TemplateFileError: with the problems of all files.
     """
     templates: list[TemplateFile] = []
     problems: list[str] = []
@@ -77,54 +77,56 @@ def _read(file: Path) -> TemplateFile:
         raise TemplateFileError([f"{file}: is empty"])
     body, matches = decode_str(text)
     if matches:
-        raise TemplateFileError([f"{file}:{match.linenumber}: {_said(match.message)}" for match in matches])
+        raise TemplateFileError([f"{file}:{match.linenumber}: {_parser_message(match.message)}" for match in matches])
     if not isinstance(body, dict):
-        what = "a list" if isinstance(body, list) else "a single value"
-        raise TemplateFileError([f"{file}: holds {what}; a CloudFormation template is keys and values"])
+        shape = "a list" if isinstance(body, list) else "a single value"
+        raise TemplateFileError([f"{file}: holds {shape}; a CloudFormation template is keys and values"])
     if "Resources" not in body:
         raise TemplateFileError([f"{file}: is not a CloudFormation template: it has no Resources"])
-    misshapen = [f"{file}:{line}: {what}; CloudFormation takes keys and values there" for line, what in _flat(body)]
-    if misshapen:
-        raise TemplateFileError(misshapen)
-    # cfn-lint's own nodes remember lines; documents are plain data.
+    problems = [
+        f"{file}:{line}: {shape}; CloudFormation takes keys and values there" for line, shape in _non_mappings(body)
+    ]
+    if problems:
+        raise TemplateFileError(problems)
+    # Convert cfn-lint's nodes, which carry line numbers, to plain data.
     document = Document(name=str(file), body=json.loads(json.dumps(body, default=str)), module="")
     return TemplateFile(document, text, _region(body))
 
 
-def _said(message: str) -> str:
-    """What a parser says, on one line and without its name for the text."""
+def _parser_message(message: str) -> str:
+    """Return a parser's message on one line, without the parser's name for the text."""
     return " ".join(message.replace('in "<unicode string>", ', "").split())
 
 
-def _flat(body: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
-    """Yield line and description of what is not a mapping though cfn-lint, which fails then, takes it for granted."""
-    yield from _if_flat(body, "Resources", "Resources")
-    yield from _flat_metadata(body, "Metadata")
+def _non_mappings(body: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    """Yield line and description of values that are not mappings where cfn-lint requires a mapping and would crash."""
+    yield from _if_not_mapping(body, "Resources", "Resources")
+    yield from _non_mapping_metadata(body, "Metadata")
     resources = body["Resources"]
     for name, resource in resources.items() if isinstance(resources, dict) else ():
-        # Of a loop (Fn::ForEach::Name) the value is a list.
+        # The value of a loop (Fn::ForEach::Name) is a list.
         if not str(name).startswith("Fn::"):
-            yield from _if_flat(resources, name, f"Resources.{name}")
-            yield from _flat_metadata(resource, f"Resources.{name}.Metadata")
+            yield from _if_not_mapping(resources, name, f"Resources.{name}")
+            yield from _non_mapping_metadata(resource, f"Resources.{name}.Metadata")
 
 
-def _flat_metadata(holder: Any, name: str) -> Iterator[tuple[int, str]]:
-    if isinstance(holder, dict):
-        yield from _if_flat(holder, "Metadata", name)
-        yield from _if_flat(holder.get("Metadata"), "cfn-lint", f"{name}.cfn-lint")
+def _non_mapping_metadata(mapping: Any, name: str) -> Iterator[tuple[int, str]]:
+    if isinstance(mapping, dict):
+        yield from _if_not_mapping(mapping, "Metadata", name)
+        yield from _if_not_mapping(mapping.get("Metadata"), "cfn-lint", f"{name}.cfn-lint")
 
 
-def _if_flat(holder: Any, key: str, name: str) -> Iterator[tuple[int, str]]:
-    if isinstance(holder, dict) and key in holder and not isinstance(holder[key], dict):
-        value = holder[key]
-        what = {list: "a list", type(None): "empty", bool: "a truth value"}.get(type(value))
-        what = what or ("text" if isinstance(value, str) else "a list" if isinstance(value, list) else "a number")
-        yield _line(holder, key), f"{name} is {what}"
+def _if_not_mapping(mapping: Any, key: str, name: str) -> Iterator[tuple[int, str]]:
+    if isinstance(mapping, dict) and key in mapping and not isinstance(mapping[key], dict):
+        value = mapping[key]
+        shape = {list: "a list", type(None): "empty", bool: "a truth value"}.get(type(value))
+        shape = shape or ("text" if isinstance(value, str) else "a list" if isinstance(value, list) else "a number")
+        yield _line(mapping, key), f"{name} is {shape}"
 
 
-def _line(holder: Mapping[str, Any], key: str) -> int:
-    """The line of a key: cfn-lint's nodes remember where they started."""
-    mark = next((getattr(each, "start_mark", None) for each in holder if each == key), None)
+def _line(mapping: Mapping[str, Any], key: str) -> int:
+    """Return the line of a key, which cfn-lint's nodes store in `start_mark`."""
+    mark = next((getattr(name, "start_mark", None) for name in mapping if name == key), None)
     return mark.line + 1 if mark else 1
 
 
@@ -134,5 +136,5 @@ def _region(body: Mapping[str, Any]) -> str | None:
     value: Any = body
     for key in ("Metadata", "cfn-lint", "config", "regions"):
         value = value.get(key) if isinstance(value, dict) else None
-    named = value if isinstance(value, list) else [value]
-    return next((str(region) for region in named if isinstance(region, str) and region in REGIONS), None)
+    regions = value if isinstance(value, list) else [value]
+    return next((str(region) for region in regions if isinstance(region, str) and region in REGIONS), None)

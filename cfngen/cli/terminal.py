@@ -1,4 +1,4 @@
-"""How text is shown: columns, byte counts, and a line of progress for what takes longer than a moment."""
+"""Formatting text for the terminal: columns, tables, warnings, and a temporary progress line."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ _ERASE_LINE = "\r\x1b[2K"
 
 @contextmanager
 def progress(text: str) -> Iterator[None]:
-    """Show a line on standard error while the body runs; nothing at all where that is not a terminal that can erase it.
+    """Show a line on standard error while the body runs, and erase it afterwards; only on a terminal that can erase.
 
-    Afterwards the terminal is told to erase the line, whatever has been added to it, such as the ^C of an interrupt.
+    The whole line is erased, including anything that was added to it, such as the ^C of an interrupt.
     """
     if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         yield
         return
-    # One row: of a text that goes on in the next, the first part would stay.
+    # Cut to one row: only the last row of a longer text would be erased.
     click.echo(text[: shutil.get_terminal_size().columns - 1], err=True, nl=False)
     try:
         yield
     finally:
-        # Asked for as colours are, since click takes every control sequence out where colours are not wanted.
+        # With color=True, since click strips control sequences where colours are disabled.
         click.echo(_ERASE_LINE, err=True, nl=False, color=True)
 
 
 def warning(text: str) -> None:
-    """Show something the user should know though nothing failed."""
+    """Show a warning on standard error."""
     click.echo(click.style("warning: ", fg="yellow", bold=True) + text, err=True)
 
 
 def columns(
     rows: Sequence[Sequence[str]], *, right: Iterable[int] = (), indent: str = "  ", between: str = "  "
 ) -> list[str]:
-    """Lines of text with aligned columns.
+    """Return lines of text with aligned columns.
 
     Args:
         rows: cells, the same number in each row.
-        right: indexes of the columns that are aligned to the right, such as numbers.
-        indent: what every line starts with.
-        between: what stands between two cells.
+        right: indexes of the columns that are right-aligned, such as numbers.
+        indent: the start of every line.
+        between: the text between two cells.
     """
     if not rows:
         return []
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    to_the_right = frozenset(right)
+    right_aligned = frozenset(right)
     return [
         (
             indent
             + between.join(
-                cell.rjust(width) if index in to_the_right else cell.ljust(width)
+                cell.rjust(width) if index in right_aligned else cell.ljust(width)
                 for index, (cell, width) in enumerate(zip(row, widths, strict=True))
             )
         ).rstrip()
@@ -64,31 +64,31 @@ def columns(
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """Lines of text with aligned columns under a header; none if there are no rows.
+    """Return a table with a header as lines of text; no lines if there are no rows.
 
-    Where there is no room for all columns, the last ones stand below each row, with their names.
+    Columns that do not fit are printed below each row, with their names.
 
     Args:
         header: names of the columns.
         rows: cells.
-        width: columns of the screen; None asks for it, and takes what is no screen for endless.
+        width: width of the terminal; None means that of standard output, which is unlimited for a file or pipe.
     """
     if not rows:
         return []
     width = room() if width is None else width
-    shown = len(header)
-    while shown > 1 and max(map(len, columns([each[:shown] for each in (header, *rows)]))) > width:
-        shown -= 1
-    head, *lines = columns([each[:shown] for each in (header, *rows)])
-    below = [_below(header[shown:], row[shown:], width) for row in rows]
+    visible = len(header)
+    while visible > 1 and max(map(len, columns([row[:visible] for row in (header, *rows)]))) > width:
+        visible -= 1
+    head, *lines = columns([row[:visible] for row in (header, *rows)])
+    extra_lines = [_cells_below(header[visible:], row[visible:], width) for row in rows]
     return [
         click.style(head, dim=True),
-        *(each for line, more in zip(lines, below, strict=True) for each in (line, *more)),
+        *(text for line, more in zip(lines, extra_lines, strict=True) for text in (line, *more)),
     ]
 
 
-def _below(names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
-    """What of a row found no room in it; cells are not torn apart."""
+def _cells_below(names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
+    """Return the lines for the cells that do not fit into a row; a cell is not broken."""
     lines: list[str] = []
     for text in (f"{name.lower()}: {cell}" for name, cell in zip(names, cells, strict=True) if cell):
         if lines and len(lines[-1]) + 2 + len(text) <= width:
@@ -99,11 +99,11 @@ def _below(names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
 
 
 def room() -> int:
-    """Return how wide the screen is that standard output is; a file and a pipe have no end."""
-    known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return shutil.get_terminal_size().columns if known else sys.maxsize
+    """Return the width of standard output in columns; unlimited if it is a file or pipe."""
+    has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if has_width else sys.maxsize
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help: examples, each on a line of its own, that click shall not wrap."""
+    """Return the examples at the end of a command's help, which click does not wrap."""
     return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))

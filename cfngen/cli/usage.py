@@ -1,6 +1,6 @@
-"""What is said to a command line that cfngen does not know: in one style, with the nearest name that it does know.
+"""Messages for usage errors, such as an unknown option, with the nearest known name.
 
-click words its own messages, differently from version to version; here only the facts of them are used.
+click's own messages differ from version to version, so they are worded here.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ ELSEWHERE = {
     "--config": ("--cluster", "--cluster FILE, or -f FILE, names the cluster file."),
     "--file": ("--cluster", "--cluster FILE, or -f FILE, names the cluster file."),
 }
-"""Options of other tools, each with the option that a command must have for the advice to fit it."""
-_EXTRA = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
+"""Options of other tools: the option that a command must have for the advice to apply, and the advice."""
+_EXTRA_ARGUMENTS = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
 
 
 class Commands(click.Group):
-    """A group of commands that answers an unknown one with the nearest it has."""
+    """A click group that suggests the nearest command for an unknown one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does it, but an unknown command names the nearest known one."""
+        """Resolve a command as click does, but suggest the nearest one if it is unknown."""
         name, names = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in names:
-            there = f"there are {', '.join(names)}."
-            ctx.fail(f"no such command {name!r}; {_nearest(name, names) or there}")
+            alternatives = f"there are {', '.join(names)}."
+            ctx.fail(f"no such command {name!r}; {_nearest(name, names) or alternatives}")
         return super().resolve_command(ctx, args)
 
 
 def described(failure: click.ClickException) -> tuple[str, str]:
-    """Return what is wrong with a command line, and what to do about it where there is more to say than in the help."""
+    """Return the message and the hint for a usage error; the hint may be empty."""
     context = failure.ctx if isinstance(failure, click.UsageError) else None
     if isinstance(failure, click.NoSuchOption) and context is not None:
         return _no_such_option(failure.option_name, context)
     message = failure.format_message()
-    if (extra := _EXTRA.fullmatch(message)) and context is not None:
+    if (extra := _EXTRA_ARGUMENTS.fullmatch(message)) and context is not None:
         return f"{context.command_path} takes no argument {extra['words']!r}", ""
     return message[:1].lower() + message[1:], ""
 
 
 def _no_such_option(name: str, context: click.Context) -> tuple[str, str]:
-    known = _options(context.command)
+    options = _options(context.command)
     message = f"no such option {name!r}"
-    needed, advice = ELSEWHERE.get(name, ("", ""))
-    if advice and needed in known:
+    required_option, advice = ELSEWHERE.get(name, ("", ""))
+    if advice and required_option in options:
         return message, advice
     outer = context.find_root()
     if name in _options(outer.command) and outer is not context:
         inner = context.command_path.removeprefix(f"{outer.command_path} ")
         return message, f"it stands before the command: `{outer.command_path} {name} {inner} …`"
-    nearest = _nearest(name, known)
+    nearest = _nearest(name, options)
     return (f"{message}; {nearest}", "") if nearest else (message, "")
 
 
@@ -76,9 +76,9 @@ def _options(command: click.Command) -> list[str]:
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:
-    """Return the question whether one of the nearest names is meant; nothing if none is near."""
-    near = [repr(close_match) for close_match in get_close_matches(name, names, n=3)]
-    if not near:
+    """Return `did you mean …?` with the nearest names; empty if there are none."""
+    matches = [repr(match) for match in get_close_matches(name, names, n=3)]
+    if not matches:
         return ""
-    *first, last = near
+    *first, last = matches
     return f"did you mean {', '.join(first)} or {last}?" if first else f"did you mean {last}?"

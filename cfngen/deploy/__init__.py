@@ -1,5 +1,5 @@
-"""From finished templates to a cluster that runs, and what a person does with it later.
+"""Deploying templates with CloudFormation, and operating the cluster afterwards.
 
-Everything here talks to AWS (or to the cluster) from the operator's machine. It takes clients and the clock from
-outside, reports through the callables it is given, and prints nothing.
+Everything here runs on the operator's machine and calls AWS or the Kubernetes API. Clients and the clock are passed in,
+progress is reported through callables, and nothing is printed.
 """

@@ -1,4 +1,4 @@
-"""Ending a creation that is under way: CloudFormation has no other way for it than to delete the stack."""
+"""Cancelling the creation of a stack: CloudFormation can only delete a stack that is being created."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import Outcome, watch
 
 
-def abandoned(account: Account, waiting: Interaction, outcome: Outcome) -> Outcome:
-    """Delete a stack whose creation the user wants to end, after consent; without it, watch on.
+def abandoned(account: Account, interaction: Interaction, outcome: Outcome) -> Outcome:
+    """Delete a stack that is being created, if the user agrees; otherwise go on watching the creation.
 
     Args:
-        account: where it is.
-        waiting: who is told and asked.
-        outcome: of the watch that the user has ended with the wish to cancel.
+        account: account and region of the stack.
+        interaction: reports, asks for consent, and asks what to do after Ctrl-C.
+        outcome: outcome of the watch in which the user chose to cancel.
 
     Returns:
-        How the deletion ended, which is no success; or how the creation did, where the user thought better of it.
+        The outcome of the deletion, marked as failed; or that of the creation, if the user declined.
     """
     question = Question(
         f"Delete {outcome.stack}, which is being created?",
         ("everything it has made so far is deleted, and the cluster with it",),
     )
-    if not waiting.consent(question):
-        return watch(account, outcome.stack_id, report=waiting.report, interrupted=waiting.interrupted)
+    if not interaction.consent(question):
+        return watch(account, outcome.stack_id, report=interaction.report, interrupted=interaction.interrupted)
     if stack := find(account, outcome.stack_id):
         protection.unprotect(account, stack)
-    before = last_event(account, outcome.stack_id)
+    previous_event = last_event(account, outcome.stack_id)
     account.client("cloudformation").delete_stack(StackName=outcome.stack_id)
-    ended = watch(account, outcome.stack_id, since=before, report=waiting.report, interrupted=waiting.interrupted)
-    # What was asked for did not come about, however well the way back went.
-    return replace(ended, succeeded=False)
+    deletion_outcome = watch(
+        account, outcome.stack_id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
+    )
+    # The creation was asked for and did not happen, even if the deletion succeeded.
+    return replace(deletion_outcome, succeeded=False)

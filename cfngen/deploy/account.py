@@ -1,4 +1,4 @@
-"""The account and region that a command works in, found out before anything is done there."""
+"""The AWS account and region that a command works in, with the boto3 clients for it."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from cfngen.deploy.aws_errors import RegionError, translate_aws_errors
 from cfngen.deploy.clock import Clock
 from cfngen.errors import CfngenError
 
-ATTEMPTS = 8
-TIMEOUTS = {"connect_timeout": 10, "read_timeout": 60}  # seconds
+MAX_ATTEMPTS = 8
+TIMEOUTS_SECONDS = {"connect_timeout": 10, "read_timeout": 60}  # seconds
 
 
 class WrongAccountError(CfngenError):
-    """The credentials belong to another account than the one that was named."""
+    """The credentials belong to another account than the expected one."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """One region of one AWS account, as a caller.
+    """One region of one AWS account, and the identity that calls AWS.
 
     Attributes:
         id: number of the account, twelve digits.
         region: e.g. `us-west-2`.
         partition: `aws`, `aws-cn`, `aws-us-gov`, …
-        caller: ARN of who calls.
+        caller: ARN of the calling user or role.
         session: the boto3 session.
-        clock: the time.
-        attempts: how often a call is tried before it fails, counting the first.
+        clock: tells the time and waits.
+        attempts: maximum number of attempts for a call, including the first.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Account:
     caller: str
     session: Any
     clock: Clock
-    attempts: int = ATTEMPTS
+    attempts: int = MAX_ATTEMPTS
     _clients: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def client(self, service: str) -> Any:
@@ -48,7 +48,7 @@ class Account:
 
     @property
     def only_planning(self) -> bool:
-        """Whether nothing may be changed here but what a plan makes and removes again."""
+        """Whether this account may only be used for a plan, which changes nothing permanently."""
         return False
 
     @property
@@ -63,20 +63,20 @@ class Account:
 
 
 def connect(
-    session: Any, region: str, *, clock: Clock, expected_account: str = "", attempts: int = ATTEMPTS
+    session: Any, region: str, *, clock: Clock, expected_account: str = "", attempts: int = MAX_ATTEMPTS
 ) -> Account:
-    """Ask AWS who is calling; the first call of every command, so that bad credentials are refused at once.
+    """Return the account of the session's credentials; every command calls this first, so bad credentials fail early.
 
     Args:
         session: a boto3 session.
         region: the cluster's region.
-        clock: the time.
-        expected_account: number of the account the caller means to be in; any if empty.
-        attempts: how often a call is tried before it fails.
+        clock: tells the time and waits.
+        expected_account: number of the account that the credentials must belong to; empty accepts any.
+        attempts: maximum number of attempts for a call.
 
     Raises:
-        AwsError: no or refused credentials, no such region, no answer.
-        WrongAccountError: not the expected account.
+        AwsError: credentials are missing or refused, the region does not exist, or AWS does not answer.
+        WrongAccountError: the credentials belong to another account.
     """
     with translate_aws_errors():
         if not any(
@@ -85,14 +85,14 @@ def connect(
         ):
             hint = "correct `region` in the cluster file, or update boto3."
             raise RegionError(f"{region} is no region that is known here", hint=hint)
-        answer = _client(session, "sts", region, attempts).get_caller_identity()
-    caller = str(answer["Arn"])
-    if expected_account and answer["Account"] != expected_account:
+        identity = _client(session, "sts", region, attempts).get_caller_identity()
+    caller = str(identity["Arn"])
+    if expected_account and identity["Account"] != expected_account:
         raise WrongAccountError(
-            f"these credentials are those of account {answer['Account']} ({caller}), not of {expected_account}",
+            f"these credentials are those of account {identity['Account']} ({caller}), not of {expected_account}",
             hint="choose another --profile, or correct --account.",
         )
-    return Account(str(answer["Account"]), region, caller.split(":")[1], caller, session, clock, attempts)
+    return Account(str(identity["Account"]), region, caller.split(":")[1], caller, session, clock, attempts)
 
 
 def _client(session: Any, service: str, region: str, attempts: int) -> Any:
@@ -101,5 +101,5 @@ def _client(session: Any, service: str, region: str, attempts: int) -> Any:
     from cfngen import __version__
 
     retries = {"mode": "standard", "total_max_attempts": attempts}
-    config = Config(retries=retries, user_agent_extra=f"cfngen/{__version__}", **TIMEOUTS)
+    config = Config(retries=retries, user_agent_extra=f"cfngen/{__version__}", **TIMEOUTS_SECONDS)
     return session.client(service, region_name=region, config=config)

@@ -1,8 +1,8 @@
-"""Who else works on a stack, and since when.
+"""Who started a stack's current operation, and who else is planning a change to the stack.
 
-CloudFormation does not say whose an operation is. But each change set of ours bears a note with the caller's ARN, and
-each operation of ours bears the change set's name as its token, so that events lead from the operation to the note.
-What others begin, in the console say, is told without a name.
+CloudFormation does not record who started an operation. cfngen therefore writes the caller's ARN into the description
+of each change set, and uses the change set's name as the client request token of the operation. The token appears in
+the stack's events and leads back to the description. Operations started elsewhere, e.g. in the console, have no caller.
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ from cfngen.deploy.watching.events import parsed
 from cfngen.text import pluralize
 
 PREFIX = "cfngen-plan-"
-"""How the names of our change sets begin."""
+"""Prefix of the names of cfngen's change sets."""
 
-_NOTE = re.compile(r"^cfngen: the cluster (?P<cluster>\S+), by (?P<caller>arn:\S+?)(?P<unprotected>, not protected)?$")
-_RECENT = timedelta(hours=1)
-_OPEN = ("CREATE_PENDING", "CREATE_IN_PROGRESS", "CREATE_COMPLETE")
-_WAITING = ("AVAILABLE", "UNAVAILABLE")
+_DESCRIPTION = re.compile(
+    r"^cfngen: the cluster (?P<cluster>\S+), by (?P<caller>arn:\S+?)(?P<unprotected>, not protected)?$"
+)
+_MAX_PLAN_AGE = timedelta(hours=1)
+_OPEN_STATUSES = ("CREATE_PENDING", "CREATE_IN_PROGRESS", "CREATE_COMPLETE")
+_UNEXECUTED_STATUSES = ("AVAILABLE", "UNAVAILABLE")
 
 
 @dataclass(frozen=True)
 class Begun:
-    """How the present operation of a stack began.
+    """When and by whom a stack's latest operation was started.
 
     Attributes:
-        time: when.
-        caller: ARN of who began it with cfngen; empty if it was begun otherwise, or that is not known.
-        protect: whether the stack is to be protected against deletion at the end; None if that is not known.
+        time: when it was started.
+        caller: ARN of the user or role that started it with cfngen; empty if unknown or not started with cfngen.
+        protect: whether termination protection is to be enabled at the end; None if unknown.
     """
 
     time: datetime
@@ -45,50 +47,52 @@ class Begun:
 
 
 def note(account: Account, cluster: str, *, protect: bool) -> str:
-    """Return the description of a change set, which says who made it and what is to be done at the end."""
+    """Return the description of a change set: who created it, and whether to protect the stack at the end."""
     return f"cfngen: the cluster {cluster}, by {account.caller}{'' if protect else ', not protected'}"
 
 
 def begun(account: Account, stack: StackView) -> Begun | None:
-    """Return how a stack's newest operation began; None if its events do not tell.
+    """Return when and by whom a stack's latest operation was started; None if its events do not tell.
 
     Raises:
-        AwsError: events cannot be read.
+        AwsError: the events cannot be read.
     """
     with translate_aws_errors():
-        first = _first(account, stack)
-    if first is None:
+        first_event = _first_event_and_token(account, stack)
+    if first_event is None:
         return None
-    event, token = first
+    event, token = first_event
     if token.startswith(PREFIX):
         try:
             with translate_aws_errors():
-                found = account.client("cloudformation").describe_change_set(ChangeSetName=token, StackName=stack.id)
+                change_set = account.client("cloudformation").describe_change_set(
+                    ChangeSetName=token, StackName=stack.id
+                )
         except AwsError:
             return Begun(event.time)
-        if match := _NOTE.match(found.get("Description", "")):
+        if match := _DESCRIPTION.match(change_set.get("Description", "")):
             return Begun(event.time, match["caller"], not match["unprotected"])
     return Begun(event.time)
 
 
-def _first(account: Account, stack: StackView) -> tuple[Event, str] | None:
-    """Return the stack's own first event of its newest operation, with the token of the call that began it."""
-    older, first = LastOperation(with_failure=True), None
+def _first_event_and_token(account: Account, stack: StackView) -> tuple[Event, str] | None:
+    """Return the first event of the stack itself in its latest operation, and that operation's client request token."""
+    is_older, first_event = LastOperation(with_failure=True), None
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     for entry in (entry for page in pages for entry in page["StackEvents"]):
         event = parsed(entry, ())
-        if older(event):
+        if is_older(event):
             break
         if event.of_stack and event.status != "REVIEW_IN_PROGRESS":
-            first = event, str(entry.get("ClientRequestToken", ""))
-    return first
+            first_event = event, str(entry.get("ClientRequestToken", ""))
+    return first_event
 
 
 def tell_of_others(account: Account, stack: StackView, report: Report) -> None:
-    """Report the change sets that others have made for a stack and may be about to execute, of the last hour.
+    """Report change sets of the last hour that others have created for a stack and not executed yet.
 
-    Whoever executes first changes the stack, and the other's change set is not executed any more. Where change sets may
-    not be listed, nothing is told.
+    Once one change set is executed, CloudFormation refuses to execute the others. Without the permission to list change
+    sets nothing is reported.
     """
     try:
         with translate_aws_errors():
@@ -97,12 +101,12 @@ def tell_of_others(account: Account, stack: StackView, report: Report) -> None:
     except AwsError:
         return
     for summary in summaries:
-        match = _NOTE.match(summary.get("Description", ""))
-        who = match["caller"] if match else f"somebody (change set {summary['ChangeSetName']})"
-        made: datetime = summary["CreationTime"]
+        match = _DESCRIPTION.match(summary.get("Description", ""))
+        author = match["caller"] if match else f"somebody (change set {summary['ChangeSetName']})"
+        created: datetime = summary["CreationTime"]
         report(
             Notice(
-                f"{who} has been planning a change of {stack.name} since {moment(account, made)}",
+                f"{author} has been planning a change of {stack.name} since {moment(account, created)}",
                 "ask before you go on: whoever deploys first makes the other's plan void; after an hour, or when it is "
                 "only left over, it means nothing.",
             )
@@ -112,15 +116,15 @@ def tell_of_others(account: Account, stack: StackView, report: Report) -> None:
 def _is_open(account: Account, summary: dict[str, Any]) -> bool:
     created = summary.get("CreationTime")
     return (
-        summary.get("Status") in _OPEN
-        and summary.get("ExecutionStatus") in _WAITING
+        summary.get("Status") in _OPEN_STATUSES
+        and summary.get("ExecutionStatus") in _UNEXECUTED_STATUSES
         and not summary.get("ParentChangeSetId")
         and created is not None
-        and account.clock.now() - created <= _RECENT
+        and account.clock.now() - created <= _MAX_PLAN_AGE
     )
 
 
 def moment(account: Account, time: datetime) -> str:
-    """Return a time with how long ago that is, e.g. `12:03 UTC (4 minutes ago)`."""
+    """Return a time and how long ago it was, e.g. `12:03 UTC (4 minutes ago)`."""
     minutes = round((account.clock.now() - time).total_seconds() / 60)
     return f"{time:%H:%M} UTC ({pluralize(minutes, 'minute') if minutes > 0 else 'less than a minute'} ago)"

@@ -1,4 +1,4 @@
-"""Attaching to an operation that somebody has begun, and finishing what its deployment would have done at the end."""
+"""Attaching to a running stack operation, and doing afterwards what its deployment would have done."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.watch import Outcome, watch
 from cfngen.errors import CfngenError
 
-_DEPLOYED = ("create", "update")
+_DEPLOYMENT_ACTIONS = ("create", "update")
 
 
 class NothingUnderWayError(CfngenError):
@@ -30,52 +30,53 @@ class NothingUnderWayError(CfngenError):
         )
 
 
-def attach(account: Account, stack_name: str, cluster: str, waiting: Interaction) -> Finished:
-    """Watch a stack's newest operation until it ends; protect the stack as its deployment was asked to.
+def attach(account: Account, stack_name: str, cluster: str, interaction: Interaction) -> Finished:
+    """Watch a stack's latest operation until it ends, then protect the stack if its deployment asked for that.
 
     Args:
-        account: where.
-        stack_name: the root.
-        cluster: name of the cluster that is meant; of a stack of anything else nothing is changed.
-        waiting: who is told and asked.
+        account: account and region of the stack.
+        stack_name: name of the root stack.
+        cluster: name of the cluster; stacks of other clusters are watched but not changed.
+        interaction: reports, asks for consent, and asks what to do after Ctrl-C.
 
     Raises:
         NoStackError: there is no such stack.
         NothingUnderWayError: the stack is empty.
-        ForeignStackError: the user wants to end the creation of a stack that is not this cluster's.
-        WatchEndedError: AWS refuses to answer; the operation goes on.
+        ForeignStackError: the user wants to cancel the creation of a stack of another cluster.
+        WatchEndedError: the stack cannot be read any more; the operation continues.
         AwsError: a call failed.
     """
     with translate_aws_errors():
         stack = existing(account, stack_name)
         if stack.status.standing is StackHealth.EMPTY:
             raise NothingUnderWayError(stack)
-        report = waiting.report
-        outcome = watch(account, stack.id, report=report, interrupted=waiting.interrupted)
+        report = interaction.report
+        outcome = watch(account, stack.id, report=report, interrupted=interaction.interrupted)
         if outcome.cancelled and outcome.status.name == "CREATE_IN_PROGRESS":
             check(stack, cluster)
-            outcome = abandoned(account, waiting, outcome)
+            outcome = abandoned(account, interaction, outcome)
         if not outcome.succeeded and not outcome.detached:
             report(diagnose(account, stack.id))
-        now = reread(account, stack)
+        current = reread(account, stack)
         if not outcome.detached:
-            public_addresses.tell(account, now, report)
-        if not outcome.detached and now.cluster == cluster:
-            _finish(account, now, outcome, report)
-            if now.status.standing is StackHealth.DEAD:
-                remains.of_creation(account, now, cluster, report)
-    return outcome.finished(outcome.action, now)
+            public_addresses.tell(account, current, report)
+        if not outcome.detached and current.cluster == cluster:
+            _finish_deployment(account, current, outcome, report)
+            if current.status.standing is StackHealth.DEAD:
+                remains.of_creation(account, current, cluster, report)
+    return outcome.finished(outcome.action, current)
 
 
-def _finish(account: Account, stack: StackView, outcome: Outcome, report: Report) -> None:
-    if outcome.action not in _DEPLOYED or (outcome.action == "create" and not outcome.succeeded):
+def _finish_deployment(account: Account, stack: StackView, outcome: Outcome, report: Report) -> None:
+    """Protect the stack after a creation or update, as the deployment that started it would have done."""
+    if outcome.action not in _DEPLOYMENT_ACTIONS or (outcome.action == "create" and not outcome.succeeded):
         protection.give_up(account, stack, report)
         return
-    # An update that failed needs its policies no less: its deployment may have lifted them.
+    # A failed update needs its stack policies too: its deployment may have lifted them.
     try:
-        begun = at_work.begun(account, stack)
-        # Whoever deployed with --no-protect, or not with cfngen, wants the root as it is.
-        protection.protect(account, stack, begun is not None and begun.protect is True, report=report)
+        origin = at_work.begun(account, stack)
+        # Deployments with --no-protect, and operations not started by cfngen, leave termination protection as it is.
+        protection.protect(account, stack, origin is not None and origin.protect is True, report=report)
     except AwsError as error:
         text = f"{stack.name} is as it is wanted, but not protected: {error}"
         report(Notice(text, error.hint or "the next deployment tries again."))

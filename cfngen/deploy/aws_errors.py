@@ -1,7 +1,7 @@
-"""What AWS and the way to it refuse, as errors that say what to do.
+"""Errors of boto3 and of AWS's APIs, translated into errors with a hint what to do.
 
-Error codes are those of the services' API references; the same fault bears another code in the protocol of another
-service, so each situation lists all of its codes.
+Error codes are those of the services' API references. Services name the same error differently, so each situation lists
+all of its codes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 from cfngen.errors import CfngenError
 
-EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
-INVALID = frozenset(
+EXPIRED_CODES = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
+INVALID_CREDENTIALS_CODES = frozenset(
     {
         "AuthFailure",
         "IncompleteSignature",
@@ -23,7 +23,7 @@ INVALID = frozenset(
     }
 )
 DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403"})
-NOT_ENABLED = frozenset({"OptInRequired", "RegionDisabledException"})
+REGION_DISABLED_CODES = frozenset({"OptInRequired", "RegionDisabledException"})
 THROTTLED = frozenset(
     {
         "BandwidthLimitExceeded",
@@ -38,15 +38,15 @@ THROTTLED = frozenset(
         "TooManyRequestsException",
     }
 )
-LOGIN = "sign in again (`aws sso login`, or new keys), check with `aws sts get-caller-identity`, and repeat."
+LOGIN_HINT = "sign in again (`aws sso login`, or new keys), check with `aws sts get-caller-identity`, and repeat."
 
 
 class AwsError(CfngenError):
     """A call to AWS failed for a reason that has no class of its own.
 
     Attributes:
-        operation: the call, e.g. `cloudformation:CreateChangeSet`; empty if it never got that far.
-        code: AWS's error code; empty if the answer never came.
+        operation: the API call, e.g. `cloudformation:CreateChangeSet`; empty if none was sent.
+        code: AWS's error code; empty if there was no response.
     """
 
     def __init__(self, message: str, *, hint: str = "", operation: str = "", code: str = "") -> None:
@@ -60,7 +60,7 @@ class CredentialsError(AwsError):
 
 
 class ExpiredCredentialsError(CredentialsError):
-    """The credentials were good and have ended."""
+    """The credentials have expired."""
 
 
 class DeniedError(AwsError):
@@ -68,7 +68,7 @@ class DeniedError(AwsError):
 
 
 class ThrottledError(AwsError):
-    """AWS asks for fewer calls, and went on doing so through every retry."""
+    """AWS throttled the call, and each of its retries."""
 
 
 class UnreachableError(AwsError):
@@ -80,7 +80,7 @@ class RegionError(AwsError):
 
 
 def as_aws_error(error: Exception) -> AwsError:
-    """Return what went wrong as an error of ours.
+    """Translate an error of boto3 into an `AwsError`.
 
     Args:
         error: any error of boto3 or botocore.
@@ -88,16 +88,16 @@ def as_aws_error(error: Exception) -> AwsError:
     from botocore import exceptions
 
     if isinstance(error, exceptions.ClientError):
-        return _refused(error)
+        return _from_client_error(error)
     if isinstance(error, (exceptions.NoCredentialsError, exceptions.PartialCredentialsError)):
-        return CredentialsError("no AWS credentials were found", hint=f"name a profile with --profile, or {LOGIN}")
+        return CredentialsError("no AWS credentials were found", hint=f"name a profile with --profile, or {LOGIN_HINT}")
     if isinstance(error, (exceptions.SSOTokenLoadError, exceptions.UnauthorizedSSOTokenError)):
-        return ExpiredCredentialsError(f"the single sign-on session has ended: {error}", hint=LOGIN)
+        return ExpiredCredentialsError(f"the single sign-on session has ended: {error}", hint=LOGIN_HINT)
     if isinstance(error, exceptions.LoginRefreshRequired):
-        return ExpiredCredentialsError(str(error), hint=LOGIN)
-    obtaining = (exceptions.TokenRetrievalError, exceptions.CredentialRetrievalError, exceptions.LoginError)
-    if isinstance(error, obtaining):
-        return CredentialsError(f"credentials could not be obtained: {error}", hint=LOGIN)
+        return ExpiredCredentialsError(str(error), hint=LOGIN_HINT)
+    credential_errors = (exceptions.TokenRetrievalError, exceptions.CredentialRetrievalError, exceptions.LoginError)
+    if isinstance(error, credential_errors):
+        return CredentialsError(f"credentials could not be obtained: {error}", hint=LOGIN_HINT)
     if isinstance(error, exceptions.ProfileNotFound):
         return CredentialsError(str(error), hint="`aws configure list-profiles` lists those there are.")
     if isinstance(error, exceptions.InvalidRegionError):
@@ -106,7 +106,7 @@ def as_aws_error(error: Exception) -> AwsError:
         return UnreachableError(
             str(error), hint="check the network, the proxy (HTTPS_PROXY) and that the region exists, and repeat."
         )
-    # Time-outs of connecting, proxies and TLS are of the one family; what breaks off later is of the other.
+    # Connect time-outs, proxy and TLS errors are of the first class; errors after connecting are of the second.
     if isinstance(error, (exceptions.ConnectionError, exceptions.HTTPClientError)):
         return UnreachableError(f"the connection to AWS failed: {error}", hint="check the network, and repeat.")
     return AwsError(f"{type(error).__name__}: {error}")
@@ -114,12 +114,12 @@ def as_aws_error(error: Exception) -> AwsError:
 
 @contextmanager
 def translate_aws_errors() -> Iterator[None]:
-    """Turn the errors of boto3 that leave the body into ours.
+    """Raise `AwsError` in place of errors of boto3 that leave the body.
 
     Raises:
         AwsError: in place of an error of boto3 or botocore.
     """
-    # boto3 takes a tenth of a second to import and is there already where one of its errors can be raised.
+    # Importing boto3 takes a tenth of a second; where one of its errors can be raised it is imported already.
     from boto3.exceptions import Boto3Error
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -130,36 +130,38 @@ def translate_aws_errors() -> Iterator[None]:
 
 
 def error_code(error: Exception) -> str:
-    """Return AWS's code of an error, or an empty text if it is none of AWS's."""
+    """Return AWS's error code, or an empty string if the error is not a response of AWS."""
     response = getattr(error, "response", None)
     return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
 
 
 def is_transient(error: Exception) -> bool:
-    """Return whether a later call may succeed: throttled, not reached, or a fault inside the service."""
+    """Return whether a retry may succeed: throttled, unreachable, or an internal error of the service."""
     if isinstance(as_aws_error(error), (ThrottledError, UnreachableError)):
         return True
     response = getattr(error, "response", None)
     return isinstance(response, dict) and response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500
 
 
-def _refused(error: Exception) -> AwsError:
+def _from_client_error(error: Exception) -> AwsError:
     response = error.response  # type: ignore[attr-defined]
     code, message = error_code(error), str(response.get("Error", {}).get("Message", "")) or str(error)
     operation = getattr(error, "operation_name", "")
-    facts = {"operation": operation, "code": code}
-    if code in EXPIRED:
-        return ExpiredCredentialsError(f"the AWS credentials have expired ({operation})", hint=LOGIN, **facts)
-    if code in INVALID:
-        # A region that the account has not enabled knows nobody, and says the same.
-        hint = f"{LOGIN} A region that is not enabled in the account accepts none."
-        return CredentialsError(f"AWS does not accept the credentials: {message}", hint=hint, **facts)
-    if code in NOT_ENABLED:
-        return RegionError(message, hint="enable the region in the account's settings, or choose another.", **facts)
+    attributes = {"operation": operation, "code": code}
+    if code in EXPIRED_CODES:
+        return ExpiredCredentialsError(f"the AWS credentials have expired ({operation})", hint=LOGIN_HINT, **attributes)
+    if code in INVALID_CREDENTIALS_CODES:
+        # A region that is not enabled in the account returns the same codes.
+        hint = f"{LOGIN_HINT} A region that is not enabled in the account accepts none."
+        return CredentialsError(f"AWS does not accept the credentials: {message}", hint=hint, **attributes)
+    if code in REGION_DISABLED_CODES:
+        return RegionError(
+            message, hint="enable the region in the account's settings, or choose another.", **attributes
+        )
     if code in DENIED:
         hint = "docs/deploy.md lists what an operator must be allowed to do; ask for it, or choose another --profile."
-        return DeniedError(f"not allowed to call {operation}: {message}", hint=hint, **facts)
+        return DeniedError(f"not allowed to call {operation}: {message}", hint=hint, **attributes)
     if code in THROTTLED:
         hint = "others use the same account's allowance; wait a minute and repeat: nothing is lost."
-        return ThrottledError(f"AWS asks for fewer calls ({operation}: {message})", hint=hint, **facts)
-    return AwsError(f"{operation}: {message} ({code})", **facts)
+        return ThrottledError(f"AWS asks for fewer calls ({operation}: {message})", hint=hint, **attributes)
+    return AwsError(f"{operation}: {message} ({code})", **attributes)

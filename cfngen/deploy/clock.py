@@ -1,4 +1,4 @@
-"""The time as deployment sees it: given from outside, so that waiting can be simulated."""
+"""The clock that deployment uses: passed in, so that tests and the sandbox can simulate waiting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What tells the time and lets it pass."""
+    """Tells the time, and sleeps."""
 
     def now(self) -> datetime:
         """Return the time, in UTC and aware of it."""

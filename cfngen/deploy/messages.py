@@ -1,7 +1,7 @@
-"""What deployment reports while it works: plain data, which the command line shows as text or as JSON.
+"""Messages that deployment reports while it works: plain data, which the command line shows as text or as JSON.
 
-Every message has a `kind`, which names it in JSON and never changes its meaning. What a message says in words belongs
-to the command line.
+Every message has a `kind`, which is its `type` in JSON and part of the public interface. The command line decides how a
+message reads as text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Other roots of a cluster of the same name in the same region.
+"""Other root stacks in the region that hold a cluster of the same name.
 
-Tags are all that says whose the things are that Kubernetes makes, and the folder in the bucket is named after the
-cluster: what two clusters of one name have cannot be told apart by either.
+Resources that Kubernetes creates are found only by their tags, and the folder in the bucket is named after the cluster.
+Two clusters of one name in a region would share both, so the second is refused.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from cfngen.deploy.stacks import StackView, view
 from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 
-NOTHING_LIVES = frozenset({"ROLLBACK_COMPLETE"})
-"""A creation that was taken back whole: the stack is left, and nothing in it."""
+EMPTY_STACK_STATUSES = frozenset({"ROLLBACK_COMPLETE"})
+"""Statuses of a stack that still exists but has no resources: its creation was rolled back completely."""
 
 
 class NameConflictError(CfngenError):
-    """Another stack of the region has a cluster of this name.
+    """Another stack in the region holds a cluster of this name.
 
     Attributes:
         stacks: names of those stacks.
@@ -35,12 +35,12 @@ class NameConflictError(CfngenError):
 
 
 def live_stacks(account: Account, cluster: str, *, besides: str = "") -> tuple[str, ...]:
-    """Return the names of the roots that have something of a cluster of this name; none if the caller may not look.
+    """Return the names of the root stacks that hold a cluster of this name; none if the caller may not list stacks.
 
     Args:
-        account: where.
+        account: account and region to search.
         cluster: name of the cluster.
-        besides: name or ARN of the root that is not meant.
+        besides: name or ARN of a root stack to leave out.
     """
     from botocore.exceptions import ClientError
 
@@ -48,28 +48,28 @@ def live_stacks(account: Account, cluster: str, *, besides: str = "") -> tuple[s
     try:
         roots = [view(stack) for page in pages for stack in page["Stacks"] if not stack.get("ParentId")]
     except ClientError as error:
-        # Without a name the call is on no stack, and who may only use certain stacks may not make it.
+        # A caller who is only allowed to use certain stacks may not describe all stacks.
         if error_code(error) not in DENIED:
             raise
         return ()
-    return tuple(sorted(root.name for root in roots if root.cluster == cluster and _lives(root, besides)))
+    return tuple(sorted(root.name for root in roots if root.cluster == cluster and _conflicts(root, besides)))
 
 
 def check(account: Account, cluster: str, stack: str) -> None:
-    """Refuse to create a cluster beside a living one of the same name.
+    """Raise an error if another stack holds a cluster of the same name.
 
     Args:
-        account: where.
+        account: account and region to search.
         cluster: name of the cluster.
-        stack: name of the root that is to be created.
+        stack: name of the root stack that is to be created.
 
     Raises:
-        NamesakeError: there is such a cluster.
+        NameConflictError: there is such a cluster.
     """
-    if others := live_stacks(account, cluster, besides=stack):
-        raise NameConflictError(cluster, stack, others)
+    if conflicting_stacks := live_stacks(account, cluster, besides=stack):
+        raise NameConflictError(cluster, stack, conflicting_stacks)
 
 
-def _lives(stack: StackView, besides: str) -> bool:
-    known = stack.status.exists and stack.status.standing is not StackHealth.EMPTY
-    return known and stack.status.name not in NOTHING_LIVES and besides not in (stack.name, stack.id)
+def _conflicts(stack: StackView, besides: str) -> bool:
+    is_in_use = stack.status.exists and stack.status.standing is not StackHealth.EMPTY
+    return is_in_use and stack.status.name not in EMPTY_STACK_STATUSES and besides not in (stack.name, stack.id)

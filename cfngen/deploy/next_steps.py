@@ -1,6 +1,6 @@
-"""The commands that lead on from each status of a cluster's root: the one table that every message takes them from.
+"""The commands to run next for each status of a cluster's root stack; every message takes them from this table.
 
-That each of them does what it says is tried from every status; docs/operations.md shows what came of it.
+Tests run each command from each status; docs/operations.md shows the results.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _STEPS: Mapping[StackHealth, tuple[tuple[str, str], ...]] = {
     ),
     StackHealth.HEALTHY: (),
 }
-_CREATED_IN_PART = (_STEPS[StackHealth.PAUSED][0], ("rollback", "deletes what has been created"))
+_STEPS_AFTER_FAILED_CREATION = (_STEPS[StackHealth.PAUSED][0], ("rollback", "deletes what has been created"))
 
 
 @dataclass(frozen=True)
 class NextStep:
-    """A way on.
+    """A command that the user can run next.
 
     Attributes:
-        command: what to type.
+        command: the command line.
         purpose: what it does.
     """
 
@@ -53,18 +53,18 @@ class NextStep:
 
 
 def next_steps(status: StackStatus, stack: str = "") -> tuple[NextStep, ...]:
-    """Return the ways on from a status, the usual one first; none where a stack is as it should be.
+    """Return the commands to run next from a status, the usual one first; none if the stack is healthy.
 
     Args:
-        status: of the root.
-        stack: its name, which the commands then name; empty leaves it out.
+        status: status of the root stack.
+        stack: name for the option --stack-name of the commands; empty leaves the option out.
     """
-    steps = _CREATED_IN_PART if status.name == "CREATE_FAILED" else _STEPS[status.standing]
-    named = f" --stack-name {stack}" if stack else ""
-    return tuple(NextStep(f"cfngen {verb}{named}", purpose) for verb, purpose in steps)
+    steps = _STEPS_AFTER_FAILED_CREATION if status.name == "CREATE_FAILED" else _STEPS[status.standing]
+    option = f" --stack-name {stack}" if stack else ""
+    return tuple(NextStep(f"cfngen {command}{option}", purpose) for command, purpose in steps)
 
 
 def in_words(steps: tuple[NextStep, ...]) -> str:
-    """Return ways on as a hint: each command and what it does."""
-    told = "; ".join(f"`{step.command}` {step.purpose}" for step in steps)
-    return f"{told}." if told else ""
+    """Return the commands as one line of text, each with its purpose."""
+    text = "; ".join(f"`{step.command}` {step.purpose}" for step in steps)
+    return f"{text}." if text else ""

@@ -1,12 +1,12 @@
-"""Deploying: from templates to a root stack that has them, through change sets that were shown and agreed to.
+"""Deploying: creating or updating the root stack through change sets, after showing the plan and asking for consent.
 
-    ready -> publish -> parameters -> plan -> consent -> execute -> watch -> protect
+    ensure deployable -> parameters -> publish -> plan -> consent -> execute -> watch -> protect
 
-A creation is one change set. An update of volumes, control plane and node groups goes in phases (`phasing`), of which
-each is planned, executed and watched by itself.
+A creation is one change set. An update that affects volumes, control plane and node groups is split into phases
+(`phasing`), each with its own change set.
 
-Up to the execution everything is undone when it ends early: the change set is deleted, and so is the empty stack of
-one that would have created the root. Uploaded templates stay; they are named after their content.
+If the deployment ends before its execution, the change set is deleted, and with it the empty stack that CloudFormation
+made for a creation. Uploaded templates stay in the bucket; they are named after their content.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ from cfngen.templates.document import Document
 from cfngen.templates.immutable_settings import COUNT, recorded_settings
 
 OnFailure = Literal["rollback", "delete", "keep"]
-_ACTIONS: Mapping[str, Action] = {"add": "create", "import": "create", "update": "update", "remove": "delete"}
-_ON_FAILURE = {"rollback": "ROLLBACK", "delete": "DELETE", "keep": "DO_NOTHING"}
+_EXPECTED_ACTIONS: Mapping[str, Action] = {"add": "create", "import": "create", "update": "update", "remove": "delete"}
+_ON_STACK_FAILURE = {"rollback": "ROLLBACK", "delete": "DELETE", "keep": "DO_NOTHING"}
 
 
 class BegunError(CfngenError):
-    """Ctrl-C came while CloudFormation was told to begin."""
+    """Ctrl-C was pressed during the call that starts the operation, so it may or may not have started."""
 
     exit_code = 6
 
@@ -69,11 +69,11 @@ class BegunError(CfngenError):
 
 
 class ImpossiblePlanError(CfngenError):
-    """The plan cannot be carried out, as is known before it begins."""
+    """The plan is known to fail before it is executed."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__(
-            f"nothing was changed, since it would fail: {why}", hint="change the cluster file or the options."
+            f"nothing was changed, since it would fail: {reason}", hint="change the cluster file or the options."
         )
 
 
@@ -84,21 +84,21 @@ class DeploymentRequest:
     Attributes:
         cluster: the complete cluster.
         documents: its templates.
-        stack_name: name of the root.
+        stack_name: name of the root stack.
         bucket: the operator's bucket for templates; empty means cfngen's own.
-        kms_key: KMS key that cfngen's own bucket encrypts with; empty means S3's.
+        kms_key: KMS key for the encryption of cfngen's own bucket; empty means S3's key.
         flags: parameters given on the command line.
         file: parameters given in a file; None if there is none.
         keep: parameters that keep the value they have in the stack.
-        tags: the operator's tags for every resource, beside those that the stack has.
-        role_arn: service role of CloudFormation; empty means the caller's rights.
-        notification_arns: SNS topics that get the events; None keeps those there are.
+        tags: the operator's tags for every resource, in addition to those the stack has already.
+        role_arn: service role of CloudFormation; empty means the caller's permissions.
+        notification_arns: SNS topics for stack events; None keeps the stack's topics.
         on_failure: what CloudFormation does when something fails.
-        protect: whether the stack shall be protected against deletion.
+        protect: whether to enable termination protection.
         express: whether to use CloudFormation's express mode.
-        token: distinguishes this deployment from all others: letters, digits and hyphens.
-        ignore_quotas: whether to go on although the account's quotas do not suffice.
-        compare_user_data: says in words what differs between two user data; None leaves it unsaid.
+        token: unique name of this deployment: letters, digits and hyphens.
+        ignore_quotas: whether to continue although the account's quotas do not suffice.
+        compare_user_data: describes the differences between two user data; None leaves the description out.
     """
 
     cluster: Cluster
@@ -120,236 +120,254 @@ class DeploymentRequest:
     compare_user_data: CompareUserData | None = None
 
 
-def plan(account: Account, wanted: DeploymentRequest, waiting: Interaction) -> Plan:
-    """Find out what a deployment would change, and leave nothing behind.
+def plan(account: Account, request: DeploymentRequest, interaction: Interaction) -> Plan:
+    """Return what a deployment would change, without changing anything permanently.
 
     Raises:
-        CfngenError: as `deploy`.
+        CfngenError: the same errors as `deploy`.
     """
-    with ExitStack() as leaving:
-        return _planned(PlanningAccount.of(account), wanted, waiting, leaving).plan
+    with ExitStack() as cleanup:
+        return _prepare(PlanningAccount.of(account), request, interaction, cleanup).plan
 
 
-def deploy(account: Account, wanted: DeploymentRequest, waiting: Interaction) -> Finished:
-    """Bring the root stack to the templates and values that are wanted.
+def deploy(account: Account, request: DeploymentRequest, interaction: Interaction) -> Finished:
+    """Create or update the root stack, and watch until CloudFormation has finished.
 
     Returns:
-        How it ended. A detached operation has not ended: its status is that of the moment, and it did not succeed yet.
+        The result. If the user detached, the operation continues: `status` is the current one, `succeeded` is false.
 
     Raises:
-        BegunError: interrupted at the moment of beginning.
-        CfngenError: refused before anything was changed, or the user said no.
+        BegunError: interrupted during the call that starts the operation.
+        CfngenError: refused before anything was changed, or the user declined.
     """
-    began = account.clock.now()
-    with ExitStack() as leaving:
-        planned = _planned(account, wanted, waiting, leaving)
-        found, existing, phases = planned.plan, planned.existing, planned.phases
+    start_time = account.clock.now()
+    with ExitStack() as cleanup:
+        preparation = _prepare(account, request, interaction, cleanup)
+        overall_plan, existing, phases = preparation.plan, preparation.existing, preparation.phases
         if existing is None:
-            remains.of_earlier(account, wanted.stack_name, wanted.cluster.name, waiting.report)
-        waiting.report(found)
-        if found.is_empty:
+            remains.of_earlier(account, request.stack_name, request.cluster.name, interaction.report)
+        interaction.report(overall_plan)
+        if overall_plan.is_empty:
             if existing is not None:
-                _protect(account, existing, wanted, waiting)
-            return _unchanged(account, wanted, began, existing)
-        if found.refusal:
-            raise ImpossiblePlanError(found.refusal)
-        _agreed(waiting, wanted, found)
-        if existing is not None and (found.is_dangerous or any(map(_is_protected, found.changes))):
-            # Put back by `leaving` however the operation ends.
-            leaving.enter_context(protection.lift(account, existing, report=waiting.report))
-        if existing is None and wanted.protect and wanted.on_failure != "delete":
-            protection.protect_new(account, found.stack_id)
-        waiting.report(Step(f"{'creating' if existing is None else 'updating'} {wanted.stack_name}"))
+                _protect(account, existing, request, interaction)
+            return _finished_without_changes(account, request, start_time, existing)
+        if overall_plan.refusal:
+            raise ImpossiblePlanError(overall_plan.refusal)
+        _require_consent(interaction, request, overall_plan)
+        if existing is not None and (overall_plan.is_dangerous or any(map(_is_protected, overall_plan.changes))):
+            # `cleanup` restores the stack policies however the operation ends.
+            cleanup.enter_context(protection.lift(account, existing, report=interaction.report))
+        if existing is None and request.protect and request.on_failure != "delete":
+            protection.protect_new(account, overall_plan.stack_id)
+        interaction.report(Step(f"{'creating' if existing is None else 'updating'} {request.stack_name}"))
 
         def execute(plan: Plan, documents: Sequence[Document]) -> Outcome:
             try:
                 stack_id = change_sets.execute(account, plan)
             except KeyboardInterrupt:
-                raise BegunError(wanted.stack_name) from None
+                raise BegunError(request.stack_name) from None
             return watch(
                 account,
                 stack_id,
                 since=plan.created,
-                report=waiting.report,
-                interrupted=waiting.interrupted,
-                expected=_expected(wanted, documents, plan),
+                report=interaction.report,
+                interrupted=interaction.interrupted,
+                expected=_expectation(request, documents, plan),
             )
 
         with translate_aws_errors():
             if phases:
-                outcome = update.carry_out(account, phases, waiting, execute, wanted.cluster.name)
+                outcome = update.carry_out(account, phases, interaction, execute, request.cluster.name)
             else:
-                outcome = execute(found, wanted.documents)
+                outcome = execute(overall_plan, request.documents)
             if outcome.cancelled and not outcome.status.rolling_back and existing is None:
-                outcome = abandoned(account, waiting, outcome)
-    return _ended(account, wanted, waiting, outcome, "create" if existing is None else "update")
+                outcome = abandoned(account, interaction, outcome)
+    return _finish(account, request, interaction, outcome, "create" if existing is None else "update")
 
 
 @dataclass(frozen=True)
-class _Planned:
-    """A plan, the stack as it was found, and the plan's phases where it has several."""
+class _Preparation:
+    """A plan, the existing stack if there is one, and the phases of a plan that is split into phases."""
 
     plan: Plan
     existing: StackView | None
     phases: update.Phased | None = None
 
 
-def _planned(account: Account, wanted: DeploymentRequest, waiting: Interaction, leaving: ExitStack) -> _Planned:
-    """Return the plan; its change set is deleted by `leaving` unless it has been executed."""
-    name = wanted.cluster.name
+def _prepare(
+    account: Account, request: DeploymentRequest, interaction: Interaction, cleanup: ExitStack
+) -> _Preparation:
+    """Check the request, upload the templates and make the plan; `cleanup` deletes the unexecuted change set."""
+    name = request.cluster.name
     with translate_aws_errors():
-        existing = ensure_deployable(account, wanted.stack_name, name, waiting)
-        before = template(account, existing.id) if existing else {}
-        beyond = setting_impacts(before, wanted.cluster)
-        kept = carried(account, wanted.documents, existing, cluster=name, bucket=wanted.bucket, report=waiting.report)
-        wanted = replace(wanted, documents=kept.documents)
-        # Whatever is wrong with the parameters is said before anything is sent.
-        *_, root = addressed(account, wanted.documents, cluster=name, bucket=wanted.bucket)
-        chosen = parameter_values.chosen(
+        existing = ensure_deployable(account, request.stack_name, name, interaction)
+        previous_template = template(account, existing.id) if existing else {}
+        immutable_impacts = setting_impacts(previous_template, request.cluster)
+        carry_over = carried(
+            account, request.documents, existing, cluster=name, bucket=request.bucket, report=interaction.report
+        )
+        request = replace(request, documents=carry_over.documents)
+        # Errors in the parameters are reported before anything is uploaded.
+        *_, root = addressed(account, request.documents, cluster=name, bucket=request.bucket)
+        parameters = parameter_values.chosen(
             root.document.body,
-            flags=wanted.flags,
-            file=wanted.file,
-            keep=wanted.keep,
+            flags=request.flags,
+            file=request.file,
+            keep=request.keep,
             previous=existing,
-            previous_root=before or None,
+            previous_root=previous_template or None,
         )
-        values = {**_defaults(root.document.body), **chosen.values}
+        values = {**_parameter_defaults(root.document.body), **parameters.values}
         foundations.check(existing.parameters if existing else {}, values)
-        existing_objects.check(account, wanted.cluster, values, existing)
-        route_tables.check(account, wanted.cluster, values)
-        master_addresses.check(account, wanted.cluster, values, existing)
+        existing_objects.check(account, request.cluster, values, existing)
+        route_tables.check(account, request.cluster, values)
+        master_addresses.check(account, request.cluster, values, existing)
         upload = partial(
-            publish, account, cluster=name, bucket=wanted.bucket, kms_key=wanted.kms_key, report=waiting.report
+            publish, account, cluster=name, bucket=request.bucket, kms_key=request.kms_key, report=interaction.report
         )
-        published = upload(wanted.documents)
-        real = volumes.truth(account, existing, chosen.values) if existing else volumes.Truth()
-        for notice in (*chosen.notices, *real.notices):
-            waiting.report(notice)
-        after = needs(wanted.documents, chosen.values)
-        now = _taken(account, existing, waiting)
-        request = PlanRequest(
-            stack=wanted.stack_name,
-            cluster=wanted.cluster,
+        published = upload(request.documents)
+        volume_truth = volumes.truth(account, existing, parameters.values) if existing else volumes.Truth()
+        for notice in (*parameters.notices, *volume_truth.notices):
+            interaction.report(notice)
+        demand_after = needs(request.documents, parameters.values)
+        demand_now = _current_demand(account, existing, interaction)
+        plan_request = PlanRequest(
+            stack=request.stack_name,
+            cluster=request.cluster,
             template_url=published.template_url,
-            documents=tuple(wanted.documents),
-            token=wanted.token,
-            parameters=chosen.entries,
-            capabilities=capabilities.capabilities(wanted.documents),
-            tags=ownership.tags(name, wanted.tags, existing),
-            on_failure=_ON_FAILURE[wanted.on_failure],
-            role_arn=wanted.role_arn,
-            notification_arns=wanted.notification_arns,
-            express=wanted.express,
-            foreseen=(*beyond, *kept.meanings, *real.meanings),
-            note=at_work.note(account, name, protect=wanted.protect),
-            quotas=() if now is None else service_quotas.check(account, after, now),
-            quotas_ignored=wanted.ignore_quotas,
-            costs=() if now is None or existing is None else difference(now, after),
-            masters=int(recorded_settings(before).get(COUNT, 0)),
+            documents=tuple(request.documents),
+            token=request.token,
+            parameters=parameters.entries,
+            capabilities=capabilities.capabilities(request.documents),
+            tags=ownership.tags(name, request.tags, existing),
+            on_failure=_ON_STACK_FAILURE[request.on_failure],
+            role_arn=request.role_arn,
+            notification_arns=request.notification_arns,
+            express=request.express,
+            foreseen=(*immutable_impacts, *carry_over.meanings, *volume_truth.meanings),
+            note=at_work.note(account, name, protect=request.protect),
+            quotas=() if demand_now is None else service_quotas.check(account, demand_after, demand_now),
+            quotas_ignored=request.ignore_quotas,
+            costs=() if demand_now is None or existing is None else difference(demand_now, demand_after),
+            masters=int(recorded_settings(previous_template).get(COUNT, 0)),
         )
-        waiting.report(Step("asking CloudFormation what would change"))
-        found = change_sets.make_plan(
-            account, request, report=waiting.report, compare_user_data=wanted.compare_user_data
+        interaction.report(Step("asking CloudFormation what would change"))
+        overall_plan = change_sets.make_plan(
+            account, plan_request, report=interaction.report, compare_user_data=request.compare_user_data
         )
-        leaving.callback(change_sets.discard, account, found, waiting.report)
+        cleanup.callback(change_sets.discard, account, overall_plan, interaction.report)
         if (
             existing is None
-            or found.operation != "update"
-            or not found.change_set_id
-            or found.is_empty
-            or found.refusal
+            or overall_plan.operation != "update"
+            or not overall_plan.change_set_id
+            or overall_plan.is_empty
+            or overall_plan.refusal
         ):
-            return _Planned(found, existing)
+            return _Preparation(overall_plan, existing)
         phases = update.phased(
-            found,
-            as_deployed(account, existing.id, before),
-            wanted.documents,
-            PartPlanning(account, request, upload, waiting.report, wanted.compare_user_data, leaving),
-            lambda plan: change_sets.discard(account, plan, waiting.report),
+            overall_plan,
+            as_deployed(account, existing.id, previous_template),
+            request.documents,
+            PartPlanning(account, plan_request, upload, interaction.report, request.compare_user_data, cleanup),
+            lambda plan: change_sets.discard(account, plan, interaction.report),
         )
-    return _Planned(phases.plan if phases else found, existing, phases)
+    return _Preparation(phases.plan if phases else overall_plan, existing, phases)
 
 
-def _taken(account: Account, existing: StackView | None, waiting: Interaction) -> Demand | None:
-    """Return what the cluster takes of the account now; None if that cannot be found out."""
+def _current_demand(account: Account, existing: StackView | None, interaction: Interaction) -> Demand | None:
+    """Return what the cluster uses of the account's quotas now; None if that cannot be read."""
     if existing is None:
         return Demand()
     try:
         return deployed(account, existing)
     except AwsError as error:
-        waiting.report(Notice(f"what the update adds to costs and quotas is not known: {error}", error.hint))
+        interaction.report(Notice(f"what the update adds to costs and quotas is not known: {error}", error.hint))
         return None
 
 
-def _defaults(root: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values that a template's parameters have when nobody gives them."""
+def _parameter_defaults(root: Mapping[str, Any]) -> dict[str, str]:
+    """Return the default values of a template's parameters."""
     parameters = root.get("Parameters", {}).items()
-    return {name: str(each["Default"]) for name, each in parameters if "Default" in each}
+    return {name: str(parameter["Default"]) for name, parameter in parameters if "Default" in parameter}
 
 
-def _expected(wanted: DeploymentRequest, documents: Sequence[Document], found: Plan) -> Expectation:
-    """Return what is known of an operation before it begins, for the screen."""
+def _expectation(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:
+    """Return which resources the operation will touch and how, for the progress display."""
     by_name = {document.name: document.body for document in documents}
     bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): by_name["cluster"]}
     for logical_id, name in nested(by_name["cluster"]).items():
         bodies[logical_id,] = by_name[name]
-    values = {**(wanted.file.values if wanted.file else {}), **wanted.flags}
-    if found.operation == "create":
+    values = {**(request.file.values if request.file else {}), **request.flags}
+    if plan.operation == "create":
         return expect(bodies, "create", values)
     actions: dict[tuple[tuple[str, ...], str], Action] = {}
-    for stack in found.stacks:
+    for stack in plan.stacks:
         for change in stack.changes:
-            replaced = change.replacement is not Replacement.NO
-            actions[stack.path, change.logical_id] = "replace" if replaced else _ACTIONS[change.action]
+            is_replaced = change.replacement is not Replacement.NO
+            actions[stack.path, change.logical_id] = "replace" if is_replaced else _EXPECTED_ACTIONS[change.action]
     return expect(bodies, actions, values)
 
 
-def _agreed(waiting: Interaction, wanted: DeploymentRequest, found: Plan) -> None:
-    dangerous = found.is_dangerous
-    text = f"Deploy {wanted.stack_name} in spite of the danger above?" if dangerous else f"Deploy {wanted.stack_name}?"
-    if not waiting.consent(Question(text, dangerous=dangerous, name=wanted.cluster.name if dangerous else "")):
+def _require_consent(interaction: Interaction, request: DeploymentRequest, plan: Plan) -> None:
+    """Ask for consent to the plan.
+
+    Raises:
+        DeclinedError: the user declined.
+    """
+    is_dangerous = plan.is_dangerous
+    text = (
+        f"Deploy {request.stack_name} in spite of the danger above?"
+        if is_dangerous
+        else f"Deploy {request.stack_name}?"
+    )
+    if not interaction.consent(
+        Question(text, dangerous=is_dangerous, name=request.cluster.name if is_dangerous else "")
+    ):
         raise DeclinedError
 
 
-def _ended(
-    account: Account, wanted: DeploymentRequest, waiting: Interaction, outcome: Outcome, action: str
+def _finish(
+    account: Account, request: DeploymentRequest, interaction: Interaction, outcome: Outcome, action: str
 ) -> Finished:
+    """Protect the stack after success, report the diagnosis after a failure, and return the result."""
     with translate_aws_errors():
         stack = find(account, outcome.stack_id)
     if not outcome.detached and stack is not None:
         if outcome.succeeded:
-            _protect(account, stack, wanted, waiting)
+            _protect(account, stack, request, interaction)
         else:
-            waiting.report(diagnose(account, stack.id))
-            protection.give_up(account, stack, waiting.report)
-            public_addresses.tell(account, stack, waiting.report)
+            interaction.report(diagnose(account, stack.id))
+            protection.give_up(account, stack, interaction.report)
+            public_addresses.tell(account, stack, interaction.report)
             if action == "create" and stack.status.standing is not StackHealth.PAUSED:
-                remains.of_creation(account, stack, wanted.cluster.name, waiting.report)
+                remains.of_creation(account, stack, request.cluster.name, interaction.report)
     return outcome.finished(action, stack)
 
 
 def _is_protected(change: Change) -> bool:
-    """Return whether the stack policies forbid a change."""
-    goes = change.action == "remove" or change.replacement is not Replacement.NO
-    return goes and change.type in protection.KEPT
+    """Return whether the stack policies deny a change."""
+    deletes_resource = change.action == "remove" or change.replacement is not Replacement.NO
+    return deletes_resource and change.type in protection.KEPT
 
 
-def _protect(account: Account, stack: StackView, wanted: DeploymentRequest, waiting: Interaction) -> None:
-    """Protect a stack that is as it is wanted; that this is not allowed does not make a failure of the deployment."""
+def _protect(account: Account, stack: StackView, request: DeploymentRequest, interaction: Interaction) -> None:
+    """Protect a deployed stack; a missing permission for it is reported, but does not fail the deployment."""
     try:
-        protection.protect(account, stack, wanted.protect, report=waiting.report)
+        protection.protect(account, stack, request.protect, report=interaction.report)
     except AwsError as error:
         text = f"{stack.name} is as it is wanted, but not protected: {error}"
-        waiting.report(Notice(text, error.hint or "the next deployment tries again."))
+        interaction.report(Notice(text, error.hint or "the next deployment tries again."))
 
 
-def _unchanged(account: Account, wanted: DeploymentRequest, began: datetime, stack: StackView | None) -> Finished:
+def _finished_without_changes(
+    account: Account, request: DeploymentRequest, start_time: datetime, stack: StackView | None
+) -> Finished:
     return Finished(
         action="none",
-        stack=wanted.stack_name,
+        stack=request.stack_name,
         stack_id=stack.id if stack else "",
         status=stack.status.name if stack else "",
         succeeded=True,
-        seconds=(account.clock.now() - began).total_seconds(),
+        seconds=(account.clock.now() - start_time).total_seconds(),
         outputs=stack.outputs if stack else {},
     )

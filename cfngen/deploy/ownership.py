@@ -1,4 +1,4 @@
-"""Whose a stack is: nothing is changed or destroyed in a stack that cfngen did not make for this cluster."""
+"""The tag that marks a stack as this cluster's; stacks without it are neither changed nor deleted."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from cfngen.errors import CfngenError
 
 
 class ForeignStackError(CfngenError):
-    """The stack of that name is not this cluster's."""
+    """The stack of that name does not belong to this cluster."""
 
 
 def tags(cluster: str, chosen: Mapping[str, str], stack: StackView | None) -> dict[str, str]:
-    """Return the tags of a root stack; CloudFormation passes them on to every resource.
+    """Return the tags of a root stack; CloudFormation propagates them to every resource.
 
-    A tag that is left out of an update is taken away, from every resource: so those that the stack has stay.
+    An update removes every tag that it does not repeat, so the stack's present tags are included.
 
     Args:
         cluster: name of the cluster.
         chosen: the operator's own tags.
-        stack: the stack as it is; None if it is still to be created.
+        stack: the existing stack; None if it is to be created.
     """
     return {**(stack.tags if stack else {}), **chosen, CLUSTER_TAG: cluster}
 
 
 def check(stack: StackView, cluster: str) -> None:
-    """Refuse a stack of another maker or cluster.
+    """Raise an error unless the stack was created by `cfngen deploy` for this cluster.
 
-    A stack that somebody created in the console from our templates lacks the tag; its operator has it updated there.
+    A stack that was created in the console from cfngen's templates lacks the tag, and is updated in the console.
 
     Raises:
-        ForeignStackError: it is not this cluster's.
+        ForeignStackError: it belongs to another cluster, or was not created by cfngen.
     """
     if stack.cluster == cluster:
         return

@@ -1,9 +1,9 @@
-"""An account in which a plan can be made, and nothing else can be changed.
+"""An account for planning: its boto3 clients refuse every call that a plan does not need.
 
-CloudFormation says what an update would do only of a change set, and reads nested templates only from S3. So planning
-does change something: it uploads templates, into a bucket that is made and hardened for them, makes a change set, which
-for a new cluster brings an empty stack along, and removes both again. These calls are let through, the last two only
-for what this plan has made itself. Every other call that is no question is refused before it is sent.
+CloudFormation previews an update only through a change set, and reads nested templates only from S3. So planning makes
+some changes: it uploads templates (creating and hardening the bucket if necessary), and creates a change set, which for
+a new cluster includes an empty stack. Change set and stack are deleted afterwards. These calls are allowed, deletions
+only for what this plan has created. Every other call that is not read-only is refused before it is sent.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.errors import CfngenError
 
-# Operations of the services' APIs that change nothing; botocore's models have no such mark.
-_QUESTIONS = ("Describe", "Get", "Head", "List")
-_NEW_STACK = "cfngen_new_stack"
-_UPLOADING = frozenset(
+# Prefixes of API operations that change nothing; botocore's models do not mark them as read-only.
+_READ_ONLY_PREFIXES = ("Describe", "Get", "Head", "List")
+_CREATES_STACK_KEY = "cfngen_new_stack"
+_UPLOAD_OPERATIONS = frozenset(
     {
         "CreateBucket",
         "PutBucketEncryption",
@@ -33,7 +33,7 @@ _UPLOADING = frozenset(
 
 
 class PlanChangesError(CfngenError):
-    """A call that would change something was about to be made for a plan."""
+    """A plan was about to make a call that changes something."""
 
     def __init__(self, service: str, operation: str) -> None:
         super().__init__(
@@ -44,54 +44,58 @@ class PlanChangesError(CfngenError):
 
 @dataclass(frozen=True)
 class PlanningAccount(Account):
-    """An account, as a caller who only plans.
+    """An account whose clients only allow the calls of a plan.
 
     Attributes:
-        made: ARNs of the change sets, and of the empty stacks, that were made for the plan.
+        made: ARNs of the change sets and empty stacks that were created for the plan.
     """
 
     made: set[str] = field(default_factory=set, compare=False)
 
     @classmethod
     def of(cls, account: Account) -> PlanningAccount:
-        """Return the same account with clients of its own, which refuse what no plan may do."""
-        same = {each.name: getattr(account, each.name) for each in fields(Account) if each.name != "_clients"}
-        return cls(**same)
+        """Return the same account with separate clients, which refuse all calls that a plan does not need."""
+        values = {
+            attribute.name: getattr(account, attribute.name)
+            for attribute in fields(Account)
+            if attribute.name != "_clients"
+        }
+        return cls(**values)
 
     @property
     def only_planning(self) -> bool:
-        """Whether nothing may be changed here but what a plan makes and removes again."""
+        """Whether this account may only be used for a plan, which changes nothing permanently."""
         return True
 
     def client(self, service: str) -> Any:
         """Return the boto3 client of a service in this region; always the same one."""
-        known = service in self._clients
+        is_cached = service in self._clients
         client = super().client(service)
-        if not known:
+        if not is_cached:
             client.meta.events.register(f"before-parameter-build.{service}", self._check)
             client.meta.events.register("after-call.cloudformation.CreateChangeSet", self._remember)
         return client
 
     def _check(self, params: dict[str, Any], model: Any, context: dict[str, Any], **_: Any) -> None:
-        """Let a call through, or not.
+        """Allow or refuse a call.
 
         Raises:
-            PlanChangesError: a plan may not make it.
+            PlanChangesError: a plan must not make this call.
         """
         service, operation = model.service_model.service_name, model.name
-        if operation.startswith(_QUESTIONS) or (service == "s3" and operation in _UPLOADING):
+        if operation.startswith(_READ_ONLY_PREFIXES) or (service == "s3" and operation in _UPLOAD_OPERATIONS):
             return
-        own = {
+        allowed = {
             "CreateChangeSet": True,
             "DeleteChangeSet": params.get("ChangeSetName") in self.made,
             "DeleteStack": params.get("StackName") in self.made,
         }
-        if not (service == "cloudformation" and own.get(operation)):
+        if not (service == "cloudformation" and allowed.get(operation)):
             raise PlanChangesError(service, operation)
-        context[_NEW_STACK] = params.get("ChangeSetType") == "CREATE"
+        context[_CREATES_STACK_KEY] = params.get("ChangeSetType") == "CREATE"
 
     def _remember(self, http_response: Any, parsed: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
         if http_response.status_code < 300:
             self.made.add(parsed["Id"])
-            if context.get(_NEW_STACK):
+            if context.get(_CREATES_STACK_KEY):
                 self.made.add(parsed["StackId"])

@@ -1,11 +1,11 @@
-"""What keeps a cluster from being lost by accident: termination protection, and stack policies.
+"""Protection against accidental loss of a cluster: termination protection, and stack policies.
 
-Termination protection belongs to the root and covers what it nests. A stack policy says what updates may do to the
-resources of one stack only, so the root's protects the nested stacks that hold state, and each of these has a policy of
-its own for its volumes, addresses and secrets. A change set cannot carry a policy and a new stack has none: they are
-set once the stacks exist ("Prevent updates to stack resources", CloudFormation User Guide), and no operation is under
-way in them (envato/stack_master#178). Termination protection can be set in any status but those of a deletion ("Protect
-CloudFormation stacks from being deleted"), so a new root has it before anything is in it.
+Termination protection is enabled on the root stack and covers its nested stacks. A stack policy restricts updates of
+the resources of one stack only: the root's policy protects the nested stacks that hold state, and each of those has a
+policy for its volumes, addresses and secrets. A change set cannot set a policy, and a new stack has none: policies are
+set once the stacks exist ("Prevent updates to stack resources", CloudFormation User Guide) and no operation is in
+progress (envato/stack_master#178). Termination protection can be enabled in any status except during a deletion
+("Protect CloudFormation stacks from being deleted"), so a new root has it before it has any resources.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from cfngen.deploy.stacks import NESTED, StackView, find, resources, stack_name
 from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 
-# Nested stacks whose loss is the cluster's: etcd's volumes and the API's address, and the certificate authorities.
+# Nested stacks that hold the cluster's state: etcd's volumes, the API's address, and the certificate authorities.
 HOLDERS = ("MasterStack", "SecretsStack")
-# Resources whose replacement loses data, or an address that others know.
+# Types of resources whose replacement loses data, or an address that clients use.
 KEPT = (
     "AWS::EC2::EIP",
     "AWS::EC2::NetworkInterface",
@@ -36,28 +36,28 @@ KEPT = (
 
 Policy = Mapping[str, Any]
 
-# A policy cannot be removed; this one is as good as none.
+# A stack policy cannot be removed, only replaced by one that allows every update.
 EVERYTHING: Policy = {"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}
-_LOSS = {"Effect": "Deny", "Action": ["Update:Replace", "Update:Delete"], "Principal": "*"}
+_DENY_REPLACE_AND_DELETE = {"Effect": "Deny", "Action": ["Update:Replace", "Update:Delete"], "Principal": "*"}
 OF_ROOT: Policy = {
     "Statement": [
         *EVERYTHING["Statement"],
-        {**_LOSS, "Resource": [f"LogicalResourceId/{holder}" for holder in HOLDERS]},
+        {**_DENY_REPLACE_AND_DELETE, "Resource": [f"LogicalResourceId/{holder}" for holder in HOLDERS]},
     ]
 }
 OF_HOLDERS: Policy = {
     "Statement": [
         *EVERYTHING["Statement"],
-        {**_LOSS, "Resource": "*", "Condition": {"StringEquals": {"ResourceType": list(KEPT)}}},
+        {**_DENY_REPLACE_AND_DELETE, "Resource": "*", "Condition": {"StringEquals": {"ResourceType": list(KEPT)}}},
     ]
 }
 
 
 class NotRestoredError(CfngenError):
-    """The protection that was lifted for one operation could not be put back.
+    """A stack policy that was lifted for one update could not be restored.
 
     Attributes:
-        stacks: ARNs of the stacks that are unprotected now.
+        stacks: ARNs of the stacks whose policy is not restored.
     """
 
     def __init__(self, stacks: tuple[str, ...], reason: Exception) -> None:
@@ -70,71 +70,71 @@ class NotRestoredError(CfngenError):
 
 
 def protect(account: Account, root: StackView, termination: bool = True, *, report: Report) -> None:
-    """Set termination protection and the stack policies where they are not set.
+    """Enable termination protection and set the stack policies, where that has not been done yet.
 
     Args:
         account: the account.
-        root: the root stack, in which no operation is under way.
-        termination: whether deletion of the root is to be refused; the protection it has is not taken away.
-        report: told of policies that somebody else has set, which stay.
+        root: the root stack, in which no operation is in progress.
+        termination: whether to enable termination protection; it is never disabled here.
+        report: receives a notice for each policy that somebody else has set; such policies are not changed.
 
     Raises:
         AwsError: CloudFormation refuses.
     """
     with translate_aws_errors():
         if termination and not root.protected:
-            _terminate(account, root, protected=True)
-        for stack, policy in _policies(account, root):
-            found = _policy_of(account, stack)
-            if found == policy:
+            _set_termination_protection(account, root, protected=True)
+        for stack, policy in _intended_policies(account, root):
+            current_policy = _read_policy(account, stack)
+            if current_policy == policy:
                 continue
-            if found not in (None, EVERYTHING):
+            if current_policy not in (None, EVERYTHING):
                 hint = f"`aws cloudformation get-stack-policy --region {account.region} --stack-name {stack}` shows it."
                 report(Notice(f"the stack {stack_name(stack)} has a policy that is not cfngen's, and keeps it", hint))
                 continue
-            _set(account, stack, policy)
+            _set_policy(account, stack, policy)
 
 
 @contextmanager
 def lift(account: Account, root: StackView, *, report: Report) -> Iterator[None]:
-    """Let one update replace and delete what the stack policies protect; put them back whatever happens to it.
+    """Lift the stack policies for one update, which may then replace protected resources; restore them afterwards.
 
-    Where the update goes on without its watcher they stay lifted until it has ended, and `cfngen watch` or the next
-    deployment sets them: CloudFormation takes no policy of a stack at work, and one that the update has yet to come to
-    would refuse it.
+    If the user detaches from the update, the policies stay lifted until `cfngen watch` or the next deployment:
+    CloudFormation accepts no policy for a stack with an operation in progress, and a policy that is restored on a
+    nested stack before the update reaches it would make the update fail.
 
     Args:
         account: the account.
         root: the root stack.
-        report: told if the policies could not be put back after a failure of something else.
+        report: receives a notice if the policies could not be restored after the update itself failed.
 
     Raises:
-        NotRestoredError: the update went well, and a policy could not be put back.
+        NotRestoredError: the update succeeded, but a policy could not be restored.
         AwsError: a policy cannot be lifted.
     """
     lifted: dict[str, Policy] = {}
     failed = True
     try:
         with translate_aws_errors():
-            for stack, _ in _policies(account, root):
-                found = _policy_of(account, stack)
-                if found not in (None, EVERYTHING):
-                    lifted[stack] = found or {}
-                    _set(account, stack, EVERYTHING)
+            for stack, _ in _intended_policies(account, root):
+                current_policy = _read_policy(account, stack)
+                if current_policy not in (None, EVERYTHING):
+                    lifted[stack] = current_policy or {}
+                    _set_policy(account, stack, EVERYTHING)
         yield
         failed = False
     finally:
-        _put_back(account, root, lifted, failed=failed, report=report)
+        _restore_policies(account, root, lifted, failed=failed, report=report)
 
 
 def protect_new(account: Account, stack_id: str) -> None:
-    """Set termination protection on a stack that is about to be created, so that it never holds anything without it.
+    """Enable termination protection on a stack that is about to be created, before it has any resources.
 
-    Whether that is allowed shows at the end, when `protect` tries again and says so.
+    Errors are ignored here: `protect` tries again at the end of the deployment, and reports them.
 
     Args:
         account: the account.
-        stack_id: ARN of the root, which is still empty.
+        stack_id: ARN of the root stack, which is still empty.
     """
     with suppress(AwsError), translate_aws_errors():
         account.client("cloudformation").update_termination_protection(
@@ -143,12 +143,12 @@ def protect_new(account: Account, stack_id: str) -> None:
 
 
 def give_up(account: Account, root: StackView, report: Report) -> None:
-    """Switch termination protection off where a creation has failed for good, so that anybody can delete the rest.
+    """Disable termination protection if the creation has failed and was rolled back, so that the stack can be deleted.
 
     Args:
         account: the account.
-        root: the root stack, in which no operation is under way.
-        report: told if that is not allowed.
+        root: the root stack, in which no operation is in progress.
+        report: receives a notice if that is not allowed.
     """
     if root.status.standing is not StackHealth.DEAD:
         return
@@ -159,36 +159,40 @@ def give_up(account: Account, root: StackView, report: Report) -> None:
 
 
 def missing(account: Account, root: StackView) -> tuple[str, ...]:
-    """Return the names of the stacks, of the root and those that hold state, that have no stack policy.
+    """Return the names of the root and the nested stacks that hold state, as far as they have no stack policy.
 
     Raises:
         AwsError: a call failed.
     """
     with translate_aws_errors():
-        found = [stack for stack, _ in _policies(account, root) if _policy_of(account, stack) in (None, EVERYTHING)]
-    return tuple(stack_name(each) for each in found)
+        unprotected = [
+            stack
+            for stack, _ in _intended_policies(account, root)
+            if _read_policy(account, stack) in (None, EVERYTHING)
+        ]
+    return tuple(stack_name(stack) for stack in unprotected)
 
 
 def unprotect(account: Account, root: StackView) -> None:
-    """Switch termination protection off, so that the root can be deleted; policies do not hinder a deletion.
+    """Disable termination protection, so that the root can be deleted; stack policies do not prevent a deletion.
 
     Raises:
         AwsError: CloudFormation refuses.
     """
     if root.protected:
         with translate_aws_errors():
-            _terminate(account, root, protected=False)
+            _set_termination_protection(account, root, protected=False)
 
 
-def _terminate(account: Account, root: StackView, *, protected: bool) -> None:
+def _set_termination_protection(account: Account, root: StackView, *, protected: bool) -> None:
     account.client("cloudformation").update_termination_protection(
         StackName=root.id, EnableTerminationProtection=protected
     )
 
 
-def _policies(account: Account, root: StackView) -> list[tuple[str, Policy]]:
-    """Return the ARN of each stack that is there, with the policy it should have."""
-    holders = [
+def _intended_policies(account: Account, root: StackView) -> list[tuple[str, Policy]]:
+    """Return the ARN of each existing stack that should have a policy, with that policy."""
+    stateful_stacks = [
         resource.physical_id
         for resource in resources(account, root.id)
         if resource.type == NESTED
@@ -196,10 +200,10 @@ def _policies(account: Account, root: StackView) -> list[tuple[str, Policy]]:
         and resource.physical_id
         and not resource.status.startswith("DELETE")
     ]
-    return [(root.id, OF_ROOT), *((holder, OF_HOLDERS) for holder in holders)]
+    return [(root.id, OF_ROOT), *((stateful_stack, OF_HOLDERS) for stateful_stack in stateful_stacks)]
 
 
-def _policy_of(account: Account, stack: str) -> Policy | None:
+def _read_policy(account: Account, stack: str) -> Policy | None:
     body = account.client("cloudformation").get_stack_policy(StackName=stack).get("StackPolicyBody")
     if not body:
         return None
@@ -207,63 +211,65 @@ def _policy_of(account: Account, stack: str) -> Policy | None:
     return policy
 
 
-def _set(account: Account, stack: str, policy: Policy) -> None:
+def _set_policy(account: Account, stack: str, policy: Policy) -> None:
     account.client("cloudformation").set_stack_policy(StackName=stack, StackPolicyBody=json.dumps(policy))
 
 
-def _put_back(
+def _restore_policies(
     account: Account, root: StackView, policies: Mapping[str, Policy], *, failed: bool, report: Report
 ) -> None:
-    if policies and _is_at_work(account, root.id):
-        # A nested stack that the update has not come to yet would take its policy, and then refuse the update.
+    """Restore lifted stack policies; report or raise if that fails."""
+    if policies and _is_in_progress(account, root.id):
+        # A nested stack that the update has not reached yet would accept its policy, which then denies the update.
         hint = f"`cfngen watch --stack-name {root.name}` sets them again at the end of the update."
         report(Notice("the stack policies stay lifted while the update goes on", hint))
         return
-    open_stacks: list[str] = []
+    unrestored: list[str] = []
     reason: Exception | None = None
     interrupted: KeyboardInterrupt | None = None
     for stack, policy in policies.items():
         try:
-            _restore(account, stack, policy)
+            _restore_policy(account, stack, policy)
         except KeyboardInterrupt as error:  # noqa: PERF203  a second Ctrl-C must not leave the others open
             interrupted, reason = error, RuntimeError("interrupted")
-            open_stacks.append(stack)
+            unrestored.append(stack)
         except CfngenError as error:
             reason = error
-            open_stacks.append(stack)
+            unrestored.append(stack)
     if reason:
-        problem = NotRestoredError(tuple(open_stacks), reason)
+        restore_error = NotRestoredError(tuple(unrestored), reason)
         if not failed and not interrupted:
-            raise problem
-        # What went wrong first is what the user must hear of.
-        report(Notice(str(problem), problem.hint))
+            raise restore_error
+        # The error of the update itself is raised; this one is only reported.
+        report(Notice(str(restore_error), restore_error.hint))
     if interrupted:
         raise interrupted
 
 
-def _restore(account: Account, stack: str, policy: Policy) -> None:
+def _restore_policy(account: Account, stack: str, policy: Policy) -> None:
+    """Restore a stack policy, unless the stack has been deleted."""
     from botocore.exceptions import ClientError
 
     with translate_aws_errors():
         try:
-            _set(account, stack, policy)
+            _set_policy(account, stack, policy)
         except ClientError as error:
-            # The update has deleted the stack, as it was allowed to.
+            # The update has deleted this nested stack.
             if error_code(error) == "ValidationError" and _is_gone(account, stack):
                 return
             raise
 
 
-def _is_at_work(account: Account, stack: str) -> bool:
-    """Return whether an operation is under way; if that cannot be read, putting back is what tells."""
+def _is_in_progress(account: Account, stack: str) -> bool:
+    """Return whether an operation is in progress; False if that cannot be read."""
     try:
         with translate_aws_errors():
-            found = find(account, stack)
+            current = find(account, stack)
     except CfngenError:
         return False
-    return found is not None and found.status.in_progress
+    return current is not None and current.status.in_progress
 
 
 def _is_gone(account: Account, stack: str) -> bool:
-    found = find(account, stack)
-    return found is None or not found.status.exists
+    current = find(account, stack)
+    return current is None or not current.status.exists

@@ -1,10 +1,10 @@
-"""Elastic IPs that masters have lost.
+"""Elastic IPs that are no longer associated with their master.
 
-When the API gets another Elastic IP, EC2 ends the association of the former one, since an interface's address has one
-public address at a time. A rollback ends the new association; the former one CloudFormation believes to be there still,
-and makes no other. The master then has no public address, nobody reaches the API, and the master has no way out: it
-cannot ask EC2 for its address itself, so the boot program is of no help here. Neither a change set nor the stack shows
-that; the interface itself does.
+A private address has at most one Elastic IP: when an update associates another one, EC2 drops the former association.
+A rollback of the update removes the new association, but CloudFormation believes that the former one still exists and
+does not make it again. The master is then left without a public address: the API cannot be reached, and the master
+cannot reach EC2 to associate the address itself. Neither a change set nor the stack shows this; only the network
+interface does.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _ASSOCIATION = re.compile(r"Master([A-Z])ElasticIpAssociation")
 
 @dataclass(frozen=True)
 class LostAddress:
-    """An Elastic IP that a master's network interface should have and has not.
+    """An Elastic IP that should be associated with a master's network interface, but is not.
 
     Attributes:
         slot: the master's letter.
         address: the Elastic IP.
         allocation: its allocation id.
         interface: id of the master's network interface.
-        elsewhere: id of the network interface that has it instead; empty if none has.
-        region: where they are.
+        elsewhere: id of the network interface that it is associated with instead; empty if none.
+        region: the AWS region.
     """
 
     slot: str
@@ -45,27 +45,27 @@ class LostAddress:
     @property
     def text(self) -> str:
         """What is wrong, in one sentence."""
-        where = f"belongs to {self.elsewhere}" if self.elsewhere else "is associated with nothing"
-        return f"master {self.slot} is without its Elastic IP: {self.address} {where}"
+        location = f"belongs to {self.elsewhere}" if self.elsewhere else "is associated with nothing"
+        return f"master {self.slot} is without its Elastic IP: {self.address} {location}"
 
     @property
     def command(self) -> str:
-        """The command that gives the address back."""
-        moved = " --allow-reassociation" if self.elsewhere else ""
+        """The AWS CLI command that associates the address again."""
+        reassociation = " --allow-reassociation" if self.elsewhere else ""
         return (
             f"aws ec2 associate-address --region {self.region} --allocation-id {self.allocation} "
-            f"--network-interface-id {self.interface}{moved}"
+            f"--network-interface-id {self.interface}{reassociation}"
         )
 
 
 def lost_addresses(
     account: Account, resources: Iterable[ResourceView], parameters: Mapping[str, str]
 ) -> tuple[LostAddress, ...]:
-    """Return the Elastic IPs that the masters of a cluster should have and have not.
+    """Return the Elastic IPs that should be associated with a cluster's masters, but are not.
 
     Args:
-        account: where they are.
-        resources: of all the cluster's stacks; their logical ids are unique.
+        account: account and region of the cluster.
+        resources: the resources of all the cluster's stacks; their logical ids are unique.
         parameters: values of the root's parameters.
 
     Raises:
@@ -79,43 +79,46 @@ def lost_addresses(
     with translate_aws_errors():
         client = account.client("ec2")
         filters = [{"Name": "network-interface-id", "Values": sorted(filter(None, interfaces.values()))}]
-        described = client.describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
-        # Those that the stack has made, by their addresses, and the one that the cluster file names, by its allocation.
+        network_interfaces = client.describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
+        # Addresses that the stack made are found by their IP, the one named in the cluster file by its allocation id.
         addresses = client.describe_addresses()["Addresses"]
-    public = {each["NetworkInterfaceId"]: each.get("Association", {}).get("PublicIp", "") for each in described}
-    return tuple(_lost(account.region, interfaces, public, existing, addresses, parameters))
+    public_ips = {
+        network_interface["NetworkInterfaceId"]: network_interface.get("Association", {}).get("PublicIp", "")
+        for network_interface in network_interfaces
+    }
+    return tuple(_find_lost(account.region, interfaces, public_ips, existing, addresses, parameters))
 
 
 def tell(account: Account, stack: StackView, report: Report) -> None:
-    """Say which masters are without their Elastic IP after something was taken back, as far as that can be read.
+    """Report which masters have lost their Elastic IP after a rollback; errors of reading are ignored.
 
-    While an update is kept half-way, what the stack says and what the interface should have are two things.
+    A stack in CREATE_FAILED or UPDATE_FAILED is skipped: it does not tell which address an interface should have.
 
     Args:
-        account: where they are.
+        account: account and region of the cluster.
         stack: the root stack as it is now.
-        report: is told.
+        report: receives a notice for each lost address.
     """
     if not stack.status.taken_back and stack.status.standing is not StackHealth.STUCK:
         return
     try:
         with translate_aws_errors():
-            views = [each.view for each in tree(account, stack.id)]
+            views = [resource.view for resource in tree(account, stack.id)]
         lost = lost_addresses(account, views, stack.parameters)
     except AwsError:
-        return  # `status` looks again
-    for each in lost:
-        report(Notice(each.text, f"`{each.command}` gives it back: CloudFormation takes it to be there."))
+        return  # `cfngen status` checks again
+    for address in lost:
+        report(Notice(address.text, f"`{address.command}` gives it back: CloudFormation takes it to be there."))
 
 
 def _exists(resource: ResourceView) -> bool:
     return bool(resource.physical_id) and resource.status != "DELETE_COMPLETE"
 
 
-def _lost(
+def _find_lost(
     region: str,
     interfaces: Mapping[str, str],
-    public: Mapping[str, str],
+    public_ips: Mapping[str, str],
     existing: Mapping[str, str],
     addresses: Iterable[Mapping[str, str]],
     parameters: Mapping[str, str],
@@ -123,16 +126,18 @@ def _lost(
     by_address = {address["PublicIp"]: address for address in addresses}
     by_allocation = {address.get("AllocationId", ""): address for address in addresses}
     for letter, interface in interfaces.items():
-        # Ref is the address; the registry's identifier is the address, a bar, and the allocation id.
-        own = existing.get(f"Master{letter}ElasticIp", "").partition("|")[0]
-        allocated = by_address.get(own) if own else by_allocation.get(parameters.get("ApiElasticIpAllocationId", "-"))
-        if allocated is None or interface not in public or public[interface] == allocated["PublicIp"]:
+        # The physical id is the IP, or, as in the CloudFormation registry, the IP, `|` and the allocation id.
+        own_ip = existing.get(f"Master{letter}ElasticIp", "").partition("|")[0]
+        elastic_ip = (
+            by_address.get(own_ip) if own_ip else by_allocation.get(parameters.get("ApiElasticIpAllocationId", "-"))
+        )
+        if elastic_ip is None or interface not in public_ips or public_ips[interface] == elastic_ip["PublicIp"]:
             continue
         yield LostAddress(
             letter.lower(),
-            allocated["PublicIp"],
-            allocated["AllocationId"],
+            elastic_ip["PublicIp"],
+            elastic_ip["AllocationId"],
             interface,
-            allocated.get("NetworkInterfaceId", ""),
+            elastic_ip.get("NetworkInterfaceId", ""),
             region,
         )

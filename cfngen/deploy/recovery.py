@@ -1,6 +1,6 @@
-"""From the status a stack is found in to where a deployment can begin, and out of a failed one again.
+"""Making a stack deployable whatever status it is in, and rolling back a failed operation.
 
-What each status allows is CloudFormation's; see `status`. Whatever destroys something is asked for.
+See `status` for what CloudFormation allows in each status. Everything destructive asks for consent first.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from cfngen.deploy.watching.watch import Choice, Outcome, watch
 from cfngen.errors import CfngenError
 
 LONGEST_ROLLBACK = 10
-"""Rounds of continuing a rollback before giving up; each skips at least one resource more."""
+"""Maximum number of times a rollback is continued; each time skips at least one more resource."""
 
 
 class BusyError(CfngenError):
-    """Another operation is under way in the stack.
+    """Another operation is in progress in the stack.
 
     Attributes:
         stack: the stack.
-        since: since when and by whom, as far as it is known, e.g. `since 12:03 UTC (4 minutes ago), begun by arn:…`.
+        since: when and by whom it was started, as far as known, e.g. `since 12:03 UTC (4 minutes ago), begun by arn:…`.
     """
 
     exit_code = 6
@@ -50,33 +50,33 @@ class BusyError(CfngenError):
 
 
 def busy(account: Account, stack: StackView) -> BusyError:
-    """Return the error that says who is at work on a stack and since when, as far as CloudFormation tells."""
+    """Return the error for a stack with an operation in progress: when and by whom it was started, as far as known."""
     try:
-        begun = at_work.begun(account, stack)
+        origin = at_work.begun(account, stack)
     except AwsError:
         return BusyError(stack)
-    if begun is None:
+    if origin is None:
         return BusyError(stack)
-    who = f"begun by {begun.caller}" if begun.caller else "and not begun by a deployment of cfngen"
-    return BusyError(stack, f"since {at_work.moment(account, begun.time)}, {who}")
+    author = f"begun by {origin.caller}" if origin.caller else "and not begun by a deployment of cfngen"
+    return BusyError(stack, f"since {at_work.moment(account, origin.time)}, {author}")
 
 
 class BlockedError(CfngenError):
-    """The stack is in a status that must be left by another command first."""
+    """The stack's status first requires another command."""
 
-    def __init__(self, stack: StackView, why: str) -> None:
-        super().__init__(f"the stack {stack.name} is in {stack.status}: {why}", hint=_ways(stack))
+    def __init__(self, stack: StackView, reason: str) -> None:
+        super().__init__(f"the stack {stack.name} is in {stack.status}: {reason}", hint=_next_steps_hint(stack))
         self.stack = stack
 
 
 class LostError(CfngenError):
-    """The rollback of an import failed, out of which no command leads."""
+    """The rollback of an import failed, which no command can repair."""
 
     def __init__(self, stack: StackView) -> None:
         super().__init__(
             f"the stack {stack.name} is in {stack.status}: an import into it failed, and so did taking it back; "
             "CloudFormation continues only the rollback of an update",
-            hint=_ways(stack),
+            hint=_next_steps_hint(stack),
         )
         self.stack = stack
 
@@ -89,15 +89,15 @@ class DeclinedError(CfngenError):
 
 
 class RemainsError(CfngenError):
-    """A plan was asked for where only the remains of a failed creation are; deploying would delete them first."""
+    """The stack is a failed creation, for which no plan can be made: deploying would delete it first."""
 
     exit_code = 4  # as a plan with changes
 
     def __init__(self, stack: StackView, remains: tuple[str, ...]) -> None:
-        left = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
+        what_is_deleted = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
         super().__init__(
             f"the stack {stack.name} is in {stack.status}: its creation failed, and CloudFormation plans nothing in "
-            f"it. A deployment asks, deletes {left} and creates the cluster anew; nothing was changed now",
+            f"it. A deployment asks, deletes {what_is_deleted} and creates the cluster anew; nothing was changed now",
             hint=f"`cfngen deploy --stack-name {stack.name}` shows the plan of the creation once the stack is gone, "
             f"and `cfngen delete --stack-name {stack.name}` only deletes.",
         )
@@ -106,25 +106,25 @@ class RemainsError(CfngenError):
 
 
 class NothingToRollBackError(CfngenError):
-    """The stack is in no status that can be rolled back."""
+    """The stack's status does not allow a rollback."""
 
     def __init__(self, stack: StackView) -> None:
-        earlier = "to return to earlier templates, check out the earlier cluster file and run `cfngen deploy`."
+        hint_for_healthy = "to return to earlier templates, check out the earlier cluster file and run `cfngen deploy`."
         super().__init__(
             f"the stack {stack.name} is in {stack.status}, from which nothing is rolled back",
-            hint=_ways(stack) or earlier,
+            hint=_next_steps_hint(stack) or hint_for_healthy,
         )
         self.stack = stack
 
 
 @dataclass(frozen=True)
 class Interaction:
-    """What every wait of a command needs.
+    """How an operation communicates with the user.
 
     Attributes:
-        report: takes the messages.
-        consent: asks the user.
-        interrupted: asks what to do after Ctrl-C.
+        report: shows a message.
+        consent: asks a yes-or-no question.
+        interrupted: asks what to do after Ctrl-C: go on watching, detach, or cancel.
     """
 
     report: Report
@@ -132,54 +132,54 @@ class Interaction:
     interrupted: Callable[[], Choice]
 
 
-def ensure_deployable(account: Account, stack_name: str, cluster: str, waiting: Interaction) -> StackView | None:
-    """Bring a stack to where a change set can be made.
+def ensure_deployable(account: Account, stack_name: str, cluster: str, interaction: Interaction) -> StackView | None:
+    """Make sure that a change set can be created for a stack; delete the remains of a failed creation, after consent.
 
     Returns:
-        The stack; None if there is none, or none any more, so that it is created.
+        The stack; None if it does not exist (any more) and is to be created.
 
     Raises:
-        ForeignStackError: the stack is not this cluster's.
-        BusyError: another operation is under way.
-        BlockedError: another command must be used first.
-        LostError: nothing leads out of its status.
-        NamesakeError: it would be created, and another stack has a cluster of this name.
-        DeclinedError: the stack would have to be deleted first, and the user said no.
-        RemainsError: it would have to be deleted first, and this is for a plan.
+        ForeignStackError: the stack belongs to another cluster.
+        BusyError: another operation is in progress.
+        BlockedError: another command must be run first.
+        LostError: the rollback of an import failed.
+        NameConflictError: it is to be created, and another stack holds a cluster of this name.
+        DeclinedError: it must be deleted first, and the user declined.
+        RemainsError: it must be deleted first, which a plan does not do.
     """
     stack = find(account, stack_name)
     if stack is None or stack.status.standing is StackHealth.EMPTY:
-        # CloudFormation shows no tags before the first change set is executed; and there is nothing to lose.
+        # The owner is not checked: an empty stack shows no tags before its first change set is executed.
         name_conflicts.check(account, cluster, stack_name)
         if stack is not None:
-            at_work.tell_of_others(account, stack, waiting.report)
+            at_work.tell_of_others(account, stack, interaction.report)
         return None
     check(stack, cluster)
     if stack.status.cleaning_up:
-        waiting.report(Step(f"waiting for {stack.name} to finish {stack.status}"))
-        watch(account, stack.id, report=waiting.report, interrupted=waiting.interrupted)
+        interaction.report(Step(f"waiting for {stack.name} to finish {stack.status}"))
+        watch(account, stack.id, report=interaction.report, interrupted=interaction.interrupted)
         stack = reread(account, stack)
-    standing = stack.status.standing
-    if standing is StackHealth.BUSY:
+    health = stack.status.standing
+    if health is StackHealth.BUSY:
         raise busy(account, stack)
-    if standing is StackHealth.STUCK:
+    if health is StackHealth.STUCK:
         raise BlockedError(stack, "the rollback of its last update failed")
-    if standing is StackHealth.LOST:
+    if health is StackHealth.LOST:
         raise LostError(stack)
-    if standing is StackHealth.UNDELETED:
+    if health is StackHealth.UNDELETED:
         raise BlockedError(stack, "its deletion failed half-way")
-    if standing is StackHealth.DEAD:
+    if health is StackHealth.DEAD:
         name_conflicts.check(account, cluster, stack_name)
-        _delete_failed_creation(account, stack, waiting)
+        _delete_failed_creation(account, stack, interaction)
         return None
-    if standing is StackHealth.ABSENT:
+    if health is StackHealth.ABSENT:
         return None
     if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
-        waiting.report(Notice(f"the last update of {stack.name} was taken back; this is the next one"))
-    if standing is StackHealth.PAUSED:
+        interaction.report(Notice(f"the last update of {stack.name} was taken back; this is the next one"))
+    if health is StackHealth.PAUSED:
         text = f"{stack.name} is in {stack.status}: this goes on where the last operation failed, with rollback off"
-        waiting.report(Notice(text, f"`cfngen rollback --stack-name {stack.name}` would take it back instead."))
-    at_work.tell_of_others(account, stack, waiting.report)
+        interaction.report(Notice(text, f"`cfngen rollback --stack-name {stack.name}` would take it back instead."))
+    at_work.tell_of_others(account, stack, interaction.report)
     return stack
 
 
@@ -187,89 +187,97 @@ def rollback(
     account: Account,
     stack_name: str,
     cluster: str,
-    waiting: Interaction,
+    interaction: Interaction,
     *,
     skip: tuple[str, ...] = (),
     force: bool = False,
 ) -> Outcome:
-    """Take a stack back to its last good state.
+    """Roll a stack back to its last successful state, and report Elastic IPs that its masters have lost.
 
     Args:
-        account: where.
-        stack_name: the root.
-        cluster: name of the cluster it must belong to.
-        waiting: who is told and asked.
-        skip: resources to leave as they are, each `LogicalId` or `NestedStackName.LogicalId`.
-        force: leave whatever fails to roll back, computed anew in each round.
+        account: account and region of the stack.
+        stack_name: name of the root stack.
+        cluster: name of the cluster that it must belong to.
+        interaction: reports, asks for consent, and asks what to do after Ctrl-C.
+        skip: resources to skip, each `LogicalId` or `NestedStackName.LogicalId`.
+        force: skip every resource that fails to roll back; the list is computed again for each attempt.
 
     Raises:
         NoStackError: there is no such stack.
-        NothingToRollBackError: there is nothing to take back.
-        LostError: CloudFormation cannot take it back.
-        BusyError: another operation is under way.
-        DeclinedError: the user said no.
+        NothingToRollBackError: the status does not allow a rollback.
+        LostError: the rollback of an import failed.
+        BusyError: another operation is in progress.
+        DeclinedError: the user declined.
     """
-    outcome = _taken_back(account, stack_name, cluster, waiting, skip, force=force)
-    if not outcome.detached and (now := find(account, outcome.stack_id)) is not None:
-        public_addresses.tell(account, now, waiting.report)
+    outcome = _start_rollback(account, stack_name, cluster, interaction, skip, force=force)
+    if not outcome.detached and (current := find(account, outcome.stack_id)) is not None:
+        public_addresses.tell(account, current, interaction.report)
     return outcome
 
 
-def _taken_back(
-    account: Account, stack_name: str, cluster: str, waiting: Interaction, skip: tuple[str, ...], *, force: bool
+def _start_rollback(
+    account: Account, stack_name: str, cluster: str, interaction: Interaction, skip: tuple[str, ...], *, force: bool
 ) -> Outcome:
+    """Roll back a failed creation or update, or continue a failed rollback."""
     stack = existing(account, stack_name)
     if stack.status.standing is StackHealth.EMPTY:
-        # Whose it is shows only once something has been created in it.
+        # An empty stack shows no tags, so its owner cannot be checked.
         raise NothingToRollBackError(stack)
     check(stack, cluster)
     cloudformation = account.client("cloudformation")
     if stack.status.in_progress:
         raise busy(account, stack)
     if stack.status.standing is StackHealth.PAUSED:
-        created = _never_succeeded(account, stack)
+        deletes_stack = _never_succeeded(account, stack)
         consequences = (
             ("the creation never succeeded, so rolling back deletes everything the stack has made",)
-            if created
+            if deletes_stack
             else ("the stack returns to the templates and values of its last success",)
         )
-        _agreed(waiting, Question(f"Roll back {stack.name}?", consequences, dangerous=created))
-        if created:
+        _require_consent(interaction, Question(f"Roll back {stack.name}?", consequences, dangerous=deletes_stack))
+        if deletes_stack:
             unprotect(account, stack)
-        began = last_event(account, stack.id)
-        cloudformation.rollback_stack(StackName=stack.id, ClientRequestToken=_token(stack, began))
-        outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
-        if created and not outcome.detached:
-            remains.of_creation(account, reread(account, stack), cluster, waiting.report)
+        previous_event = last_event(account, stack.id)
+        cloudformation.rollback_stack(StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event))
+        outcome = watch(
+            account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
+        )
+        if deletes_stack and not outcome.detached:
+            remains.of_creation(account, reread(account, stack), cluster, interaction.report)
         return outcome
     if stack.status.standing is StackHealth.LOST:
         raise LostError(stack)
     if stack.status.standing is not StackHealth.STUCK:
         raise NothingToRollBackError(stack)
-    return _continued(account, stack, waiting, skip, force=force)
+    return _continue_rollback(account, stack, interaction, skip, force=force)
 
 
-def _continued(
-    account: Account, stack: StackView, waiting: Interaction, skip: tuple[str, ...], *, force: bool
+def _continue_rollback(
+    account: Account, stack: StackView, interaction: Interaction, skip: tuple[str, ...], *, force: bool
 ) -> Outcome:
+    """Continue a failed rollback; with `force`, repeat it, skipping more resources each time."""
     for _ in range(LONGEST_ROLLBACK):
         skipped = skip
         if force:
-            failed = rollback_blockers(account, stack)
-            skipped = tuple(dict.fromkeys((*skip, *failed)))
+            blockers = rollback_blockers(account, stack)
+            skipped = tuple(dict.fromkeys((*skip, *blockers)))
         consequences = tuple(
             f"{name} stays as it is, and CloudFormation believes it was rolled back: put it right by hand"
             for name in skipped
         ) or ("the rollback is tried once more; fix first what made it fail",)
-        _agreed(waiting, Question(f"Continue the rollback of {stack.name}?", consequences, dangerous=bool(skipped)))
-        began = last_event(account, stack.id)
+        _require_consent(
+            interaction, Question(f"Continue the rollback of {stack.name}?", consequences, dangerous=bool(skipped))
+        )
+        previous_event = last_event(account, stack.id)
         arguments: dict[str, Any] = {"ResourcesToSkip": list(skipped)} if skipped else {}
         account.client("cloudformation").continue_update_rollback(
-            StackName=stack.id, ClientRequestToken=_token(stack, began), **arguments
+            StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event), **arguments
         )
-        outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
+        outcome = watch(
+            account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
+        )
         if skipped and outcome.status.taken_back:
-            _tell_left_behind(account, stack, waiting)
+            _report_stale_groups(account, stack, interaction)
         if not force or outcome.detached or outcome.status.standing is not StackHealth.STUCK:
             return outcome
         if set(rollback_blockers(account, stack)) <= set(skipped):
@@ -277,75 +285,84 @@ def _continued(
     return outcome
 
 
-def _tell_left_behind(account: Account, stack: StackView, waiting: Interaction) -> None:
-    """Say which groups launch from another version than CloudFormation believes, since their rollback was skipped."""
+def _report_stale_groups(account: Account, stack: StackView, interaction: Interaction) -> None:
+    """Report the groups that use another launch template version than CloudFormation believes: they were skipped."""
     try:
         with translate_aws_errors():
-            views = [each.view for each in tree(account, stack.id)]
-        found = stale_groups(account, views)
+            views = [resource.view for resource in tree(account, stack.id)]
+        groups = stale_groups(account, views)
     except AwsError:
-        return  # `status`, `plan` and `deploy` look again
-    for each in found:
+        return  # `status`, `plan` and `deploy` check again
+    for group in groups:
         hint = f"`cfngen deploy --stack-name {stack.name}` puts back the program that its instances boot from."
-        waiting.report(Notice(each.text, hint))
+        interaction.report(Notice(group.text, hint))
 
 
-def _delete_failed_creation(account: Account, stack: StackView, waiting: Interaction) -> None:
-    """Delete what a failed creation has left, so that the stack can be created anew."""
-    kept = [resource for resource in resources(account, stack.id) if not resource.status.startswith("DELETE_COMPLETE")]
+def _delete_failed_creation(account: Account, stack: StackView, interaction: Interaction) -> None:
+    """Delete the stack of a failed creation, after consent, so that it can be created again."""
+    remaining = [
+        resource for resource in resources(account, stack.id) if not resource.status.startswith("DELETE_COMPLETE")
+    ]
     if account.only_planning:
-        raise RemainsError(stack, tuple(each.logical_id for each in kept))
+        raise RemainsError(stack, tuple(resource.logical_id for resource in remaining))
     consequences = (
         f"{stack.name} is in {stack.status}: its creation failed, and CloudFormation lets it only be deleted",
-        f"left in it: {', '.join(each.logical_id for each in kept)}" if kept else "nothing is left in it",
+        f"left in it: {', '.join(resource.logical_id for resource in remaining)}"
+        if remaining
+        else "nothing is left in it",
     )
-    # A bucket with a snapshot in it is no reason for caution: only the rollback wants to delete it, and S3 refuses.
-    failed = stack.status.name == "ROLLBACK_FAILED" and not remains.only_buckets(account, stack)
-    _agreed(
-        waiting, Question(f"Delete the remains of {stack.name} and create it anew?", consequences, dangerous=failed)
+    # A bucket with snapshots is not in danger: it only made the rollback fail, since S3 deletes no bucket with objects.
+    is_dangerous = stack.status.name == "ROLLBACK_FAILED" and not remains.only_buckets(account, stack)
+    _require_consent(
+        interaction,
+        Question(f"Delete the remains of {stack.name} and create it anew?", consequences, dangerous=is_dangerous),
     )
     unprotect(account, stack)
-    waiting.report(Step(f"deleting the remains of {stack.name}"))
-    began = last_event(account, stack.id)
-    account.client("cloudformation").delete_stack(StackName=stack.id, ClientRequestToken=_token(stack, began))
-    outcome = watch(account, stack.id, since=began, report=waiting.report, interrupted=waiting.interrupted)
+    interaction.report(Step(f"deleting the remains of {stack.name}"))
+    previous_event = last_event(account, stack.id)
+    account.client("cloudformation").delete_stack(
+        StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event)
+    )
+    outcome = watch(
+        account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
+    )
     if outcome.detached:
         raise busy(account, reread(account, stack))
     if outcome.status.exists:
-        now = reread(account, stack)
-        raise BlockedError(now, "what its failed creation left could not be removed")
+        current = reread(account, stack)
+        raise BlockedError(current, "what its failed creation left could not be removed")
 
 
 def _never_succeeded(account: Account, stack: StackView) -> bool:
-    """Return whether a stack that failed with rollback off has no state to return to, so that rolling back deletes it.
+    """Return whether a failed stack has never been complete, so that rolling it back deletes it.
 
-    A creation that failed and was gone on with is in UPDATE_FAILED, as any update that fails is. "This operation will
-    delete a stack if it doesn't contain a last known stable state", which is any *_COMPLETE (API: RollbackStack).
-    Events are kept for 90 days: of a stack whose beginning is forgotten, nothing of the kind is believed.
+    A failed creation that was deployed again and failed again is in UPDATE_FAILED, like any failed update. "This
+    operation will delete a stack if it doesn't contain a last known stable state", which is any *_COMPLETE (API:
+    RollbackStack). Events are kept for 90 days; a stack whose creation is older is taken to have succeeded.
     """
     if stack.status.name == "CREATE_FAILED":
         return True
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
-    own = [
+    stack_statuses = [
         StackStatus(event["ResourceStatus"])
         for page in pages
         for event in page["StackEvents"]
         if event.get("PhysicalResourceId") == stack.id
     ]
-    begun = any(status.name in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS") for status in own)
-    return begun and not any(status.standing is StackHealth.HEALTHY for status in own)
+    shows_creation = any(status.name in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS") for status in stack_statuses)
+    return shows_creation and not any(status.standing is StackHealth.HEALTHY for status in stack_statuses)
 
 
-def _ways(stack: StackView) -> str:
+def _next_steps_hint(stack: StackView) -> str:
     return in_words(next_steps(stack.status, stack.name))
 
 
-def _agreed(waiting: Interaction, question: Question) -> None:
-    if not waiting.consent(question):
+def _require_consent(interaction: Interaction, question: Question) -> None:
+    if not interaction.consent(question):
         raise DeclinedError
 
 
-def _token(stack: StackView, before: Event | None) -> str:
-    """One token for each call that is meant, so that a repetition by boto3 is not taken for a second one."""
-    moment = before.id if before else ""
-    return f"cfngen-{uuid.uuid5(uuid.NAMESPACE_URL, stack.id + moment)}"
+def _request_token(stack: StackView, previous_event: Event | None) -> str:
+    """Return a client request token that is the same for boto3's retries of a call, and different for the next call."""
+    event_id = previous_event.id if previous_event else ""
+    return f"cfngen-{uuid.uuid5(uuid.NAMESPACE_URL, stack.id + event_id)}"

@@ -1,4 +1,4 @@
-"""What an expression of a template refers to."""
+"""References to resources and parameters in a template expression."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")
 
 
 def references(expression: Any) -> Iterator[tuple[str, str]]:
-    """Yield the resources and parameters that are referred to, each with the attribute that is asked for, or none."""
+    """Yield the name of each resource or parameter that is referred to, and the attribute, which is empty for Ref."""
     if isinstance(expression, list):
-        for each in expression:
-            yield from references(each)
+        for element in expression:
+            yield from references(element)
     elif isinstance(expression, Mapping):
         for key, value in expression.items():
             if key == "Ref":
@@ -22,10 +22,10 @@ def references(expression: Any) -> Iterator[tuple[str, str]]:
                 name, attribute = value if isinstance(value, list) else str(value).split(".", 1)
                 yield str(name), str(attribute)
             elif key == "Fn::Sub":
-                text, more = (value[0], value[1]) if isinstance(value, list) else (value, {})
+                text, variables = (value[0], value[1]) if isinstance(value, list) else (value, {})
                 for name in _PLACEHOLDER.findall(text):
-                    if name not in more:
+                    if name not in variables:
                         yield name.partition(".")[0], name.partition(".")[2]
-                yield from references(list(more.values()))
+                yield from references(list(variables.values()))
             else:
                 yield from references(value)

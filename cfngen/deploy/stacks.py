@@ -36,19 +36,19 @@ class StackView:
 
     Attributes:
         name: its name.
-        id: its ARN; a deleted stack is found by it only.
+        id: its ARN; a deleted stack can only be found by its ARN.
         status: its status.
         reason: why it has that status; often empty.
-        parameters: values by name; those with NoEcho are asterisks.
+        parameters: values by name; NoEcho values are asterisks.
         outputs: values by name.
         tags: values by key.
         created: when it was created.
-        updated: when its last update began; for a stack made through a change set, also when its creation did.
-        parent_id: ARN of the stack that nests it; empty for a root.
-        root_id: ARN of the root; empty for a root.
-        protected: whether termination protection is on.
-        role_arn: service role of its operations; empty if they are the caller's.
-        notification_arns: SNS topics that get its events.
+        updated: when its last update started; for a stack created by a change set, also when its creation started.
+        parent_id: ARN of the parent stack; empty for a root stack.
+        root_id: ARN of the root stack; empty for a root stack.
+        protected: whether termination protection is enabled.
+        role_arn: service role of its operations; empty if they use the caller's permissions.
+        notification_arns: SNS topics for its events.
     """
 
     name: str
@@ -68,7 +68,7 @@ class StackView:
 
     @property
     def cluster(self) -> str:
-        """Name of the cluster whose root `cfngen deploy` made this stack as; empty for any other stack."""
+        """Name of the cluster that this is the root stack of; empty for a stack that `cfngen deploy` did not create."""
         return self.tags.get(CLUSTER_TAG, "")
 
 
@@ -97,7 +97,7 @@ class StackResource:
 
     Attributes:
         stack_id: ARN of its stack.
-        path: logical ids from the root to its stack; empty for a resource of the root.
+        path: logical ids of the nested stacks from the root to its stack; empty for a resource of the root.
         view: the resource.
     """
 
@@ -107,48 +107,48 @@ class StackResource:
 
     @property
     def exists(self) -> bool:
-        """Whether there is something that it stands for."""
+        """Whether the resource exists in AWS."""
         return bool(self.view.physical_id) and self.view.status != "DELETE_COMPLETE"
 
     @property
     def name(self) -> str:
-        """Its logical id behind those of the nested stacks around it, e.g. `VpcStack/Vpc`."""
+        """Its logical id after those of its nested stacks, e.g. `VpcStack/Vpc`."""
         return "/".join((*self.path, self.view.logical_id))
 
 
 def find(account: Account, name_or_id: str) -> StackView | None:
-    """Return a stack, or None if there is none of that name; a deleted one is found by its ARN."""
+    """Return a stack, or None if there is none of that name; a deleted stack is found by its ARN."""
     from botocore.exceptions import ClientError
 
     try:
-        answer = account.client("cloudformation").describe_stacks(StackName=name_or_id)
+        response = account.client("cloudformation").describe_stacks(StackName=name_or_id)
     except ClientError as error:
-        # There is no error code of its own for this: boto/boto3 and every deploy tool go by the text.
+        # CloudFormation has no error code of its own for this: other deployment tools match the text, too.
         if error_code(error) == "ValidationError" and "does not exist" in str(error):
             return None
         raise
-    return view(answer["Stacks"][0])
+    return view(response["Stacks"][0])
 
 
 def existing(account: Account, name: str) -> StackView:
-    """Return the stack of a name.
+    """Return the stack of that name.
 
     Raises:
         NoStackError: there is none.
     """
-    found = find(account, name)
-    if found is None or not found.status.exists:
+    stack = find(account, name)
+    if stack is None or not stack.status.exists:
         raise NoStackError(account, name)
-    return found
+    return stack
 
 
 def reread(account: Account, stack: StackView) -> StackView:
-    """Return a stack as it is now; as it was where CloudFormation knows it no longer."""
+    """Return the current state of a stack; the old one if CloudFormation does not know the stack any more."""
     return find(account, stack.id) or stack
 
 
 def view(stack: Mapping[str, Any]) -> StackView:
-    """Return a stack from one entry of DescribeStacks."""
+    """Return a stack from an entry of the response of DescribeStacks."""
     return StackView(
         name=stack["StackName"],
         id=stack["StackId"],
@@ -172,26 +172,26 @@ def view(stack: Mapping[str, Any]) -> StackView:
 def resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...]:
     """Return every resource of one stack, without those of nested stacks.
 
-    By ListStackResources: DescribeStackResources ends at a hundred.
+    With ListStackResources, since DescribeStackResources returns at most 100.
     """
     pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name_or_id)
     return tuple(
         ResourceView(
-            logical_id=stack_resource_summary["LogicalResourceId"],
-            physical_id=stack_resource_summary.get("PhysicalResourceId", ""),
-            type=stack_resource_summary["ResourceType"],
-            status=stack_resource_summary["ResourceStatus"],
-            reason=stack_resource_summary.get("ResourceStatusReason", ""),
+            logical_id=summary["LogicalResourceId"],
+            physical_id=summary.get("PhysicalResourceId", ""),
+            type=summary["ResourceType"],
+            status=summary["ResourceStatus"],
+            reason=summary.get("ResourceStatusReason", ""),
         )
         for page in pages
-        for stack_resource_summary in page["StackResourceSummaries"]
+        for summary in page["StackResourceSummaries"]
     )
 
 
 def template(account: Account, name_or_id: str) -> Mapping[str, Any]:
-    """Return the template that a stack has now, as it was given to CloudFormation; empty where it is not JSON."""
+    """Return the current template of a stack as it was uploaded; empty if it is not JSON."""
     body = account.client("cloudformation").get_template(StackName=name_or_id, TemplateStage="Original")["TemplateBody"]
-    # botocore parses JSON on its own, and leaves YAML as text.
+    # botocore parses JSON, and returns YAML as text.
     if isinstance(body, str):
         try:
             body = json.loads(body)
@@ -201,26 +201,26 @@ def template(account: Account, name_or_id: str) -> Mapping[str, Any]:
 
 
 def tree(account: Account, root_id: str, path: tuple[str, ...] = ()) -> tuple[StackResource, ...]:
-    """Return every resource of a stack and of those it nests, whether or not they still exist; parents first.
+    """Return every resource of a stack and its nested stacks, including deleted ones; parents come first.
 
-    CloudFormation lists the resources of a deleted stack for 90 days, by its ARN.
+    CloudFormation lists the resources of a deleted stack for 90 days, by the stack's ARN.
     """
     from botocore.exceptions import ClientError
 
-    found: list[StackResource] = []
+    stack_resources: list[StackResource] = []
     for view in resources(account, root_id):
-        found.append(StackResource(root_id, path, view))
+        stack_resources.append(StackResource(root_id, path, view))
         if view.type == NESTED and view.physical_id:
             try:
-                found += tree(account, view.physical_id, (*path, view.logical_id))
+                stack_resources += tree(account, view.physical_id, (*path, view.logical_id))
             except ClientError as error:
-                # What failed to be created months ago still lists its nested stacks, which are forgotten themselves.
+                # An old failed creation still lists its nested stacks, although those are not listed any more.
                 if "does not exist" not in str(error) or view.status != "DELETE_COMPLETE":
                     raise
-    return tuple(found)
+    return tuple(stack_resources)
 
 
 def stack_name(arn: str) -> str:
-    """Return the name in a stack's ARN; an empty text if it is none."""
+    """Return the name in a stack's ARN; empty if the text is not a stack's ARN."""
     match = _ARN.match(arn)
     return match[1] if match else ""

@@ -1,7 +1,7 @@
-"""Every status a stack can have, and what may be done in it.
+"""Every status a stack can have, and which operations it allows.
 
-The one place where the names are taken apart: `UPDATE_ROLLBACK_COMPLETE` ends in COMPLETE and yet means that the last
-operation failed. Source: CloudFormation user guide, "Stack status codes", and the API reference of each call.
+Other modules do not parse status names: `UPDATE_ROLLBACK_COMPLETE` ends in COMPLETE, but means that the last operation
+failed. Source: CloudFormation user guide, "Stack status codes", and the API reference of each call.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from enum import Enum
 
 
 class StackHealth(str, Enum):
-    """What a status means to somebody who wants to change the stack."""
+    """Which operations a status allows."""
 
     ABSENT = "absent"  # there is no stack
-    EMPTY = "empty"  # a change set is or was in review; nothing has been created
+    EMPTY = "empty"  # REVIEW_IN_PROGRESS: only a change set has been created, no resources
     HEALTHY = "healthy"  # may be updated
-    PAUSED = "paused"  # failed with rollback off, half done: update again, roll back, or delete
+    PAUSED = "paused"  # failed with rollback disabled: may be updated again, rolled back, or deleted
     DEAD = "dead"  # a failed creation: may only be deleted
     STUCK = "stuck"  # the rollback of an update failed: continue it, or delete
     LOST = "lost"  # the rollback of an import failed: CloudFormation continues only those of updates
     UNDELETED = "undeleted"  # a deletion failed: delete again
-    BUSY = "busy"  # an operation is under way
+    BUSY = "busy"  # an operation is in progress
 
 
 _STANDINGS = {
@@ -43,7 +43,7 @@ _STANDINGS = {
 }
 _SUCCESSES = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE", "DELETE_COMPLETE"})
 
-_TAKEN_BACK = frozenset(
+_ROLLED_BACK = frozenset(
     {"ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE", "DELETE_COMPLETE"}
 )
 
@@ -63,56 +63,56 @@ class StackStatus:
 
     @property
     def standing(self) -> StackHealth:
-        """What the status means to somebody who wants to change the stack."""
-        # Whatever CloudFormation adds to its statuses is either under way or not yet understood: nothing is done in it.
+        """Which operations the status allows."""
+        # A status that is not in the table is either *_IN_PROGRESS or new in CloudFormation: nothing is done in it.
         return _STANDINGS.get(self.name, StackHealth.BUSY)
 
     @property
     def in_progress(self) -> bool:
-        """Whether an operation is under way."""
+        """Whether an operation is in progress."""
         return self.standing is StackHealth.BUSY
 
     @property
     def exists(self) -> bool:
-        """Whether there is a stack, be it an empty one."""
+        """Whether the stack exists, even if it has no resources."""
         return self.standing is not StackHealth.ABSENT
 
     @property
     def succeeded(self) -> bool:
-        """Whether the last operation ended as it was meant to."""
+        """Whether the last operation succeeded."""
         return self.name in _SUCCESSES
 
     @property
     def taken_back(self) -> bool:
-        """Whether a rollback ended as it was meant to; one of a creation that never succeeded deletes the stack."""
-        return self.name in _TAKEN_BACK
+        """Whether a rollback succeeded; the rollback of a creation that never succeeded deletes the stack."""
+        return self.name in _ROLLED_BACK
 
     @property
     def rolling_back(self) -> bool:
-        """Whether what was done is being undone, so that the failure lies in the operation before."""
+        """Whether a rollback is in progress, so that the failure lies in the operation before it."""
         return self.in_progress and "ROLLBACK" in self.name
 
     @property
     def cleaning_up(self) -> bool:
-        """Whether the outcome is decided and only replaced resources are still being removed."""
+        """Whether the operation has succeeded or been rolled back, and only old resources are still being deleted."""
         return self.name.endswith("_CLEANUP_IN_PROGRESS")
 
     @property
     def cancellable(self) -> bool:
-        """Whether CancelUpdateStack is accepted."""
+        """Whether CloudFormation accepts CancelUpdateStack."""
         return self.name == "UPDATE_IN_PROGRESS"
 
     @property
     def can_be_ended(self) -> bool:
-        """Whether the operation under way can be ended early: an update is cancelled, a creation deleted.
+        """Whether the operation in progress can be cancelled: an update by CancelUpdateStack, a creation by deletion.
 
-        CloudFormation has no call that ends a deletion or a rollback.
+        CloudFormation cannot cancel a deletion or a rollback.
         """
         return self.cancellable or self.name in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS")
 
     @property
     def change_set_kind(self) -> str:
-        """Type of the change set to make: CREATE or UPDATE; empty where none is accepted."""
+        """Type of change set that CloudFormation accepts: CREATE or UPDATE; empty if none."""
         if self.standing in (StackHealth.ABSENT, StackHealth.EMPTY):
             return "CREATE"
         return "UPDATE" if self.standing in (StackHealth.HEALTHY, StackHealth.PAUSED) else ""

@@ -118,7 +118,7 @@ def test_one_that_was_stopped_is_followed_by_another_with_a_word(
     left_behind(tmp_path, Last("token", LAST.stacks, "stopped", LAST.ended))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr(process, "start", lambda *_, **__: SimpleNamespace(kubernetes={}))
-    target = Target(Source(None, {}, (), asked=False), sandbox=True)
+    target = Target(Source(None, {}, (), is_explicit=False), sandbox=True)
     assert target.kubernetes_override("https://api") == ""
     said = " ".join(capsys.readouterr().err.split())
     words = "the sandbox was stopped at 11:00 UTC on 2026-11-22, and what was in it is gone: k8s in us-west-2."

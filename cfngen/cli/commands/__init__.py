@@ -1,1 +1,1 @@
-"""One module for each command, each with the click command as `command`; heavy imports stand inside the functions."""
+"""One module for each command, with the click command as `command`; slow imports are inside the functions."""

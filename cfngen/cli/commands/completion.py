@@ -1,4 +1,4 @@
-"""`cfngen completion`: the script that teaches a shell cfngen's commands and options."""
+"""`cfngen completion`: the completion script for a shell."""
 
 from __future__ import annotations
 

@@ -51,38 +51,38 @@ def command(source: Source, style: str) -> None:
         answer = {"cluster": data, "origins": origins, "warnings": loaded.warnings}
         verbatim(json.dumps(answer, indent=2, ensure_ascii=False))
         return
-    origin = {key: _described(origin) for key, origin in loaded.origins.items()}
+    origin_texts = {key: _origin_text(origin) for key, origin in loaded.origins.items()}
     if style == "yaml":
-        verbatim("\n".join([f"# {source.description}", *_yaml(data, origin, ())]))
+        verbatim("\n".join([f"# {source.description}", *_yaml_lines(data, origin_texts, ())]))
     else:
         click.echo(f"# {source.description}")
-        rows = [(dotted(path), _inline(value), origin[dotted(path)]) for path, value in leaves(data)]
+        rows = [(dotted(path), _inline(value), origin_texts[dotted(path)]) for path, value in leaves(data)]
         click.echo("\n".join(columns(rows, indent="")))
 
 
-def _described(origin: Origin) -> str:
-    """Where a value came from: `default`, `derived: …`, `cluster.yaml:12`, `environment NUM_NODES`, `--set …`."""
+def _origin_text(origin: Origin) -> str:
+    """Return the origin of a value: `default`, `derived: …`, `cluster.yaml:12`, `environment NUM_NODES`, `--set …`."""
     if origin.kind == "derived":
         return f"derived: {origin.where}"
     return f"environment {origin.where}" if origin.kind == "environment" else origin.where or origin.kind
 
 
 def _inline(value: Any) -> str:
-    """A scalar, or an empty list or mapping, as YAML on one line."""
+    """Return a scalar, or an empty list or mapping, as YAML on one line."""
     import yaml
 
     text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1_000_000)
     return text.removesuffix("...\n").strip()
 
 
-def _yaml(data: Any, origin: Mapping[str, str], path: Path) -> Iterator[str]:
-    """Lines of YAML in block style; behind each value stands its origin as a comment."""
+def _yaml_lines(data: Any, origin_texts: Mapping[str, str], path: Path) -> Iterator[str]:
+    """Yield lines of YAML in block style; each value is followed by its origin as a comment."""
     indent = "  " * len(path)
     for key, value in enumerate(data) if isinstance(data, list) else data.items():
         inner = (*path, key)
         head = indent + ("-" if isinstance(data, list) else f"{_inline(key)}:")
         if isinstance(value, (dict, list)) and value:
             yield head
-            yield from _yaml(value, origin, inner)
+            yield from _yaml_lines(value, origin_texts, inner)
         else:
-            yield f"{head} {_inline(value)}  # {origin[dotted(inner)]}"
+            yield f"{head} {_inline(value)}  # {origin_texts[dotted(inner)]}"

@@ -1,4 +1,4 @@
-"""`cfngen delete`: the end of a cluster, with everything that Kubernetes made."""
+"""`cfngen delete`: delete a cluster, including the AWS resources that Kubernetes created for it."""
 
 from __future__ import annotations
 
@@ -69,19 +69,19 @@ def command(
     no_drain: bool,
     authorities: How | None,
     authorities_file: Path | None,
-    **wishes: Any,
+    **options: Any,
 ) -> None:
-    """Delete the stack, and before it whatever Kubernetes made that would keep the network from going.
+    """Delete the stack, and first the resources that Kubernetes created, which would block the deletion of the network.
 
-    It shows first what goes, what stays and why, and asks for the cluster's name. Then Kubernetes deletes the load
-    balancers of its Services; what is left of them, of their security groups and network interfaces is deleted through
-    AWS, by the cluster's tags. Volumes of claims stay unless you say otherwise. At the end it says what is left in the
-    account, what that is billed by, and how to get rid of it.
+    It shows what will be deleted, what will be kept and why, and asks for the cluster's name. Then Kubernetes deletes
+    the load balancers of its Services; remaining load balancers, security groups and network interfaces are deleted
+    through AWS, by the cluster's tags. Volumes of claims are kept unless you say otherwise. At the end it lists what
+    is left in your account, what that costs, and how to delete it.
 
-    Interrupt it, or let it fail, and run it again: it goes on where things are, even if the stack is gone by then.
+    If it is interrupted or fails, run it again: it continues, even if the stack has been deleted in the meantime.
     """
-    last = ("delete_volumes", "delete_snapshots", "empty_bucket", "delete_bucket")
-    if wishes["detach"] and any(wishes[each] for each in last):
+    late_options = ("delete_volumes", "delete_snapshots", "empty_bucket", "delete_bucket")
+    if options["detach"] and any(options[option] for option in late_options):
         raise click.UsageError("--detach leaves before volumes and templates can be deleted: leave one of them out.")
     if authorities_file and authorities not in ("file", None):
         raise click.UsageError(f"--authorities {authorities} writes no file: leave --authorities-file out.")
@@ -92,29 +92,31 @@ def command(
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
-    wishes["bucket"] = wishes["bucket"] or default_name(account)
+    options["bucket"] = options["bucket"] or default_name(account)
     path = authorities_file or Path(f"{target.cluster.name}-authorities.json")
-    how: How | None = "file" if authorities_file else authorities
-    request = _request(target, authorities=Custody(how, path) if how else None, **wishes)
-    with screen(target, account) as shown:
+    method: How | None = "file" if authorities_file else authorities
+    request = _request(target, authorities=Custody(method, path) if method else None, **options)
+    with screen(target, account) as display:
         if dry_run:
             with progress("looking …"):
-                found, refusal = rehearse(account, request)
-            shown.report(found)
+                plan, refusal = rehearse(account, request)
+            display.report(plan)
             if refusal:
                 raise refusal
             context.exit(SUCCESS)
-        waiting = shown.waiting(_consent(target, yes=yes))
-        drain = None if no_drain else _drain(target, account)
-        deleted = delete(account, request, waiting, drain=drain, choose=lambda: _choice(shown, path, yes=yes))
+        interaction = display.interaction(_consent(target, yes=yes))
+        drain = None if no_drain else _drain_function(target, account)
+        deleted = delete(
+            account, request, interaction, drain=drain, choose=lambda: _ask_custody(display, path, yes=yes)
+        )
         if deleted.status and not deleted.goes_on:
             with translate_aws_errors():
-                shown.report(diagnose(account, deleted.stack_id))
-        shown.report(deleted)
+                display.report(diagnose(account, deleted.stack_id))
+        display.report(deleted)
     context.exit(ending(deleted))
 
 
-def _request(target: Target, **wishes: Any) -> DeletionRequest:
+def _request(target: Target, **options: Any) -> DeletionRequest:
     from cfngen.deploy.deletion.plan import DeletionRequest
 
     network = target.cluster.network
@@ -123,28 +125,28 @@ def _request(target: Target, **wishes: Any) -> DeletionRequest:
         cluster=target.cluster.name,
         vpc_id=network.vpc.id or "",
         pod_cidr=str(network.pod_cidr),
-        **wishes,
+        **options,
     )
 
 
 def _consent(target: Target, *, yes: bool) -> Consent:
-    """Return what asks: `--yes` agrees to the deletion, and to nothing that only turns up on the way."""
-    beforehand, ask = target.consent(yes=yes, allow_danger=yes), target.consent(yes=False)
+    """Return a function that asks for consent; --yes agrees to the deletion, but not to dangers found later."""
+    ask_unless_yes, ask = target.consent(yes=yes, allow_danger=yes), target.consent(yes=False)
 
     def answer(question: Question) -> bool:
         if question.name or not question.dangerous:
-            return beforehand(question)
-        # In the middle of a deletion: where nobody can answer, the stack is left as it is, and the result says so.
+            return ask_unless_yes(question)
+        # In the middle of a deletion. Without a terminal the answer is no: the stack is left as it is and reported.
         return bool(sys.stdin and sys.stdin.isatty()) and ask(question)
 
     return answer
 
 
-def _choice(shown: Screen, path: Path, *, yes: bool) -> Custody:
-    """Ask what is to become of the certificate authorities; where nobody can answer, what loses nothing."""
+def _ask_custody(display: Screen, path: Path, *, yes: bool) -> Custody:
+    """Ask how to keep the certificate authorities; by default in a secret with a recovery window."""
     from cfngen.deploy.deletion.custody import WINDOW, Custody
 
-    shown.close()
+    display.close()
     if yes or not (sys.stdin and sys.stdin.isatty()):
         return Custody("recovery-window")
     click.echo(
@@ -154,21 +156,23 @@ def _choice(shown: Screen, path: Path, *, yes: bool) -> Custody:
         "  d  destroy them",
         err=True,
     )
-    hows: dict[str, How] = {"f": "file", "r": "recovery-window", "d": "destroy"}
-    letter = click.prompt("Which", type=click.Choice(tuple(hows)), default="r", err=True)
-    return Custody(hows[letter], path)
+    methods: dict[str, How] = {"f": "file", "r": "recovery-window", "d": "destroy"}
+    letter = click.prompt("Which", type=click.Choice(tuple(methods)), default="r", err=True)
+    return Custody(methods[letter], path)
 
 
-def _drain(target: Target, account: Account) -> Drain:
+def _drain_function(target: Target, account: Account) -> Drain:
+    """Return a function that asks Kubernetes to delete its load balancers."""
+
     def ask_kubernetes(report: Report) -> tuple[str, ...]:
         from cfngen.deploy.access import cluster_access
         from cfngen.deploy.deletion.drain import drain
 
         stack = cluster_access.root(account, target.stack_name)
-        values = cluster_access.outputs(account, stack)
-        where = cluster_access.endpoint(stack, values, target.kubernetes_override)
-        found = cluster_access.authority(account, stack, values)
-        with cluster_access.connection(where, found, account.caller, account.clock.now()) as kubernetes:
+        outputs = cluster_access.outputs(account, stack)
+        endpoint = cluster_access.endpoint(stack, outputs, target.kubernetes_override)
+        authority = cluster_access.authority(account, stack, outputs)
+        with cluster_access.connection(endpoint, authority, account.caller, account.clock.now()) as kubernetes:
             return drain(kubernetes, account.clock, report)
 
     return ask_kubernetes

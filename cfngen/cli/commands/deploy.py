@@ -1,4 +1,4 @@
-"""`cfngen deploy`: from a cluster file to a running cluster."""
+"""`cfngen deploy`: create or update a cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.inspection.validation import Validation
 
 SETTLING = timedelta(minutes=5)
-"""How long a cluster may take to be valid after its instances have reported success: its add-ons are still starting."""
+"""How long to wait for a valid cluster after its instances have signalled success, while add-ons are starting."""
 
 
 @click.command(
@@ -56,55 +56,59 @@ def command(
     protect: bool,
     verify: bool,
 ) -> None:
-    """Generate, lint and upload the templates, show the plan, ask, and bring the stacks to it while you watch.
+    """Generate, lint and upload the templates, show the plan, ask for consent, and create or update the stacks.
 
-    Repeat it as often as you like: with nothing to change it says so and ends well. Ctrl-C asks whether to go on
-    waiting, to leave while CloudFormation goes on (`cfngen watch` attaches again), or to cancel.
+    You can repeat it at any time: if there is nothing to change, it says so and succeeds. Ctrl-C asks whether to go on
+    watching, to detach while CloudFormation continues (`cfngen watch` attaches again), or to cancel.
 
-    Exits with 2 if the stacks are as wanted but the cluster does not work; a cluster that cannot be looked into from
-    here is only told.
+    Exits with 2 if the stacks are deployed but the cluster does not work. If the Kubernetes API cannot be reached from
+    here, that is only reported.
     """
-    wanted = deployment.wanted(target, protect=protect)
+    request = deployment.request(target, protect=protect)
     from cfngen.deploy.operation import deploy
 
     account = target.connect()
-    with screen(target, account, full=deployment.full) as shown:
-        finished = deploy(account, wanted, shown.waiting(target.consent(yes=yes, allow_danger=allow_danger)))
-        shown.report(finished)
+    with screen(target, account, full=deployment.full) as display:
+        finished = deploy(account, request, display.interaction(target.consent(yes=yes, allow_danger=allow_danger)))
+        display.report(finished)
         if not finished.succeeded:
             context.exit(ending(finished))
-        works = not verify or finished.action == "none" or _works(target, account, shown)
+        works = not verify or finished.action == "none" or _cluster_works(target, account, display)
     context.exit(SUCCESS if works else PROBLEMS)
 
 
-def _works(target: Target, account: Account, shown: Screen) -> bool:
-    """Look at the cluster until it is valid; what cannot be looked into from here counts as working."""
+def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
+    """Wait until the cluster is valid; return whether it is, or True if the API cannot be reached from here."""
     from cfngen.deploy.inspection.validation import validate, wait_until_valid
     from cfngen.deploy.messages import Notice, Step
     from cfngen.errors import CfngenError
 
-    shown.report(Step("looking at masters, nodes and pods"))
-    look = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
-    again = "`cfngen validate cluster` says it, from where the API can be reached and by whom it lets in."
+    display.report(Step("looking at masters, nodes and pods"))
+    validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
+    hint = "`cfngen validate cluster` says it, from where the API can be reached and by whom it lets in."
     try:
-        found = look()
-        if not _unseen(found):
-            looks = chain((found,), iter(look, None))
-            found = wait_until_valid(looks.__next__, account.clock, SETTLING, shown.report)
+        validation = validate_now()
+        if not _is_api_unreachable(validation):
+            validations = chain((validation,), iter(validate_now, None))
+            validation = wait_until_valid(validations.__next__, account.clock, SETTLING, display.report)
     except CfngenError as error:
-        shown.report(Notice(f"whether the cluster works is not known: {error}", again))
+        display.report(Notice(f"whether the cluster works is not known: {error}", hint))
         return True
-    if _unseen(found):
-        reasons = "; ".join(problem.sentence for problem in found.problems)
-        shown.report(Notice(f"whether the cluster works is not known: {reasons}", again))
+    if _is_api_unreachable(validation):
+        reasons = "; ".join(problem.sentence for problem in validation.problems)
+        display.report(Notice(f"whether the cluster works is not known: {reasons}", hint))
         if target.json:
-            # A person would take its verdict for a failure; a program finds one result of each deployment.
-            shown.report(found)
+            # As text, the verdict would look like a failure; in JSON, every deployment has one result.
+            display.report(validation)
         return True
-    shown.report(found)
-    return found.valid
+    display.report(validation)
+    return validation.valid
 
 
-def _unseen(found: Validation) -> bool:
-    """Return whether all that is wrong is that the API does not answer here."""
-    return not found.valid and not found.version and all(problem.area == "api" for problem in found.problems)
+def _is_api_unreachable(validation: Validation) -> bool:
+    """Return whether the only problem is that the API does not answer from here."""
+    return (
+        not validation.valid
+        and not validation.version
+        and all(problem.area == "api" for problem in validation.problems)
+    )

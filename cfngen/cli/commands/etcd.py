@@ -1,4 +1,4 @@
-"""`cfngen etcd`: the snapshots of the cluster's database, and the way back to one of them."""
+"""`cfngen etcd`: list, take and restore snapshots of the cluster's database."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from cfngen.cli.usage import Commands
 def command() -> None:
     """See the snapshots of etcd that the masters put into the cluster's bucket, take one, or return to one.
 
-    Masters take a snapshot every `etcd.backups.interval` minutes. The frequent ones are kept for
-    `etcd.backups.hourlyDays`, one of each day for `etcd.backups.dailyDays`. docs/backups.md says more.
+    Masters take a snapshot every `etcd.backups.interval` minutes. These are kept for `etcd.backups.hourlyDays` days,
+    one of each day for `etcd.backups.dailyDays` days. See docs/backups.md.
     """
 
 
@@ -44,9 +44,9 @@ def command() -> None:
 @target_options
 @click.option("--all", "everything", is_flag=True, help="Show every snapshot, not only the newest ones.")
 def listing(target: Target, everything: bool) -> None:
-    """Show which snapshots there are, the newest first, and whether one is being restored.
+    """List the snapshots, the newest first, and show whether one is being restored.
 
-    Without the stack, what a deleted cluster has left is found with `--set etcd.backups.bucket=NAME`.
+    To list the snapshots of a deleted cluster, name their bucket with `--set etcd.backups.bucket=NAME`.
     """
     from cfngen.cli.render import etcd as render
     from cfngen.deploy.etcd.restore import REQUEST
@@ -54,13 +54,17 @@ def listing(target: Target, everything: bool) -> None:
 
     account = target.connect()
     with progress("reading …"):
-        place = store(account, target.stack_name, target.cluster)
-        restoring = str(place.read(REQUEST).get("snapshot", ""))
-        found = Snapshots(place.cluster, place.bucket, place.prefix, place.snapshots(), restoring)
+        snapshot_store = store(account, target.stack_name, target.cluster)
+        restoring = str(snapshot_store.read(REQUEST).get("snapshot", ""))
+        snapshots = Snapshots(
+            snapshot_store.cluster, snapshot_store.bucket, snapshot_store.prefix, snapshot_store.snapshots(), restoring
+        )
     if target.json:
-        emit(found)
+        emit(snapshots)
     else:
-        click.echo("\n".join(target.again(line) for line in render.listing(found, everything=everything)))
+        click.echo(
+            "\n".join(target.complete_commands(line) for line in render.listing(snapshots, everything=everything))
+        )
 
 
 @command.command(
@@ -71,25 +75,25 @@ def listing(target: Target, everything: bool) -> None:
 @target_options
 @click.option(
     "--wait",
-    "patience",
+    "timeout",
     metavar="DURATION",
     type=Duration(timedelta(seconds=1)),
     default="5m",
     show_default=True,
     help="How long to wait for it, e.g. 10m.",
 )
-def backup(target: Target, patience: timedelta) -> None:
-    """Ask the masters for a snapshot, and wait until it lies in the bucket.
+def backup(target: Target, timeout: timedelta) -> None:
+    """Ask the masters for a snapshot, and wait until it is in the bucket.
 
-    The request goes through the bucket, where the master of etcd's leader finds it within a minute; you need no way to
-    the cluster but that.
+    The request is an object in the bucket, which the master with etcd's leader reads within a minute; you need no
+    access to the cluster itself.
     """
     from cfngen.deploy.etcd.backup import take
     from cfngen.deploy.etcd.snapshots import store
 
     account = target.connect()
-    with screen(target, account) as shown:
-        shown.report(take(store(account, target.stack_name, target.cluster), shown.report, patience))
+    with screen(target, account) as display:
+        display.report(take(store(account, target.stack_name, target.cluster), display.report, timeout))
 
 
 @command.command(
@@ -106,34 +110,34 @@ def backup(target: Target, patience: timedelta) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask for the cluster's name.")
 @click.option(
     "--wait",
-    "patience",
+    "timeout",
     metavar="DURATION",
     type=Duration(timedelta(seconds=1)),
     help="How long to wait for the masters. Default: what an instance may take to boot, and 15 minutes.",
 )
-def restore(target: Target, snapshot: str, yes: bool, patience: timedelta | None) -> None:
-    """Replace all masters by new ones that begin with a snapshot, and wait until they work.
+def restore(target: Target, snapshot: str, yes: bool, timeout: timedelta | None) -> None:
+    """Replace all masters by new ones that start from a snapshot, and wait until they work.
 
-    SNAPSHOT is `latest`, a key that `cfngen etcd list` shows, or the last part of one. It shows first what that means,
-    and asks for the cluster's name. What was written since the snapshot is lost; the Kubernetes API is down for some
-    minutes, while pods on nodes go on running.
+    SNAPSHOT is `latest`, a key that `cfngen etcd list` shows, or the last part of one. It shows the consequences first,
+    and asks for the cluster's name. Everything written since the snapshot is lost; the Kubernetes API is unavailable
+    for some minutes, while pods on nodes keep running.
 
-    Interrupt it, or let it fail, and run it again: it goes on with the same snapshot where things are.
+    If it is interrupted or fails, run it again: it continues with the same snapshot.
     """
-    from cfngen.deploy.etcd.restore import restore as set_back
+    from cfngen.deploy.etcd.restore import restore as restore_snapshot
 
     account = target.connect()
-    with screen(target, account) as shown:
-        waiting = shown.waiting(target.consent(yes=yes, allow_danger=yes))
-        shown.report(
-            set_back(
+    with screen(target, account) as display:
+        interaction = display.interaction(target.consent(yes=yes, allow_danger=yes))
+        display.report(
+            restore_snapshot(
                 account,
                 target.stack_name,
                 target.cluster,
                 snapshot,
-                consent=waiting.consent,
-                report=waiting.report,
+                consent=interaction.consent,
+                report=interaction.report,
                 override=target.kubernetes_override,
-                patience=patience,
+                patience=timeout,
             )
         )

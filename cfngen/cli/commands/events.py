@@ -1,4 +1,4 @@
-"""`cfngen events`: what happened in the stacks of a cluster."""
+"""`cfngen events`: the stack events of a cluster."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from cfngen.cli.terminal import examples
 @click.option("--all", "everything", is_flag=True, help="Every operation, not only the last one.")
 @click.option("--verbose", is_flag=True, help="Also the events that tell nothing new.")
 def command(target: Target, failures: bool, everything: bool, verbose: bool) -> None:
-    """Show the events of the root and of all nested stacks in the order of time, without those that tell nothing new.
+    """Show the events of the root and all nested stacks, oldest first, without those that add no information.
 
-    Of the last operation only, unless --all is given; of a rollback, the operation that failed belongs to it.
+    Only events of the last operation are shown, unless --all is given; a rollback includes the operation that failed.
     """
     from cfngen.cli.render import diagnosis
     from cfngen.cli.render.events import history_lines
@@ -39,15 +39,15 @@ def command(target: Target, failures: bool, everything: bool, verbose: bool) -> 
     with translate_aws_errors():
         stack = existing(account, target.stack_name)
         if failures:
-            found = target.again(diagnose(account, stack.id))
+            failure = target.complete_commands(diagnose(account, stack.id))
             if target.json:
-                emit(found)
+                emit(failure)
             else:
-                click.echo("\n".join(diagnosis.lines(found)))
+                click.echo("\n".join(diagnosis.lines(failure)))
             return
-        shown = history(account, stack.id, operation="all" if everything else "latest", complete=verbose)
+        events = history(account, stack.id, operation="all" if everything else "latest", complete=verbose)
     if target.json:
-        for each in shown:
-            emit(each)
+        for event in events:
+            emit(event)
     else:
-        click.echo("\n".join(history_lines(shown)))
+        click.echo("\n".join(history_lines(events)))

@@ -1,4 +1,4 @@
-"""`cfngen init`: a cluster file to start from."""
+"""`cfngen init`: write a commented cluster file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FileExistsAlreadyError(CfngenError):
 
 
 class FileNotWrittenError(CfngenError):
-    """The file cannot be written; nothing is left of it.
+    """The file cannot be written, and has been removed.
 
     Attributes:
         path: the file.
@@ -63,8 +63,8 @@ class FileNotWrittenError(CfngenError):
 def command(file: Path) -> None:
     """Write a commented cluster file to start from: FILE, or cluster.yaml.
 
-    The file describes kube-up's default cluster, with the values that people change most explained beside them. An
-    existing file is never overwritten.
+    The file describes kube-up's default cluster, and explains the values that are changed most often. An existing file
+    is never overwritten.
     """
     from cfngen.cluster.starter import TEXT
 
@@ -77,11 +77,11 @@ def command(file: Path) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file that must not exist yet, whole or not at all.
+    """Write a new file; remove it again if it cannot be written completely.
 
     Raises:
-        FileExistsAlreadyError: something of that name exists.
-        FileNotWrittenError: the directory does not exist, cannot be written, is full, …
+        FileExistsAlreadyError: the path exists.
+        FileNotWrittenError: the directory does not exist or cannot be written, the disk is full, …
     """
     try:
         file = path.open("x", encoding="utf-8")

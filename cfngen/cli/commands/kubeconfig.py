@@ -1,4 +1,4 @@
-"""`cfngen kubeconfig`: kubectl's way into the cluster, with a certificate of its own for a while."""
+"""`cfngen kubeconfig`: give kubectl access to the cluster with a short-lived client certificate."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from cfngen.deploy.access.kubeconfig import Access
     from cfngen.deploy.account import Account
 
-LEAST = timedelta(minutes=5)
-USUAL = "12h"
+MIN_DURATION = timedelta(minutes=5)
+DEFAULT_DURATION = "12h"
 
 
 @click.command(
@@ -43,8 +43,8 @@ USUAL = "12h"
 @click.option(
     "--duration",
     metavar="DURATION",
-    type=Duration(LEAST),
-    default=USUAL,
+    type=Duration(MIN_DURATION),
+    default=DEFAULT_DURATION,
     show_default=True,
     help="How long the certificate is valid, e.g. 30m, 12h or 2d.",
 )
@@ -82,10 +82,10 @@ def command(
     no_switch: bool,
     remove: bool,
 ) -> None:
-    """Issue a client certificate that ends by itself, and put it into kubectl's configuration.
+    """Issue a short-lived client certificate, and write it to kubectl's configuration.
 
-    You need the right to read the secret of the cluster's certificate authority; the certificate is made on this
-    machine. Kubernetes' audit log shows your name in AWS. Whatever else the file holds stays; only its comments go.
+    You need permission to read the secret of the cluster's certificate authority; the certificate is issued on this
+    machine. Kubernetes' audit log shows your name in AWS. Other entries of the file are kept, but its comments are not.
     """
     if printed and (path is not None or remove):
         raise click.UsageError("--print changes no file: leave out --file and --remove, or --print.")
@@ -115,15 +115,15 @@ def command(
 def _access(
     target: Target, account: Account, name: str, identity: Identity, now: datetime, duration: timedelta
 ) -> Access:
-    """Read where the API is and its authority, and issue the certificate."""
+    """Read the API's endpoint and certificate authority from the stack, and issue a client certificate."""
     from cfngen.deploy.access import cluster_access
     from cfngen.deploy.access.certificates import issue
     from cfngen.deploy.access.kubeconfig import Access, Owner
 
     stack = cluster_access.root(account, target.stack_name)
-    values = cluster_access.outputs(account, stack)
-    endpoint = cluster_access.endpoint(stack, values, target.kubernetes_override)
-    authority = cluster_access.authority(account, stack, values)
+    outputs = cluster_access.outputs(account, stack)
+    endpoint = cluster_access.endpoint(stack, outputs, target.kubernetes_override)
+    authority = cluster_access.authority(account, stack, outputs)
     return Access(
         name=name or target.cluster.name,
         owner=Owner(account.id, account.region, stack.name),
@@ -165,9 +165,9 @@ def _remove(target: Target, path: Path | None, name: str) -> None:
     from cfngen.deploy.access.kubeconfig import KubeconfigChange, Owner, without
     from cfngen.deploy.access.kubeconfig_file import change
 
-    # The account on this machine has a number of its own: it tells its entries from those of a real one.
-    account = target.connect().id if target.sandbox else target.account_number
-    owner, file = Owner(account, target.region, target.stack_name), _file(path)
+    # The sandbox has an account number of its own, which tells its entries from those of a real account.
+    account_number = target.connect().id if target.sandbox else target.account_number
+    owner, file = Owner(account_number, target.region, target.stack_name), _file(path)
     names: list[str] = []
 
     def edit(text: str) -> str:

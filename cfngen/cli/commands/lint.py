@@ -1,4 +1,4 @@
-"""`cfngen lint`: judge the cluster's templates, or templates that exist, without writing anything."""
+"""`cfngen lint`: lint the cluster's templates, or template files, without writing anything."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # The region with the most resource types.
-ANY_REGION = "us-east-1"
+FALLBACK_REGION = "us-east-1"
 
 
 @click.command(
@@ -47,11 +47,11 @@ ANY_REGION = "us-east-1"
 @click.option("--no-cache", is_flag=True, help="Judge anew, without the results of earlier runs.")
 @click.option("--rules-dir", is_flag=True, help="Only print the directory of cfngen's own rules, for `cfn-lint -a`.")
 def command(files: tuple[Path, ...], source: Source, region: str | None, no_cache: bool, rules_dir: bool) -> None:
-    """Generate the cluster's templates in memory and judge them; or judge FILES, any CloudFormation templates.
+    """Generate the cluster's templates in memory and lint them; or lint FILES, any CloudFormation templates.
 
-    cfn-lint judges with every rule on, and with rules of cfngen's own for what it does not look at: UserData over
-    16 KiB, security-group rules without description, instances that do not require IMDSv2, unencrypted volumes, and
-    more. What a nested stack is passed is checked against its template; FILES are judged each for itself.
+    cfn-lint runs with every rule enabled, and with additional rules of cfngen: UserData over 16 KiB, security group
+    rules without description, instances that do not require IMDSv2, unencrypted volumes, and more. Parameters of nested
+    stacks are checked against their templates; FILES are linted separately.
     """
     if rules_dir:
         from cfngen.lint.judge import RULES
@@ -59,54 +59,56 @@ def command(files: tuple[Path, ...], source: Source, region: str | None, no_cach
         click.echo(RULES)
         return
     if files:
-        count, regions = _judge_files(files, source, region, cache=not no_cache)
+        count, regions = _lint_files(files, source, region, cache=not no_cache)
     elif region:
         raise click.UsageError("--region is for FILES; the region of generated templates is the cluster's.")
     else:
-        made = generate(source)
-        judge(made.documents, region=made.cluster.region, cache=not no_cache)
-        count, regions = len(made.documents), [made.cluster.region]
+        generated = generate(source)
+        judge(generated.documents, region=generated.cluster.region, cache=not no_cache)
+        count, regions = len(generated.documents), [generated.cluster.region]
     click.echo(f"{pluralize(count, 'template')} linted for {', '.join(regions)}: nothing found.")
 
 
-def _judge_files(files: Sequence[Path], source: Source, region: str | None, *, cache: bool) -> tuple[int, list[str]]:
-    """Judge templates of the user's own; return how many they are and the regions they were judged for.
+def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, cache: bool) -> tuple[int, list[str]]:
+    """Lint template files; return their number and the regions they were linted for.
 
     Raises:
-        TemplateFileError: they cannot be read.
-        LintError: with everything found.
+        TemplateFileError: files cannot be read.
+        LintError: with all findings.
     """
     from cfngen.cli.template_file import read_all
     from cfngen.lint import LintError
 
     templates = read_all(files)
     by_region: dict[str, list[TemplateFile]] = {}
-    of_cluster: str | None = None
+    cluster_region: str | None = None
     for template in templates:
-        name = region or template.region or of_cluster
-        if name is None:
-            name = of_cluster = _region(source)
-        by_region.setdefault(name, []).append(template)
+        template_region = region or template.region or cluster_region
+        if template_region is None:
+            template_region = cluster_region = _cluster_region(source)
+        by_region.setdefault(template_region, []).append(template)
     findings: list[Finding] = []
-    for name, group in by_region.items():
+    for template_region, group in by_region.items():
         texts = {template.document.name: template.text for template in group}
-        findings += found([template.document for template in group], region=name, cache=cache, texts=texts)
+        findings += found([template.document for template in group], region=template_region, cache=cache, texts=texts)
     if findings:
         raise LintError(findings)
     return len(templates), list(by_region)
 
 
-def _region(source: Source) -> str:
-    """The cluster's region, for templates that name none; where the user asked for no cluster, a bad one is no failure.
+def _cluster_region(source: Source) -> str:
+    """Return the cluster's region, for templates that name none; a fallback if cluster.yaml is found but wrong.
 
     Raises:
-        ClusterFileError: the user named the cluster, and it is wrong.
+        ClusterFileError: the cluster was chosen explicitly, and is wrong.
     """
     try:
         return source.read().cluster.region
     except CfngenError as error:
-        if source.asked or source.overrides:
+        if source.is_explicit or source.overrides:
             raise
         reason = str(error).partition("\n")[0]
-        warning(f"judging for {ANY_REGION}, since the cluster's region is not known ({reason}); --region names another")
-        return ANY_REGION
+        warning(
+            f"judging for {FALLBACK_REGION}, since the cluster's region is not known ({reason}); --region names another"
+        )
+        return FALLBACK_REGION

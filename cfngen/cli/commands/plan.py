@@ -1,4 +1,4 @@
-"""`cfngen plan`: what a deployment would change, and nothing else."""
+"""`cfngen plan`: show what a deployment would change."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from cfngen.cli.terminal import examples
 def command(context: click.Context, target: Target, deployment: Deployment) -> None:
     """Show what a deployment would change in the cluster's stacks, and what that means for the cluster.
 
-    The templates are generated, linted and uploaded, and CloudFormation is asked by a change set, which is deleted
-    again: nothing else is touched. What will be replaced is told apart from what only might be.
+    The templates are generated, linted and uploaded, and CloudFormation computes the changes with a change set, which
+    is deleted afterwards. The plan distinguishes resources that will be replaced from those that might be.
 
     Exits with 0 if there is nothing to do, 4 if there are changes, and 5 if some of them may lose data, addresses or
     the cluster.
     """
-    wanted = deployment.wanted(target)
+    request = deployment.request(target)
     from cfngen.deploy.operation import plan
 
     account = target.connect()
-    with screen(target, account, full=deployment.full) as shown:
-        found = plan(account, wanted, shown.waiting(target.consent(yes=False)))
-        shown.report(found)
-    if found.is_empty:
+    with screen(target, account, full=deployment.full) as display:
+        result = plan(account, request, display.interaction(target.consent(yes=False)))
+        display.report(result)
+    if result.is_empty:
         context.exit(SUCCESS)
-    context.exit(DANGER if found.is_dangerous or found.refusal else CHANGES)
+    context.exit(DANGER if result.is_dangerous or result.refusal else CHANGES)

@@ -1,4 +1,4 @@
-"""`cfngen rehearse`: what only AWS can show, in small steps, compared with what the emulator does."""
+"""`cfngen rehearse`: run small steps in AWS, and compare the events with those of the emulator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cfngen.rehearse.report import Rehearsal
     from cfngen.rehearse.run import Ended
 
-_ZONES = "us-west-2a,us-west-2b,us-west-2c"
+_DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
 
 
 @click.command(
@@ -42,7 +42,7 @@ _ZONES = "us-west-2a,us-west-2b,us-west-2c"
 @click.option(
     "--zones",
     metavar="ZONE,ZONE,ZONE",
-    default=_ZONES,
+    default=_DEFAULT_ZONES,
     show_default=True,
     help="Three zones of the region to rehearse in; all steps but the last use the first.",
 )
@@ -76,15 +76,15 @@ def command(
     sandbox: bool,
     output: Literal["text", "json"],
 ) -> None:
-    """Do in your account what only AWS can show, compare each event with what the emulator does, and clean up.
+    """Run small steps in your AWS account, compare each event with that of the emulator, and clean up.
 
-    Everything is in a stack of its own, `cfngen-rehearsal`, which is removed again: after each step, after a failure,
-    after Ctrl-C. What a killed one has left is found by the next, or by --clean-up. It begins with what costs nothing
-    and stops at the first surprise. It shows the steps and asks before it makes anything.
+    Everything is in a separate stack, `cfngen-rehearsal`, which is deleted after each step, after a failure, and after
+    Ctrl-C. If a rehearsal was killed, the next one or --clean-up deletes what it has left. The first steps cost
+    nothing; it stops at the first difference. It shows the steps and asks before it creates anything.
 
-    The report has no account number, id, ARN, address or name in it, so that you can send it to the project.
+    The report contains no account number, id, ARN, address or name, so that you can send it to the project.
 
-    Exits with 2 if AWS did something otherwise than the emulator.
+    Exits with 2 if AWS behaved differently from the emulator.
     """
     from cfngen.rehearse.clusters import NAME
     from cfngen.rehearse.expectations import recorded
@@ -97,54 +97,54 @@ def command(
 
     if listing and clean_up:
         raise click.UsageError("--list and --clean-up exclude each other.")
-    places = _zones(zones)
-    source = Source(None, {}, (f"name={NAME}", f"network.subnets=[{{zone: {places[0]}}}]"), asked=True)
+    zone_names = _parse_zones(zones)
+    source = Source(None, {}, (f"name={NAME}", f"network.subnets=[{{zone: {zone_names[0]}}}]"), is_explicit=True)
     target = Target(source, NAME, profile, account_number, sandbox, output)
     settings = context.find_object(Settings)
     if settings is not None:
-        settings.again = target.again
+        settings.complete_commands = target.complete_commands
     steps, expected = chosen_steps(up_to), recorded()
-    shown_steps = outlines(steps, places, expected)
+    shown_steps = outlines(steps, zone_names, expected)
     if listing:
         _show(target, RehearsalSteps(shown_steps))
         context.exit(SUCCESS)
     request = RehearsalRequest(
         steps,
         shown_steps,
-        places,
+        zone_names,
         bucket=bucket,
         role_arn=role_arn,
         profile=profile,
         command=shlex.join(
-            ["cfngen", "rehearse", "--clean-up", *_again(zones, bucket, profile, account_number, sandbox)]
+            ["cfngen", "rehearse", "--clean-up", *_account_options(zones, bucket, profile, account_number, sandbox)]
         ),
     )
     account = target.connect()
     file = report or Path(f"rehearsal-{account.clock.now():%Y-%m-%d-%H%M}.json")
-    with screen(target, account) as shown:
-        waiting = shown.waiting(target.consent(yes=yes, allow_danger=yes))
+    with screen(target, account) as display:
+        interaction = display.interaction(target.consent(yes=yes, allow_danger=yes))
         if clean_up:
-            left = remove(account, waiting, request)
-            for each in left:
-                shown.report(each.notice)
-            context.exit(FAILED if left else SUCCESS)
+            remaining = remove(account, interaction, request)
+            for resource in remaining:
+                display.report(resource.notice)
+            context.exit(FAILED if remaining else SUCCESS)
         writable(file)
-        ended = rehearse(account, request, expected, waiting)
-        shown.close()
-        # To the person with the ids that the report does not have.
-        for each in ended.left:
-            shown.report(each.notice)
+        ended = rehearse(account, request, expected, interaction)
+        display.close()
+        # The notices contain the ids, which are masked in the report.
+        for resource in ended.left:
+            display.report(resource.notice)
         _show(target, ended.rehearsal)
-        _write(target, file, ended.rehearsal)
-    context.exit(_code(ended))
+        _write_report(target, file, ended.rehearsal)
+    context.exit(_exit_code(ended))
 
 
-def _code(ended: Ended) -> int:
-    """Return the exit code; what must go on, such as SIGTERM's exit, does.
+def _exit_code(ended: Ended) -> int:
+    """Return the exit code of a rehearsal, or raise the exception that ended it.
 
     Raises:
-        SystemExit: SIGTERM has ended the rehearsal.
-        Exception: a fault of cfngen's has.
+        SystemExit: SIGTERM ended the rehearsal.
+        Exception: a bug in cfngen ended it.
     """
     if isinstance(ended.stop, KeyboardInterrupt):
         return INTERRUPTED
@@ -156,6 +156,7 @@ def _code(ended: Ended) -> int:
 
 
 def _show(target: Target, message: object) -> None:
+    """Print a message as JSON or text."""
     from cfngen.cli.json_output import emit
     from cfngen.cli.render import rehearsal
     from cfngen.rehearse.report import Rehearsal, RehearsalSteps, RehearsalWritten
@@ -170,7 +171,7 @@ def _show(target: Target, message: object) -> None:
         click.echo("\n".join(["", *rehearsal.written(message)]))
 
 
-def _write(target: Target, file: Path, rehearsal: Rehearsal) -> None:
+def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
     import json
 
     from cfngen.rehearse.report import RehearsalWritten, page, write
@@ -180,21 +181,23 @@ def _write(target: Target, file: Path, rehearsal: Rehearsal) -> None:
     _show(target, RehearsalWritten(tuple(map(str, files))))
 
 
-def _zones(text: str) -> tuple[str, ...]:
+def _parse_zones(text: str) -> tuple[str, ...]:
     from cfngen.cluster.defaults import zone_region
 
-    zones = tuple(each.strip() for each in text.split(",") if each.strip())
+    zones = tuple(zone.strip() for zone in text.split(",") if zone.strip())
     regions = {zone_region(zone) for zone in zones}
     if len(set(zones)) != 3 or len(zones) != 3 or len(regions) != 1 or None in regions:
-        raise click.BadParameter(f"{text!r} is not three zones of one region, such as {_ZONES}.", param_hint="--zones")
+        raise click.BadParameter(
+            f"{text!r} is not three zones of one region, such as {_DEFAULT_ZONES}.", param_hint="--zones"
+        )
     return zones
 
 
-def _again(zones: str, bucket: str, profile: str, account_number: str, sandbox: bool) -> list[str]:
-    """Return the options that reach the same account again."""
-    named = {"--zones": zones if zones != _ZONES else "", "--bucket": bucket}
-    named |= {"--profile": profile, "--account": account_number}
+def _account_options(zones: str, bucket: str, profile: str, account_number: str, sandbox: bool) -> list[str]:
+    """Return the options for the same zones, bucket and account."""
+    options = {"--zones": zones if zones != _DEFAULT_ZONES else "", "--bucket": bucket}
+    options |= {"--profile": profile, "--account": account_number}
     return [
         *(["--sandbox"] if sandbox else []),
-        *(word for name, value in named.items() if value for word in (name, value)),
+        *(word for name, value in options.items() if value for word in (name, value)),
     ]

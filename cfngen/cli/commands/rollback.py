@@ -1,4 +1,4 @@
-"""`cfngen rollback`: out of a failed update, back to the last good state."""
+"""`cfngen rollback`: return from a failed operation to the last successful state."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from cfngen.cli.terminal import examples
 def command(
     context: click.Context, target: Target, skip: tuple[str, ...], force: bool, yes: bool, allow_danger: bool
 ) -> None:
-    """Take the stack back to its last good state, where CloudFormation has stopped half-way.
+    """Roll the stack back to its last successful state, after an operation or a rollback has failed.
 
-    From CREATE_FAILED and UPDATE_FAILED, which `--on-failure keep` leaves, it rolls back. From UPDATE_ROLLBACK_FAILED
-    it tries once more; what fails again can be left as it is, by name or with --force, and must then be put right by
-    hand.
+    A stack in CREATE_FAILED or UPDATE_FAILED, as after `--on-failure keep`, is rolled back. In UPDATE_ROLLBACK_FAILED
+    the rollback is continued; resources that fail again can be skipped, by name or with --force, and must then be
+    repaired by hand.
     """
     from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.recovery import rollback
@@ -47,14 +47,14 @@ def command(
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
-    with translate_aws_errors(), screen(target, account) as shown:
-        waiting = shown.waiting(target.consent(yes=yes, allow_danger=allow_danger))
-        outcome = rollback(account, target.stack_name, target.cluster.name, waiting, skip=skip, force=force)
-        # What was asked for is the way back, whatever CloudFormation calls the operation that led there.
+    with translate_aws_errors(), screen(target, account) as display:
+        interaction = display.interaction(target.consent(yes=yes, allow_danger=allow_danger))
+        outcome = rollback(account, target.stack_name, target.cluster.name, interaction, skip=skip, force=force)
+        # The command succeeds if the rollback does, although the outcome of the operation itself is a failure.
         outcome = replace(outcome, succeeded=outcome.status.taken_back)
         stack = find(account, outcome.stack_id)
         if not outcome.succeeded and not outcome.detached:
-            shown.report(diagnose(account, outcome.stack_id))
+            display.report(diagnose(account, outcome.stack_id))
         finished = outcome.finished("rollback", stack)
-        shown.report(finished)
+        display.report(finished)
     context.exit(ending(finished))

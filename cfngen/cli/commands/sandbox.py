@@ -1,4 +1,4 @@
-"""`cfngen sandbox`: the account on this machine that `--sandbox` works in."""
+"""`cfngen sandbox`: the emulated account on this machine that `--sandbox` uses."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class UnknownGroupError(CfngenError):
-    """No Auto Scaling group goes by that name."""
+    """There is no Auto Scaling group of that name."""
 
 
 class NoSandboxError(CfngenError):
-    """A command is about a sandbox that runs, and none does."""
+    """The command needs a running sandbox, and none is running."""
 
     def __init__(self) -> None:
         super().__init__("no sandbox is running", hint="`cfngen sandbox start` starts one.")
@@ -48,9 +48,9 @@ class NoSandboxError(CfngenError):
 def command() -> None:
     """An AWS account on this machine, to try cfngen without one: stacks are created, instances boot, nothing costs.
 
-    `--sandbox` starts it by itself. It listens on the loopback address only, forgets everything when it is stopped, and
-    stops by itself after an hour without work. After that `--sandbox` does not go on in another one, which would be
-    empty, until `cfngen sandbox start` begins anew.
+    `--sandbox` starts it automatically. It listens on the loopback address only, loses everything when it is stopped,
+    and stops after an hour without work. After that, commands with `--sandbox` fail until you start a new, empty one
+    with `cfngen sandbox start`.
 
     It needs more packages: in a checkout `make sandbox`, or `pip install '.[sandbox]'`; `pipx install '.[sandbox]'` and
     `uv tool install '.[sandbox]'` bring them, too.
@@ -85,19 +85,19 @@ def start(speed: float | None) -> None:
 @output_option
 @click.pass_context
 def status(context: click.Context, output: str) -> None:
-    """Show whether the account runs, since when, and what is in it: stacks, clusters, and what is made to fail.
+    """Show whether the account runs, since when, and what is in it: stacks, clusters, and injected failures.
 
-    Looking at it is no work: it ends all the same. Exits with 0 if it runs, and with 1 if it does not.
+    This command does not keep the account from stopping. Exits with 0 if it runs, and with 1 if it does not.
     """
     from cfngen.sandbox import process
 
-    found = process.status(os.environ)
+    sandbox = process.status(os.environ)
     if output == "json":
-        emit(found)
+        emit(sandbox)
     else:
-        for line in sandbox_status(found, datetime.now(timezone.utc)):
+        for line in sandbox_status(sandbox, datetime.now(timezone.utc)):
             click.echo(line)
-    context.exit(SUCCESS if found.running else FAILED)
+    context.exit(SUCCESS if sandbox.running else FAILED)
 
 
 @command.command("stop", epilog=examples("cfngen sandbox stop"))
@@ -133,13 +133,13 @@ def stop() -> None:
     "--times", type=click.IntRange(min=0), default=0, metavar="NUMBER", help="How many instances fail; 0 is every one."
 )
 def fail(group: str, region: str, step: str, message: str, times: int) -> None:
-    """Let the instances fail to boot that an Auto Scaling group launches from now on, to see what that looks like.
+    """Make instances that an Auto Scaling group launches from now on fail to boot, to see what that looks like.
 
     GROUP is the name of a node group, `master` (every master), one of several masters such as `master-b`, or the
     logical id of an Auto Scaling group.
     """
-    running = _running()
-    names = [each["name"] for each in running.status()["groups"] if each["region"] == region]
+    running = _require_running()
+    names = [running_group["name"] for running_group in running.status()["groups"] if running_group["region"] == region]
     if names and group not in (*names, "master") and not group.endswith("AutoScalingGroup"):
         raise UnknownGroupError(
             f"no stack in {region} has a group {group!r}",
@@ -148,16 +148,16 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
         )
     if not running.fail(region, group, step, message, times=times):
         warning(f"no stack in {region} has a group {group} now; it is noted for one that comes.")
-    what = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
-    fails = "fails" if times == 1 else "fail"
-    click.echo(f"{what} of {group} {fails} at the step {step!r}; `cfngen sandbox heal` ends it.")
+    subject = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
+    verb = "fails" if times == 1 else "fail"
+    click.echo(f"{subject} of {group} {verb} at the step {step!r}; `cfngen sandbox heal` ends it.")
 
 
 @command.command("heal", epilog=examples("cfngen sandbox heal"))
 @click.option("--region", metavar="REGION", default="us-west-2", show_default=True, help="Region of the cluster.")
 def heal(region: str) -> None:
-    """Let instances boot again that are launched from now on."""
-    _running().heal(region)
+    """Let instances that are launched from now on boot again."""
+    _require_running().heal(region)
     click.echo("From now on instances boot.")
 
 
@@ -182,8 +182,8 @@ def env(region: str) -> None:
         click.echo(f"export {name}={shlex.quote(value)}")
 
 
-def _running() -> Running:
-    """Return the sandbox that runs.
+def _require_running() -> Running:
+    """Return the running sandbox.
 
     Raises:
         NoSandboxError: there is none.

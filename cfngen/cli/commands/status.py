@@ -1,4 +1,4 @@
-"""`cfngen status`: all that is known about a cluster, on one screen."""
+"""`cfngen status`: the status of a cluster on one screen."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from cfngen.cli.terminal import examples, progress
 def command(target: Target, drift: bool) -> None:
     """Show the stack, the API, masters, node groups, certificates and volumes, and what to do next.
 
-    What cannot be read, for want of a permission or because nobody answers, is shown as unknown with the reason.
+    What cannot be read, because a permission is missing or there is no answer, is shown as unknown with the reason.
     """
     from cfngen.cli.render import status as render
     from cfngen.deploy.inspection.status_reader import read_status
 
     account = target.connect()
     with progress("reading …"):
-        found = read_status(
+        cluster_status = read_status(
             account,
             target.stack_name,
             target.cluster,
@@ -42,8 +42,8 @@ def command(target: Target, drift: bool) -> None:
             detect_drift=drift,
             report=target.report,
         )
-    found = target.again(found)
+    cluster_status = target.complete_commands(cluster_status)
     if target.json:
-        emit(found)
+        emit(cluster_status)
     else:
-        click.echo(target.again("\n".join(render.screen(found))))
+        click.echo(target.complete_commands("\n".join(render.screen(cluster_status))))

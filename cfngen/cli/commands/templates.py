@@ -1,4 +1,4 @@
-"""`cfngen templates`: generate, lint, write."""
+"""`cfngen templates`: generate, lint and write the templates."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ STANDALONE = "standalone"
 
 
 class TemplateForm(_Choice):
-    """A form of templates; a directory in its place, which `-o` means elsewhere in the world, is told so."""
+    """The format of templates; given a directory, for which other tools use `-o`, the error names --output-dir."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """As click does it, but the message names the option that takes a directory."""
+        """Convert as click does, but name the option for the directory in the error."""
         if value not in self.choices:
             forms = ", ".join(self.choices)
             self.fail(f"{value!r} is not one of {forms}; --output-dir (-d) chooses the directory.", param, ctx)
@@ -42,7 +42,7 @@ class TemplateForm(_Choice):
 
 
 class TooLargeForOneTemplateError(CfngenError):
-    """One template cannot hold the cluster."""
+    """The cluster is too large for one template."""
 
     def __init__(self, style: str) -> None:
         super().__init__(
@@ -105,37 +105,37 @@ def command(
 ) -> None:
     """Generate the cluster's CloudFormation templates, lint them, and write them.
 
-    One template for each stack, `cluster` that nests them, `standalone` that holds everything in one file, and under
-    userdata/ what the instances run. Nothing is written unless every template passes lint. Files of an earlier run that
-    the cluster no longer gives are removed; files that cfngen did not write are never touched.
+    There is one template for each nested stack, `cluster` that nests them, and `standalone` with everything in one
+    file; userdata/ has what the instances run. Nothing is written unless every template passes lint. Files of an
+    earlier run that are no longer generated are removed; files that cfngen did not write are never touched.
     """
     from cfngen import output
 
-    made = generate(source)
-    if STANDALONE not in made.stacks:
+    generated = generate(source)
+    if STANDALONE not in generated.stacks:
         if STANDALONE in names:
             raise TooLargeForOneTemplateError(style)
         if not names:
             error = TooLargeForOneTemplateError(style)
             warning(f"{error}; {error.hint}")
     for name in names:
-        if name not in made.stacks:
-            raise click.UsageError(f"no stack {name!r} in this cluster; there are {', '.join(made.stacks)}.")
-    judge(made.documents, region=made.cluster.region, cache=not no_cache)
+        if name not in generated.stacks:
+            raise click.UsageError(f"no stack {name!r} in this cluster; there are {', '.join(generated.stacks)}.")
+    judge(generated.documents, region=generated.cluster.region, cache=not no_cache)
 
-    files: Mapping[str, bytes] = output.render(made.documents, made.userdata, style)
+    files: Mapping[str, bytes] = output.render(generated.documents, generated.userdata, style)
     if names:
         files = {path: files[path] for path in (f"{name}.{style}" for name in names)}
     if check:
         differences = output.stale(directory, files)
-        _report_check(differences, files, directory)
+        _print_check(differences, files, directory)
         context.exit(STALE if differences else SUCCESS)
     report = output.write(directory, files)
-    _report(source, made, files, report, directory, style)
+    _print_report(source, generated, files, report, directory, style)
 
 
-def _report_check(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
-    """Say whether the directory is up to date, and if not, which files differ and how."""
+def _print_check(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
+    """Print whether the directory is up to date, and which files differ."""
     if not differences:
         click.echo(f"{directory} is up to date: {pluralize(len(files), 'file')}.")
         return
@@ -145,37 +145,37 @@ def _report_check(differences: Sequence[Difference], files: Mapping[str, bytes],
     click.echo(f"{directory} is stale: {pluralize(len(differences), 'file')} would change. Nothing was written.")
 
 
-def _report(
-    source: Source, made: Generated, files: Mapping[str, bytes], report: WriteReport, directory: Path, style: str
+def _print_report(
+    source: Source, generated: Generated, files: Mapping[str, bytes], report: WriteReport, directory: Path, style: str
 ) -> None:
-    """Say what was made, how large it is, and what to do next."""
-    cluster = made.cluster
+    """Print what was generated, its size, and the next command."""
+    cluster = generated.cluster
     click.echo(f"Cluster {cluster.name} in {cluster.region}, Kubernetes {cluster.kubernetes_version}")
     click.echo(f"from {source.description}")
-    if made.variables:
-        click.echo(f"with {', '.join(made.variables)} from the environment")
+    if generated.variables:
+        click.echo(f"with {', '.join(generated.variables)} from the environment")
     click.echo()
     rows = [("template", "resources", "bytes", "")]
-    for document in made.documents:
+    for document in generated.documents:
         path = f"{document.name}.{style}"
         if path in files:
-            fate = "written" if path in report.written else "unchanged"
-            rows.append((path, str(len(document.body["Resources"])), f"{len(files[path]):,}", fate))
+            outcome = "written" if path in report.written else "unchanged"
+            rows.append((path, str(len(document.body["Resources"])), f"{len(files[path]):,}", outcome))
     click.echo("\n".join(columns(rows, right=(1, 2))))
     click.echo()
-    click.echo("\n".join(f"  UserData of {line}" for line in sizes(made.userdata)))
+    click.echo("\n".join(f"  UserData of {line}" for line in sizes(generated.userdata)))
     click.echo()
-    click.echo(f"{pluralize(len(made.documents), 'template')} linted, nothing found.")
+    click.echo(f"{pluralize(len(generated.documents), 'template')} linted, nothing found.")
     changes = f"{pluralize(len(report.written), 'file')} written, {len(report.unchanged)} unchanged"
     click.echo(f"{directory}: {changes}, {len(report.removed)} removed.")
-    following = again(
+    next_step = again(
         "Next: `cfngen plan` shows what would change in your account, `cfngen deploy` does it.", source.options
     )
     if f"{STANDALONE}.{style}" in files:
-        click.echo(f"\n{following}")
+        click.echo(f"\n{next_step}")
         click.echo(f"Or upload {directory / f'{STANDALONE}.{style}'} in the CloudFormation console.")
     elif "README.md" in files:
-        click.echo(f"\n{following}")
+        click.echo(f"\n{next_step}")
         click.echo(
             f"Or copy the templates of {directory} into an S3 bucket, and create a stack from cluster.{style} there:"
         )

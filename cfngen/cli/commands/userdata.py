@@ -1,4 +1,4 @@
-"""`cfngen userdata`: what an instance will run, unpacked."""
+"""`cfngen userdata`: the UserData of an instance, unpacked."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def command(role: str | None, source: Source, size: bool, name: str | None) -> None:
     """Show what instances of ROLE will run at boot: the loader, its configuration, and every module of the program.
 
-    ROLE is `master` or `nodes-<group>`; without ROLE the roles are listed. In a template the same files stand packed in
-    the launch template's UserData; what reads ${Name} is filled in by CloudFormation.
+    ROLE is `master` or `nodes-<group>`; without ROLE the roles are listed. In a template the same files are packed into
+    the launch template's UserData; CloudFormation replaces each ${Name}.
     """
     if name is not None and size:
         raise click.UsageError("--file and --size exclude each other: which is meant?")
@@ -44,16 +44,18 @@ def command(role: str | None, source: Source, size: bool, name: str | None) -> N
         raise click.UsageError(f"name a role: `cfngen userdata master --file {shlex.quote(name)}`")
     from cfngen.userdata import roles
 
-    found = roles(source.load().cluster)
-    chosen = [each for each in found if role in (None, each.role)]
-    if not chosen:
-        raise click.UsageError(f"no role {role!r} in this cluster; there are {', '.join(each.role for each in found)}.")
+    all_userdata = roles(source.load().cluster)
+    selected = [userdata for userdata in all_userdata if role in (None, userdata.role)]
+    if not selected:
+        raise click.UsageError(
+            f"no role {role!r} in this cluster; there are {', '.join(userdata.role for userdata in all_userdata)}."
+        )
     if size:
-        click.echo("\n".join(sizes(chosen)))
+        click.echo("\n".join(sizes(selected)))
     elif role is None:
-        click.echo("\n".join(each.role for each in chosen))
+        click.echo("\n".join(userdata.role for userdata in selected))
     else:
-        _show(chosen[0], name)
+        _show(selected[0], name)
 
 
 def _show(userdata: UserData, name: str | None) -> None:
@@ -65,16 +67,18 @@ def _show(userdata: UserData, name: str | None) -> None:
     elif name in userdata.files:
         verbatim(userdata.files[name].removesuffix("\n"))
     else:
-        there = ", ".join(userdata.files)
-        raise click.UsageError(f"no file {name!r} in the UserData of {userdata.role}; there are {there}.")
+        names = ", ".join(userdata.files)
+        raise click.UsageError(f"no file {name!r} in the UserData of {userdata.role}; there are {names}.")
 
 
 def sizes(userdata: Sequence[UserData]) -> list[str]:
-    """A line for each role: size, limit and room in bytes."""
+    """Return a line for each role: size, limit and remaining bytes."""
     numbers = columns(
-        [(f"{each.size:,}", f"{each.limit - each.size:,}") for each in userdata],
+        [(f"{role_data.size:,}", f"{role_data.limit - role_data.size:,}") for role_data in userdata],
         right=(0, 1),
         indent="",
         between=f" of {userdata[0].limit:,} bytes, ",
     )
-    return columns([(each.role, f"{text} left") for each, text in zip(userdata, numbers, strict=True)], indent="")
+    return columns(
+        [(role_data.role, f"{text} left") for role_data, text in zip(userdata, numbers, strict=True)], indent=""
+    )

@@ -1,4 +1,4 @@
-"""`cfngen validate`: whether a deployed cluster works."""
+"""`cfngen validate`: check whether a deployed cluster works."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ from cfngen.cli.terminal import examples
 @target_options
 @click.option(
     "--wait",
-    "patience",
+    "timeout",
     metavar="DURATION",
     type=Duration(),
     default="0s",
     help="Look again until the cluster is valid, for so long, e.g. 10m. Only changes are shown meanwhile.",
 )
 @click.pass_context
-def command(context: click.Context, what: str, target: Target, patience: timedelta) -> None:
-    """Look at the stack, the Auto Scaling groups and the Kubernetes API, and say what is wrong.
+def command(context: click.Context, what: str, target: Target, timeout: timedelta) -> None:
+    """Check the stack, the Auto Scaling groups and the Kubernetes API, and list the problems.
 
     A cluster is valid when every instance of every group is in service and a Ready Node, no other Node is NotReady, the
     API server and the cluster's own pods are ready, and versions are those of the cluster file.
 
-    Exits with 0 if it is valid, 2 if it is not, 1 if that could not be found out.
+    Exits with 0 if it is valid, 2 if it is not, 1 if that could not be determined.
     """
     from cfngen.cli.render import validation as render
     from cfngen.deploy.inspection.validation import ValidationChange, validate, wait_until_valid
     from cfngen.deploy.messages import Message
 
     def report(message: Message) -> None:
-        message = target.again(message)
+        message = target.complete_commands(message)
         if target.json:
             emit(message)
         elif isinstance(message, ValidationChange):
             click.echo("\n".join(render.change(message)), err=True)
 
     account = target.connect()
-    look = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
-    found = target.again(wait_until_valid(look, account.clock, patience, report))
+    validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
+    verdict = target.complete_commands(wait_until_valid(validate_now, account.clock, timeout, report))
     if target.json:
-        emit(found)
+        emit(verdict)
     else:
-        click.echo("\n".join(render.result(found)))
-    context.exit(SUCCESS if found.valid else PROBLEMS)
+        click.echo("\n".join(render.result(verdict)))
+    context.exit(SUCCESS if verdict.valid else PROBLEMS)

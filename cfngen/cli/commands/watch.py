@@ -1,4 +1,4 @@
-"""`cfngen watch`: attach to an operation that is under way."""
+"""`cfngen watch`: attach to an operation in progress."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from cfngen.cli.terminal import examples
 @target_options
 @click.pass_context
 def command(context: click.Context, target: Target) -> None:
-    """Watch the stack's operation that is under way, whoever began it, until it ends.
+    """Watch the stack's operation in progress, whoever started it, until it ends.
 
-    If `cfngen deploy` began it and was left, this finishes it: a stack that ends well is protected as was asked for.
+    If you have detached from `cfngen deploy`, this completes it: after success the stack is protected as requested.
 
-    Exits as `cfngen deploy` would have: 0 if the operation succeeded, 1 if it failed, 6 if you leave before its end.
+    Exits like `cfngen deploy`: 0 if the operation succeeded, 1 if it failed, 6 if you detach before its end.
     """
     from cfngen.deploy.attaching import attach
 
     account = target.connect()
-    with screen(target, account) as shown:
-        finished = attach(account, target.stack_name, target.cluster.name, shown.waiting(target.consent(yes=False)))
-        shown.report(finished)
+    with screen(target, account) as display:
+        finished = attach(
+            account, target.stack_name, target.cluster.name, display.interaction(target.consent(yes=False))
+        )
+        display.report(finished)
     context.exit(ending(finished))

@@ -1,1 +1,1 @@
-"""From data to lines of text: pure functions, one module for each kind of result."""
+"""Formatting results as lines of text: pure functions, one module for each kind of result."""

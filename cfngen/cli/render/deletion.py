@@ -1,4 +1,4 @@
-"""A deletion as text: what it would do, what it did, and what stays."""
+"""Formats a deletion as text: the plan, the progress, the result, and what is retained."""
 
 from __future__ import annotations
 
@@ -18,176 +18,184 @@ from cfngen.deploy.deletion.retained import Retained
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
 from cfngen.text import pluralize
 
-SHOWN = 5  # ids of one kind; more are counted
-_OTHERS = "In the way, and not the cluster's"
-_LEGIBLE = 30  # columns that text needs beside others; with fewer it goes below them
-_AUTHORITIES = (
+MAX_IDS_SHOWN = 5  # of one kind of resource; the others are only counted
+_BLOCKERS_TITLE = "In the way, and not the cluster's"
+_MIN_TEXT_WIDTH = 30  # columns; where less space is left in a row, the text goes on the next line
+_AUTHORITIES_NOTE = (
     "Snapshots of etcd and of masters' volumes hold what Kubernetes knows. A master starts on them only with this "
     "cluster's certificate authorities, whose secret goes with the stack. Before it goes a copy is kept as you say, or "
     "as you are asked: --authorities file, recovery-window or destroy."
 )
 
 
-def survey(found: DeletionPlan, width: int | None = None) -> list[str]:
-    """Return what deleting a cluster would do.
+def survey(plan: DeletionPlan, width: int | None = None) -> list[str]:
+    """Return the plan of a deletion.
 
     Args:
-        found: what was found.
-        width: of the terminal; None asks for it.
+        plan: the plan of the deletion.
+        width: width of the terminal in columns; None means the actual one.
     """
     columns = columns_of(width)
-    first, *more = wrapped(f"{found.cluster}  {found.region}, account {found.account}", columns, "  ", first="")
-    lines = [click.style(found.cluster, bold=True) + first.removeprefix(found.cluster), *more]
-    if found.status:
-        protected = "; its termination protection is lifted" if found.protected else ""
-        lines += wrapped(f"stack {found.stack} ({found.status}){protected}", columns, "  ", first="")
-        if found.by_console:
+    first, *more = wrapped(f"{plan.cluster}  {plan.region}, account {plan.account}", columns, "  ", first="")
+    lines = [click.style(plan.cluster, bold=True) + first.removeprefix(plan.cluster), *more]
+    if plan.status:
+        protected = "; its termination protection is lifted" if plan.protected else ""
+        lines += wrapped(f"stack {plan.stack} ({plan.status}){protected}", columns, "  ", first="")
+        if plan.by_console:
             lines += wrapped("It was made from cfngen's templates, but not by `cfngen deploy`.", columns)
     else:
-        lines.append(f"there is no stack {found.stack}")
-    removed = [*found.removed, *(found.volumes if found.delete_volumes else ())]
-    removed += found.snapshots if found.delete_snapshots else ()
-    obstacles = [(obstacle.id, obstacle.what) for obstacle in found.obstacles]
+        lines.append(f"there is no stack {plan.stack}")
+    removed = [*plan.removed, *(plan.volumes if plan.delete_volumes else ())]
+    removed += plan.snapshots if plan.delete_snapshots else ()
+    blockers = [(blocker.id, blocker.what) for blocker in plan.obstacles]
     for title, rows, colour in (
-        ("Goes with the stack", _parts(found.goes), "red"),
-        ("Made by Kubernetes, and deleted", _leftovers(removed), "red"),
-        ("Stays", _retained(found.stays), "yellow"),
-        (_OTHERS, obstacles, "red"),
-        ("Of a cluster that nobody knows, and not touched", _leftovers(found.unclear), "yellow"),
+        ("Goes with the stack", _part_rows(plan.goes), "red"),
+        ("Made by Kubernetes, and deleted", _orphan_rows(removed), "red"),
+        ("Stays", _retained_rows(plan.stays), "yellow"),
+        (_BLOCKERS_TITLE, blockers, "red"),
+        ("Of a cluster that nobody knows, and not touched", _orphan_rows(plan.unclear), "yellow"),
     ):
         lines += _section(title, rows, colour, columns)
-    if found.namesake:
-        theirs = " What follows may be theirs, and is not touched:" if found.theirs else ""
-        lines += ["", *wrapped(_sentence(found.namesake) + theirs, columns), *_table(_retained(found.theirs), columns)]
-    if found.authorities:
-        lines += ["", *wrapped(_AUTHORITIES, columns)]
+    if plan.namesake:
+        what_follows = " What follows may be theirs, and is not touched:" if plan.theirs else ""
+        lines += [
+            "",
+            *wrapped(_sentence(plan.namesake) + what_follows, columns),
+            *_table(_retained_rows(plan.theirs), columns),
+        ]
+    if plan.authorities:
+        lines += ["", *wrapped(_AUTHORITIES_NOTE, columns)]
     return lines
 
 
 def remains(message: Remains, width: int | None = None) -> list[str]:
-    """Return what stays of a creation that failed, or of earlier stacks.
+    """Return the retained resources of a failed creation, or of earlier stacks.
 
     Args:
-        message: what stays.
-        width: of the terminal; None asks for it.
+        message: the retained resources.
+        width: width of the terminal in columns; None means the actual one.
     """
-    of = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else f"{message.stack}"
-    title = click.style(f"Stays in your account of {of}", fg="yellow", bold=True)
-    return ["", title, *_staying(message.retained, columns_of(width))]
+    stacks = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else f"{message.stack}"
+    title = click.style(f"Stays in your account of {stacks}", fg="yellow", bold=True)
+    return ["", title, *_retained_lines(message.retained, columns_of(width))]
 
 
 def removed(message: Removed, width: int | None = None) -> list[str]:
-    """Return what is gone.
+    """Return that a resource has been deleted.
 
     Args:
-        message: what.
-        width: of the terminal; None asks for it.
+        message: the resource.
+        width: width of the terminal in columns; None means the actual one.
     """
-    first, *more = wrapped(_described(message.leftover), columns_of(width), "    ")
+    first, *more = wrapped(_orphan_text(message.leftover), columns_of(width), "    ")
     return [click.style("  - ", fg="red") + first.lstrip(), *more]
 
 
 def failed(message: DeletionFailed, width: int | None = None) -> list[str]:
-    """Return what CloudFormation could not delete this time.
+    """Return the resources that CloudFormation could not delete in this attempt.
 
     Args:
-        message: what it could not delete.
-        width: of the terminal; None asks for it.
+        message: the failed attempt.
+        width: width of the terminal in columns; None means the actual one.
     """
     head = f"{message.stack}: CloudFormation could not delete {pluralize(len(message.undeleted), 'resource')}"
-    rows = [(each.name, each.id, each.reason) for each in message.undeleted]
+    rows = [(resource.name, resource.id, resource.reason) for resource in message.undeleted]
     columns = columns_of(width)
     lines = wrapped(f"{head} (try {message.round} of {message.rounds})", columns, "  ", first="")
-    blocking = [(obstacle.id, obstacle.what) for obstacle in message.obstacles]
+    blockers = [(blocker.id, blocker.what) for blocker in message.obstacles]
     return [
         *(click.style(line, fg="yellow", bold=True) for line in lines),
         *_table(rows, columns),
-        *_section(_OTHERS, blocking, "red", columns),
+        *_section(_BLOCKERS_TITLE, blockers, "red", columns),
     ]
 
 
 def result(deleted: Deleted, width: int | None = None) -> list[str]:
-    """Return how a deletion ended: its first line says it all, the rest is what is left to do.
+    """Return the result of a deletion: the verdict in the first line, then the details and the next command.
 
     Args:
-        deleted: how it ended.
-        width: of the terminal; None asks for it.
+        deleted: the result.
+        width: width of the terminal in columns; None means the actual one.
     """
     columns = columns_of(width)
     lines = [_verdict(deleted)]
     if deleted.namesake:
         lines += wrapped(_sentence(deleted.namesake) + " It is not touched, nor what bears its name.", columns)
-    lines += _section("Checked afterwards", _counts(deleted.counted), None, columns)
+    lines += _section("Checked afterwards", _count_rows(deleted.counted), None, columns)
     if deleted.objects:
         lines.append(f"  {pluralize(deleted.objects, 'object version')} of templates deleted")
     if deleted.bucket_deleted:
         lines.append("  the bucket of the templates is deleted")
     for title, colour, blocks in (
-        ("Not removed, though Kubernetes made it", "red", _not_removed(deleted, columns)),
-        (_OTHERS, "red", _table(((obstacle.id, obstacle.what) for obstacle in deleted.obstacles), columns)),
-        ("Stays in your account", "yellow", _staying(deleted.retained, columns)),
+        ("Not removed, though Kubernetes made it", "red", _orphan_lines(deleted, columns)),
+        (_BLOCKERS_TITLE, "red", _table(((blocker.id, blocker.what) for blocker in deleted.obstacles), columns)),
+        ("Stays in your account", "yellow", _retained_lines(deleted.retained, columns)),
     ):
-        shown = list(blocks)
-        lines += ["", click.style(title, fg=colour, bold=True), *shown] if shown else []
+        section_lines = list(blocks)
+        lines += ["", click.style(title, fg=colour, bold=True), *section_lines] if section_lines else []
     if deleted.namesake and deleted.succeeded:
-        # kubectl's configuration may lead to that cluster.
+        # kubectl's configuration may belong to the other cluster of the same name.
         return lines
     if deleted.succeeded:
         lines += ["", "Next: cfngen kubeconfig --remove   takes the cluster out of kubectl's configuration."]
     elif deleted.goes_on:
         lines += ["", f"Next: cfngen delete --stack-name {deleted.stack}   attaches again, and sees it to its end."]
     elif deleted.status:
-        again = f"cfngen delete --stack-name {deleted.stack}"
-        lines += ["", f"Next: {again}   goes on, once nothing is in the way any more."]
+        command = f"cfngen delete --stack-name {deleted.stack}"
+        lines += ["", f"Next: {command}   goes on, once nothing is in the way any more."]
         if deleted.status == "DELETE_FAILED":
-            lines += [f"Next: {again} --leave-behind   goes on without what cannot be deleted."]
+            lines += [f"Next: {command} --leave-behind   goes on without what cannot be deleted."]
     return lines
 
 
 def _verdict(deleted: Deleted) -> str:
-    took = duration(deleted.seconds)
+    """Return the first line of the result."""
+    elapsed = duration(deleted.seconds)
     if deleted.goes_on:
         return f"{deleted.stack}: {deleted.status or 'deletion'}; it goes on without cfngen."
-    if _nothing(deleted):
-        what = f"the stack {deleted.stack}" if deleted.namesake else f"the cluster {deleted.cluster}"
-        return click.style(f"There is nothing of {what} to delete.", fg="green")
+    if _nothing_to_delete(deleted):
+        subject = f"the stack {deleted.stack}" if deleted.namesake else f"the cluster {deleted.cluster}"
+        return click.style(f"There is nothing of {subject} to delete.", fg="green")
     if deleted.succeeded:
-        return click.style(f"{deleted.cluster} is deleted, after {took}.", fg="green", bold=True)
-    what = f"{deleted.stack}: {deleted.status}" if deleted.status else f"{deleted.cluster} is deleted but for leftovers"
-    return click.style(f"{what}, after {took}.", fg="red", bold=True)
+        return click.style(f"{deleted.cluster} is deleted, after {elapsed}.", fg="green", bold=True)
+    subject = (
+        f"{deleted.stack}: {deleted.status}" if deleted.status else f"{deleted.cluster} is deleted but for leftovers"
+    )
+    return click.style(f"{subject}, after {elapsed}.", fg="red", bold=True)
 
 
-def _nothing(deleted: Deleted) -> bool:
-    did = deleted.removed or deleted.objects or deleted.bucket_deleted
-    return not deleted.stack_id and deleted.succeeded and not did
+def _nothing_to_delete(deleted: Deleted) -> bool:
+    """Return whether there was nothing to delete."""
+    did_anything = deleted.removed or deleted.objects or deleted.bucket_deleted
+    return not deleted.stack_id and deleted.succeeded and not did_anything
 
 
 def _section(title: str, rows: Iterable[Sequence[str]], colour: str | None, columns: int) -> list[str]:
-    shown = _table(rows, columns)
-    return ["", click.style(title, fg=colour, bold=True), *shown] if shown else []
+    lines = _table(rows, columns)
+    return ["", click.style(title, fg=colour, bold=True), *lines] if lines else []
 
 
 def _table(rows: Iterable[Sequence[str]], columns: int) -> list[str]:
-    """Lines of aligned columns, numbers to the right; the last is wrapped beside the others or, without room, below."""
-    shown = [(row[:-1], row[-1]) for row in rows]
-    if not shown:
+    """Return aligned columns, numbers to the right; the last column is wrapped, or put below if it is too narrow."""
+    split_rows = [(row[:-1], row[-1]) for row in rows]
+    if not split_rows:
         return []
-    cells = list(zip(*(heads for heads, _ in shown), strict=True))
-    widths = [max(map(len, each)) for each in cells]
-    numbers = [all(cell.isdigit() for cell in each) for each in cells]
+    columns_of_cells = list(zip(*(heads for heads, _ in split_rows), strict=True))
+    widths = [max(map(len, column)) for column in columns_of_cells]
+    numbers = [all(cell.isdigit() for cell in column) for column in columns_of_cells]
     hanging = 2 + sum(width + 2 for width in widths)
     lines: list[str] = []
-    for heads, text in shown:
+    for heads, text in split_rows:
         aligned = (
             cell.rjust(width) if number else cell.ljust(width)
             for cell, width, number in zip(heads, widths, numbers, strict=True)
         )
         head = "  " + "  ".join(aligned) + "  "
-        if min(len(text), max(_LEGIBLE, *map(len, text.split()), 0)) <= columns - hanging:
+        if min(len(text), max(_MIN_TEXT_WIDTH, *map(len, text.split()), 0)) <= columns - hanging:
             first, *more = wrapped(text, columns, " " * hanging)
             lines += [(head + first.lstrip()).rstrip(), *more]
         else:
-            # Columns that are wider than the screen are none.
+            # If the aligned columns are wider than the terminal, their cells are wrapped, too.
             fits = hanging - 2 <= columns
             lines += [head.rstrip()] if fits else wrapped("  ".join(filter(None, heads)), columns, "    ", first="  ")
             lines += wrapped(text, columns, "      ") if text else []
@@ -198,15 +206,16 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _parts(parts: Sequence[Part]) -> Iterator[tuple[str, str, str]]:
+def _part_rows(parts: Sequence[Part]) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for each kind of resource in the stack: number, kind and ids."""
     for part in parts:
-        ids = [_short(identity) for identity in part.ids[:SHOWN]]
-        more = f", … ({len(part.ids) - SHOWN} more)" if len(part.ids) > SHOWN else ""
+        ids = [_short_name(identity) for identity in part.ids[:MAX_IDS_SHOWN]]
+        more = f", … ({len(part.ids) - MAX_IDS_SHOWN} more)" if len(part.ids) > MAX_IDS_SHOWN else ""
         yield str(len(part.ids)), part.kind if len(part.ids) > 1 else part.kind.removesuffix("s"), ", ".join(ids) + more
 
 
-def _short(identity: str) -> str:
-    """The part of an ARN that people know: a stack's or secret's name."""
+def _short_name(identity: str) -> str:
+    """Return the name of the stack or secret in an ARN; other ids as they are."""
     if not identity.startswith("arn:"):
         return identity
     rest = identity.split(":", 5)[5]
@@ -214,44 +223,48 @@ def _short(identity: str) -> str:
     return name.split("/")[0] if kind == "stack" else rest.rpartition(":")[2]
 
 
-def _leftovers(found: Iterable[OrphanedResource]) -> Iterator[tuple[str, str, str]]:
-    for each in found:
-        size = f"{each.gigabytes} GiB" if each.gigabytes else ""
-        noted = "deletion protection is lifted" if each.protected else ""
-        # A volume's name is seldom its own, and its id is what one looks for.
-        name, more = (each.id, each.name) if each.gigabytes else (each.name, "")
-        yield each.kind, name, ", ".join(filter(None, (each.purpose or more, size, noted)))
+def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for each AWS resource that Kubernetes created."""
+    for resource in resources:
+        size = f"{resource.gigabytes} GiB" if resource.gigabytes else ""
+        protection = "deletion protection is lifted" if resource.protected else ""
+        # For a volume the id is shown: its name is often not unique.
+        name, more = (resource.id, resource.name) if resource.gigabytes else (resource.name, "")
+        yield resource.kind, name, ", ".join(filter(None, (resource.purpose or more, size, protection)))
 
 
-def _retained(found: Iterable[Retained]) -> Iterator[tuple[str, str, str]]:
-    for each in found:
-        yield each.kind, each.id, "; ".join(filter(None, (each.why, each.cost)))
+def _retained_rows(resources: Iterable[Retained]) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for each retained resource."""
+    for resource in resources:
+        yield resource.kind, resource.id, "; ".join(filter(None, (resource.why, resource.cost)))
 
 
-def _staying(found: Iterable[Retained], columns: int) -> Iterator[str]:
-    """What stays, each with why, what that costs, and the command that ends it."""
-    for each in found:
-        yield from wrapped(f"{each.kind} {each.id}", columns, "    ", first="  ")
-        for text in filter(None, (each.why, each.cost)):
+def _retained_lines(resources: Iterable[Retained], columns: int) -> Iterator[str]:
+    """Return the retained resources, each with the reason, the cost, and the command that deletes it."""
+    for resource in resources:
+        yield from wrapped(f"{resource.kind} {resource.id}", columns, "    ", first="  ")
+        for text in filter(None, (resource.why, resource.cost)):
             yield from wrapped(text, columns, "      ")
-        # Left to the terminal: whoever copies it gets one line.
-        yield from (f"      {text}" for text in (each.command,) if text)
+        # Not wrapped, so that the command can be copied as one line.
+        yield from (f"      {text}" for text in (resource.command,) if text)
 
 
-def _not_removed(deleted: Deleted, columns: int) -> Iterator[str]:
+def _orphan_lines(deleted: Deleted, columns: int) -> Iterator[str]:
+    """Yield the resources that could not be deleted, each with the command that deletes it."""
     for leftover in deleted.leftovers:
-        yield from wrapped(_described(leftover), columns, "    ", first="  ")
+        yield from wrapped(_orphan_text(leftover), columns, "    ", first="  ")
         yield f"      {leftover.command(deleted.region) or 'AWS releases it by itself'}"
 
 
-def _counts(found: Iterable[Counted]) -> Iterator[tuple[str, str]]:
-    for each in found:
-        parts = [f"{each.gone} gone"] if each.gone or not each.unknown else []
-        parts += [f"left: {', '.join(each.left)}"] if each.left else []
-        parts += [f"not allowed to look for {', '.join(each.unknown)}"] if each.unknown else []
-        yield each.kind, "; ".join(parts)
+def _count_rows(counts: Iterable[Counted]) -> Iterator[tuple[str, str]]:
+    """Yield a row for each kind of resource that was looked for after the deletion."""
+    for count in counts:
+        parts = [f"{count.gone} gone"] if count.gone or not count.unknown else []
+        parts += [f"left: {', '.join(count.left)}"] if count.left else []
+        parts += [f"not allowed to look for {', '.join(count.unknown)}"] if count.unknown else []
+        yield count.kind, "; ".join(parts)
 
 
-def _described(each: OrphanedResource) -> str:
-    size = f", {each.gigabytes} GiB" if each.gigabytes else ""
-    return f"{each.kind} {each.name}{size}{f' ({each.purpose})' if each.purpose else ''}"
+def _orphan_text(resource: OrphanedResource) -> str:
+    size = f", {resource.gigabytes} GiB" if resource.gigabytes else ""
+    return f"{resource.kind} {resource.name}{size}{f' ({resource.purpose})' if resource.purpose else ''}"

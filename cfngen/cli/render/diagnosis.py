@@ -1,4 +1,4 @@
-"""Why an operation failed, as text: first the cause, then what it means, who saw it, and what to type now."""
+"""Formats a diagnosis as text: the cause of a failure, its meaning, the instances' messages, and the next commands."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cfngen.deploy.next_steps import NextStep
 from cfngen.deploy.watching.console_output import InstanceWords
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis
 
-_NARROWEST = 40
-_LEGIBLE = 24  # columns, below which a text stands under its command
-_WIDEST = 120  # text in longer lines is hard to read
+_MIN_WIDTH = 40
+_MIN_TEXT_WIDTH = 24  # columns; where less space is left, the text goes below its command
+_MAX_WIDTH = 120  # text in longer lines is hard to read
 
 
 def lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]:
@@ -24,25 +24,25 @@ def lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]:
 
     Args:
         diagnosis: the diagnosis.
-        width: of the terminal; None asks for it.
+        width: width of the terminal in columns; None means the actual one.
     """
-    columns = min(_WIDEST, max(_NARROWEST, (width or shutil.get_terminal_size().columns) - 1))
-    return list(_told(diagnosis, columns))
+    columns = min(_MAX_WIDTH, max(_MIN_WIDTH, (width or shutil.get_terminal_size().columns) - 1))
+    return list(_diagnosis_lines(diagnosis, columns))
 
 
-def _told(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
-    doing = f"{VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
-    head = doing[0].upper() + doing[1:]
+def _diagnosis_lines(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
+    activity = f"{VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
+    head = activity[0].upper() + activity[1:]
     if diagnosis.cause is not None:
-        yield from _headed(f"{head} failed", f" ({diagnosis.status})", columns)
+        yield from _bold_start(f"{head} failed", f" ({diagnosis.status})", columns)
         yield ""
         yield from _cause(diagnosis.cause, columns)
     elif diagnosis.cancelled:
-        how = "was ended by deleting the stack" if diagnosis.action == "create" else "was cancelled"
-        yield from _headed(f"{head} {how}", f" ({diagnosis.status}); nothing failed by itself", columns)
+        ending = "was ended by deleting the stack" if diagnosis.action == "create" else "was cancelled"
+        yield from _bold_start(f"{head} {ending}", f" ({diagnosis.status}); nothing failed by itself", columns)
     else:
         status = diagnosis.status or "there is no such stack"
-        yield from wrapped(f"No failure is known of {doing} ({status})", columns, "  ", first="")
+        yield from wrapped(f"No failure is known of {activity} ({status})", columns, "  ", first="")
     if diagnosis.others:
         yield ""
         yield click.style("Failed as well, by themselves:", bold=True)
@@ -61,17 +61,17 @@ def _told(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
             yield from _step(step, longest, columns)
 
 
-def _headed(head: str, rest: str, columns: int) -> Iterator[str]:
-    """Yield a headline, of which the first part is bold."""
+def _bold_start(head: str, rest: str, columns: int) -> Iterator[str]:
+    """Yield a wrapped line whose first part is bold."""
     first, *more = wrapped(head + rest, columns, "  ", first="")
     yield first.replace(head, click.style(head, bold=True), 1)
     yield from more
 
 
 def _step(step: NextStep, longest: int, columns: int) -> Iterator[str]:
-    """Yield a command, which stays on one line, and what it is for beside it, or below where there is no room."""
+    """Yield a command on one line, with its purpose beside it, or below it on a narrow terminal."""
     hanging = 2 + longest + 2
-    if columns - hanging >= _LEGIBLE:
+    if columns - hanging >= _MIN_TEXT_WIDTH:
         first, *more = wrapped(step.purpose, columns, " " * hanging)
         yield f"  {click.style(step.command.ljust(longest), fg='cyan')}  {first.lstrip()}".rstrip()
         yield from more
@@ -108,23 +108,27 @@ def _other(cause: Cause, columns: int) -> Iterator[str]:
 
 
 def _headline(cause: Cause, columns: int) -> Iterator[str]:
+    """Yield the failed resource, its status and the time."""
     event = cause.event
     if event.of_stack:
-        what, kind = f"stack {place(event.path, '').rstrip('/') or event.stack}", "the stack itself"
+        subject, kind = f"stack {place(event.path, '').rstrip('/') or event.stack}", "the stack itself"
     else:
-        what, kind = place(event.path, event.logical_id), resource_name(event.logical_id)
-    when = event.time.strftime("%H:%M:%SZ")
-    first, *more = wrapped(f"✗ {what} ({kind}) {event.status} at {when}", columns, "      ", first="  ")
-    # Of a long id the rest may stand in the next line; what is cut off keeps its meaning without the style.
-    yield first.replace("✗", click.style("✗", fg="red"), 1).replace(f" {what} ", f" {click.style(what, bold=True)} ", 1)
+        subject, kind = place(event.path, event.logical_id), resource_name(event.logical_id)
+    time = event.time.strftime("%H:%M:%SZ")
+    first, *more = wrapped(f"✗ {subject} ({kind}) {event.status} at {time}", columns, "      ", first="  ")
+    # If a long id is wrapped, it is not on the first line as a whole, and stays without style.
+    yield first.replace("✗", click.style("✗", fg="red"), 1).replace(
+        f" {subject} ", f" {click.style(subject, bold=True)} ", 1
+    )
     yield from more
 
 
 def _instances(instances: Sequence[InstanceWords], columns: int) -> Iterator[str]:
-    silent: dict[tuple[str, str], list[InstanceWords]] = {}
+    """Yield the last messages of each instance, or why there are none."""
+    without_messages: dict[tuple[str, str], list[InstanceWords]] = {}
     for instance in instances:
         if not instance.words:
-            silent.setdefault((instance.state, instance.note), []).append(instance)
+            without_messages.setdefault((instance.state, instance.note), []).append(instance)
             continue
         yield f"    {instance.id}{_state(instance.state)} said last:"
         for line in instance.words:
@@ -133,11 +137,11 @@ def _instances(instances: Sequence[InstanceWords], columns: int) -> Iterator[str
                 yield click.style(part, fg="red") if failed else part
         if instance.note:
             yield from wrapped(instance.note, columns, "      ")
-    for (state, note), alike in silent.items():
-        yield from wrapped(f"{', '.join(each.id for each in alike)}{_state(state)}:", columns, "    ")
+    for (state, note), same_state in without_messages.items():
+        yield from wrapped(f"{', '.join(instance.id for instance in same_state)}{_state(state)}:", columns, "    ")
         yield from wrapped(note, columns, "      ")
-        if alike[0].fetch:
-            yield f"      {click.style(alike[0].fetch, fg='cyan')}"
+        if same_state[0].fetch:
+            yield f"      {click.style(same_state[0].fetch, fg='cyan')}"
 
 
 def _state(state: str) -> str:

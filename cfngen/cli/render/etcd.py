@@ -1,4 +1,4 @@
-"""Snapshots of etcd as text: which there are, one more, and the way back to one of them."""
+"""Formats snapshots of etcd as text: the list, a new snapshot, and a restore."""
 
 from __future__ import annotations
 
@@ -13,35 +13,44 @@ from cfngen.deploy.etcd.snapshots import Snapshots
 from cfngen.deploy.etcd.watch import READY, RestoreProgress
 from cfngen.text import pluralize
 
-SHOWN = 12  # snapshots; more are counted
+MAX_SNAPSHOTS_SHOWN = 12  # the others are only counted
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 _RESTORING = "Masters are being set back to {}; `cfngen etcd restore` sees it to its end."
 
 
-def listing(found: Snapshots, *, everything: bool = False) -> list[str]:
-    """Return the snapshots, the newest ones unless all are asked for."""
-    if not found.snapshots:
-        lines = [f"There is no snapshot under s3://{found.bucket}/{found.prefix} yet."]
+def listing(inventory: Snapshots, *, everything: bool = False) -> list[str]:
+    """Return a table of the newest snapshots, or of all."""
+    if not inventory.snapshots:
+        lines = [f"There is no snapshot under s3://{inventory.bucket}/{inventory.prefix} yet."]
     else:
-        shown = found.snapshots if everything else found.snapshots[:SHOWN]
+        visible = inventory.snapshots if everything else inventory.snapshots[:MAX_SNAPSHOTS_SHOWN]
         rows = [
-            (f"{each.time:%Y-%m-%d %H:%M:%S} UTC", age(each.age), size(each.size), each.period, each.key)
-            for each in shown
+            (
+                f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC",
+                age(snapshot.age),
+                size(snapshot.size),
+                snapshot.period,
+                snapshot.key,
+            )
+            for snapshot in visible
         ]
         lines = table(("TIME", "AGE", "SIZE", "KIND", "KEY"), rows)
-        if len(shown) < len(found.snapshots):
-            lines.append(f"  … and {len(found.snapshots) - len(shown):,} more; --all shows them")
-        total = sum(snapshot.size for snapshot in found.snapshots)
-        lines += ["", f"{pluralize(len(found.snapshots), 'snapshot')}, {size(total)}, in the bucket {found.bucket}"]
-    if found.restoring:
-        lines += ["", click.style(_RESTORING.format(found.restoring), fg="yellow")]
+        if len(visible) < len(inventory.snapshots):
+            lines.append(f"  … and {len(inventory.snapshots) - len(visible):,} more; --all shows them")
+        total = sum(snapshot.size for snapshot in inventory.snapshots)
+        lines += [
+            "",
+            f"{pluralize(len(inventory.snapshots), 'snapshot')}, {size(total)}, in the bucket {inventory.bucket}",
+        ]
+    if inventory.restoring:
+        lines += ["", click.style(_RESTORING.format(inventory.restoring), fg="yellow")]
     return lines
 
 
 def taken(message: BackupTaken) -> list[str]:
-    """Return that a snapshot lies in the bucket."""
-    each = message.snapshot
-    text = f"s3://{message.bucket}/{each.key}, {size(each.size)}, after {duration(message.seconds)}."
+    """Return that a snapshot has been stored in the bucket."""
+    snapshot = message.snapshot
+    text = f"s3://{message.bucket}/{snapshot.key}, {size(snapshot.size)}, after {duration(message.seconds)}."
     return [click.style(text, fg="green")]
 
 
@@ -49,16 +58,20 @@ def plan(message: RestorePlan, width: int | None = None) -> list[str]:
     """Return what a restore will do.
 
     Args:
-        message: what it will do.
-        width: columns of the screen; None asks for it.
+        message: the plan of the restore.
+        width: width of the terminal in columns; None means the actual one.
     """
-    each = message.snapshot
+    snapshot = message.snapshot
     columns = room() if width is None else width
     verb = "goes on being set back" if message.pending else "will be set back"
     return [
         click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}",
-        *wrapped(f"{verb} to s3://{message.bucket}/{each.key}", columns, "  "),
-        *wrapped(f"taken on {each.time:%Y-%m-%d %H:%M:%S} UTC, {age(each.age)} ago; {size(each.size)}", columns, "  "),
+        *wrapped(f"{verb} to s3://{message.bucket}/{snapshot.key}", columns, "  "),
+        *wrapped(
+            f"taken on {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age(snapshot.age)} ago; {size(snapshot.size)}",
+            columns,
+            "  ",
+        ),
         "",
         *(line for text in message.consequences for line in wrapped(text, columns, "    ", first="  - ")),
         "",
@@ -66,7 +79,7 @@ def plan(message: RestorePlan, width: int | None = None) -> list[str]:
 
 
 def progress(message: RestoreProgress) -> list[str]:
-    """Return how far the masters are, on one line."""
+    """Return the state of each master and of the API, on one line."""
     parts = [
         f"master {master.slot} "
         + click.style(master.state, fg="green" if master.state == READY else None)
@@ -78,7 +91,7 @@ def progress(message: RestoreProgress) -> list[str]:
 
 
 def restored(message: Restored) -> list[str]:
-    """Return that every master works, and what is left to do."""
+    """Return that every master works, and the next command."""
     text = f"{message.cluster} works on {message.snapshot.key}, after {duration(message.seconds)}."
     return [
         click.style(text, fg="green", bold=True),
@@ -88,7 +101,7 @@ def restored(message: Restored) -> list[str]:
 
 
 def size(count: int) -> str:
-    """Return a number of bytes in the unit that fits it, e.g. `12.3 MiB`."""
+    """Return a number of bytes in a suitable unit, e.g. `12.3 MiB`."""
     if count < 1024:
         return pluralize(count, "byte")
     amount, units = float(count), iter(("KiB", "MiB", "GiB", "TiB"))
@@ -99,7 +112,7 @@ def size(count: int) -> str:
 
 
 def age(seconds: float) -> str:
-    """Return how old something is, in its greatest unit; clocks need not agree to the second."""
+    """Return an age in its largest unit; a negative age, from clocks that differ, is `0 seconds`."""
     for noun, unit in _UNITS:
         if seconds >= unit:
             return pluralize(int(seconds // unit), noun)

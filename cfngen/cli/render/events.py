@@ -1,4 +1,4 @@
-"""Events as lines of text."""
+"""Formats stack events as lines of text."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cfngen.cli.render.durations import duration
 from cfngen.cli.render.resource_names import place
 from cfngen.deploy.messages import Event
 
-_NARROWEST = 40
-_STATUS_WIDTH = 20  # most statuses of resources
+_MIN_WIDTH = 40
+_STATUS_WIDTH = 20  # most statuses of resources fit
 _COLOURS = (
     ("_FAILED", "red"),
     ("ROLLBACK_COMPLETE", "yellow"),
@@ -26,44 +26,44 @@ _COLOURS = (
 
 
 def coloured(status: str, text: str = "") -> str:
-    """Return a status, or another text, in the colour of the status."""
+    """Return a status, or the given text, in the colour of the status."""
     colour = next((colour for ending, colour in _COLOURS if status.endswith(ending)), None)
     return click.style(text or status, fg=colour)
 
 
-def event_lines(event: Event, began: datetime | None = None, width: int | None = None) -> list[str]:
-    """Return an event as it is told while it happens: one line, and its reason under it.
+def event_lines(event: Event, start: datetime | None = None, width: int | None = None) -> list[str]:
+    """Return an event for a log: one line, and its reason below it.
 
     Args:
         event: the event.
-        began: when the operation began; None leaves out how long it has taken.
-        width: of the terminal; None asks for it.
+        start: when the operation started; None leaves out the elapsed time.
+        width: width of the terminal in columns; None means the actual one.
     """
-    since = "" if began is None else f"{duration((event.time - began).total_seconds()):>11}  "
+    elapsed = "" if start is None else f"{duration((event.time - start).total_seconds()):>11}  "
     status = coloured(event.status, event.status.ljust(_STATUS_WIDTH))
-    line = f"{_clock(event.time)}  {since}{status}  {_what(event)}".rstrip()
-    return [line, *_reason(event, " " * 10, width)]
+    line = f"{_clock(event.time)}  {elapsed}{status}  {_subject(event)}".rstrip()
+    return [line, *_reason_lines(event, " " * 10, width)]
 
 
 def history_lines(events: Sequence[Event], width: int | None = None) -> list[str]:
-    """Return what happened in several stacks as a table.
+    """Return the events of several stacks as a table.
 
     Args:
-        events: in the order of time.
-        width: of the terminal; None asks for it.
+        events: the events, oldest first.
+        width: width of the terminal in columns; None means the actual one.
     """
     if not events:
         return ["Nothing has happened yet."]
-    statuses = max(len(event.status) for event in events)
+    status_width = max(len(event.status) for event in events)
     lines: list[str] = []
     day = ""
     for event in events:
         if (today := event.time.strftime("%Y-%m-%d")) != day:
             day = today
             lines.append(click.style(f"{day} (UTC)", bold=True))
-        status = coloured(event.status, event.status.ljust(statuses))
-        lines.append(f"  {_clock(event.time)}  {status}  {_what(event)}".rstrip())
-        lines.extend(_reason(event, " " * 12, width))
+        status = coloured(event.status, event.status.ljust(status_width))
+        lines.append(f"  {_clock(event.time)}  {status}  {_subject(event)}".rstrip())
+        lines.extend(_reason_lines(event, " " * 12, width))
     return lines
 
 
@@ -71,15 +71,15 @@ def _clock(time: datetime) -> str:
     return time.strftime("%H:%M:%SZ")
 
 
-def _what(event: Event) -> str:
+def _subject(event: Event) -> str:
     if event.of_stack:
         return click.style(f"stack {place(event.path, '').rstrip('/') or event.stack}", bold=True)
     kind = event.type.removeprefix("AWS::").replace("::", " ")
     return f"{place(event.path, event.logical_id)}  {click.style(kind, dim=True)}"
 
 
-def _reason(event: Event, indent: str, width: int | None) -> list[str]:
-    columns = max(_NARROWEST, (width or shutil.get_terminal_size().columns) - 1)
+def _reason_lines(event: Event, indent: str, width: int | None) -> list[str]:
+    columns = max(_MIN_WIDTH, (width or shutil.get_terminal_size().columns) - 1)
     wrapped = textwrap.wrap(
         event.reason,
         columns,

@@ -1,4 +1,4 @@
-"""The rehearsal, for people: what it is going to do, and how it went."""
+"""Formats a rehearsal as text: its steps, its result, and where its report is."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from cfngen.text import pluralize
 _COLOURS = {"as expected": "green", "surprise": "red", "refused": "red", "interrupted": "yellow"}
 
 
-def steps(shown: RehearsalSteps) -> list[str]:
-    """Return the table of steps, and what is to be known of it."""
+def steps(outline: RehearsalSteps) -> list[str]:
+    """Return the table of steps, with a note on time and costs."""
     rows = [
         (str(step.number), step.name, f"{step.minutes} min", step.title, "; ".join(step.units) or "nothing")
-        for step in shown.steps
+        for step in outline.steps
     ]
-    total = sum(step.minutes for step in shown.steps)
+    total = sum(step.minutes for step in outline.steps)
     note = (
         f"{total} minutes in all, estimated. What is billed is billed for these minutes, by AWS's price list of the "
         "region; a key and secrets by their share of a month. Each step is cleaned up before the next one begins, "
@@ -30,12 +30,12 @@ def steps(shown: RehearsalSteps) -> list[str]:
 
 
 def result(rehearsal: Rehearsal) -> list[str]:
-    """Return how each step went, what differed, and the verdict."""
+    """Return the result of each step, the differences, and the verdict."""
     lines = list(table(("STEP", "RESULT", "MINUTES", "WHAT"), [_row(step) for step in rehearsal.steps]))
     for step in rehearsal.steps:
         lines += _differences(step)
-    for each in rehearsal.left:
-        lines += ["", *wrapped(f"left behind: {each}", columns(), "  ", first="")]
+    for resource in rehearsal.left:
+        lines += ["", *wrapped(f"left behind: {resource}", columns(), "  ", first="")]
     return [*lines, "", *_verdict(rehearsal)]
 
 
@@ -55,15 +55,15 @@ def _row(step: RehearsedStep) -> tuple[str, str, str, str]:
 
 
 def _differences(step: RehearsedStep) -> Iterator[str]:
-    found = [(each.operation.name, surprise) for each in step.operations for surprise in each.surprises]
-    remarks = sum(len(each.remarks) for each in step.operations)
-    if step.result == "as expected" and not found and not remarks:
+    surprises = [(compared.operation.name, surprise) for compared in step.operations for surprise in compared.surprises]
+    remarks = sum(len(compared.remarks) for compared in step.operations)
+    if step.result == "as expected" and not surprises and not remarks:
         return
     yield ""
     yield click.style(f"{step.number}. {step.title}", bold=True)
-    if step.error and not found:
+    if step.error and not surprises:
         yield from wrapped(step.error, columns(), "  ")
-    for operation, surprise in found:
+    for operation, surprise in surprises:
         yield from wrapped(f"{operation}: {surprise}", columns(), "    ", first="  - ")
     if remarks:
         yield f"  {pluralize(remarks, 'remark')} in the report"

@@ -1,4 +1,4 @@
-"""The account on this machine, for people."""
+"""Formats the status of the sandbox as text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def sandbox_status(status: SandboxStatus, now: datetime) -> Iterator[str]:
-    """The lines that show a sandbox, or that there is none.
+    """Yield the status of the sandbox, or that none is running.
 
     Args:
-        status: the sandbox.
-        now: the time by this machine's clock.
+        status: the status.
+        now: the time of this machine's clock.
     """
     if not status.running or status.started is None or status.time is None:
         yield "No sandbox is running; `cfngen sandbox start` starts one."
@@ -48,7 +48,7 @@ def _stack(stack: SandboxStack) -> Iterator[str]:
 
 
 def _fault(fault: SandboxFault) -> str:
-    who = f"the next {pluralize(fault.times, 'instance')}" if fault.times else "instances"
-    one = "s" if fault.times == 1 else ""
-    what = f"fail{one} with {fault.message!r}" if fault.message else f"hang{one}"
-    return f"Switched on in {fault.region}: {who} of {fault.group} {what} at the step {fault.step!r}."
+    subject = f"the next {pluralize(fault.times, 'instance')}" if fault.times else "instances"
+    verb_ending = "s" if fault.times == 1 else ""
+    failure = f"fail{verb_ending} with {fault.message!r}" if fault.message else f"hang{verb_ending}"
+    return f"Switched on in {fault.region}: {subject} of {fault.group} {failure} at the step {fault.step!r}."

@@ -1,4 +1,4 @@
-"""The status of a cluster as one screen of text."""
+"""Formats the status of a cluster as one screen of text."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.public_addresses import LostAddress
 from cfngen.text import pluralize
 
-SOON = timedelta(days=30)  # before a certificate ends
-AHEAD = timedelta(minutes=1)  # clocks need not agree to the second
+EXPIRY_WARNING = timedelta(days=30)  # before a certificate expires
+MAX_CLOCK_SKEW = timedelta(minutes=1)  # between this machine and AWS
 _COLOURS = {"healthy": "green", "busy": "yellow", "empty": "yellow", "absent": "yellow"}
 _UNITS = (("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
@@ -41,14 +41,14 @@ def screen(status: ClusterStatus) -> list[str]:
     if status.stack.status and status.endpoint is not None:
         lines += [
             *_api(status),
-            *_section("Masters", status.masters, lambda found: _masters(found, status.time)),
+            *_section("Masters", status.masters, lambda masters: _masters(masters, status.time)),
             *_section("Node groups", status.node_groups, _groups),
-            *_section("Left behind", status.left_behind, lambda found: [f"  {each.text}" for each in found]),
+            *_section("Left behind", status.left_behind, lambda groups: [f"  {group.text}" for group in groups]),
             *_section("Lost addresses", status.lost_addresses, _lost_addresses),
             *_section("Data volumes", status.volumes, _volumes),
-            *_section("Backups of etcd", status.backups, lambda found: _backups(found, status.time)),
-            *_section("Add-ons", status.addons, lambda found: _addons(found, status.time)),
-            *_section("Valid until", status.certificates, lambda found: _expiries(found, status.time)),
+            *_section("Backups of etcd", status.backups, lambda backups: _backups(backups, status.time)),
+            *_section("Add-ons", status.addons, lambda addons: _addons(addons, status.time)),
+            *_section("Valid until", status.certificates, lambda expiries: _expiries(expiries, status.time)),
             *_section("Drift", status.drift, _drift),
         ]
     if status.next_command:
@@ -57,9 +57,9 @@ def screen(status: ClusterStatus) -> list[str]:
 
 
 def _lost_addresses(lost: Sequence[LostAddress]) -> Iterator[str]:
-    for each in lost:
-        yield f"  {each.text}; this gives it back:"
-        yield f"    {each.command}"
+    for address in lost:
+        yield f"  {address.text}; this gives it back:"
+        yield f"    {address.command}"
 
 
 def _stack(stack: StackState, now: datetime) -> Iterator[str]:
@@ -67,7 +67,7 @@ def _stack(stack: StackState, now: datetime) -> Iterator[str]:
         yield f"Stack       {stack.name} does not exist"
         return
     status = click.style(stack.status, fg=_COLOURS.get(stack.standing, "red"))
-    since = f" for {_length(now - stack.since)}" if isinstance(stack.since, datetime) else ""
+    since = f" for {_duration(now - stack.since)}" if isinstance(stack.since, datetime) else ""
     yield f"Stack       {stack.name}  {status}{since}{_operation(stack)}"
     if stack.reason:
         yield f"            {stack.reason}"
@@ -92,8 +92,8 @@ def _api(status: ClusterStatus) -> Iterator[str]:
     api = status.api
     if isinstance(api, ApiState):
         failing = f" ({', '.join(api.failing)})" if api.failing else ""
-        said = click.style("ready", fg="green") if api.ready else click.style(f"not ready{failing}", fg="red")
-        yield f"API         {url}  {said}"
+        readiness = click.style("ready", fg="green") if api.ready else click.style(f"not ready{failing}", fg="red")
+        yield f"API         {url}  {readiness}"
         kubelets = status.kubelets if isinstance(status.kubelets, Mapping) else {}
         nodes = ", ".join(f"{pluralize(count, 'node')} with {version}" for version, count in sorted(kubelets.items()))
         yield f"Kubernetes  {status.wanted_version} in the cluster file, {api.version} running; {nodes or 'no nodes'}"
@@ -165,16 +165,16 @@ def _volumes(volumes: Sequence[VolumeState]) -> list[str]:
     return table(("SLOT", "VOLUME", "STATE", "SIZE", "ZONE", "ATTACHED TO"), rows)
 
 
-def _backups(found: BackupState, now: datetime) -> Iterator[str]:
-    if found.newest is None:
+def _backups(backups: BackupState, now: datetime) -> Iterator[str]:
+    if backups.newest is None:
         text = "there is no snapshot yet"
     else:
-        text = f"the newest is of {found.newest:%Y-%m-%d %H:%M} UTC, {_length(now - found.newest)} ago"
-    late = f"; there should be one every {pluralize(found.interval, 'minute')}" if found.late else ""
-    yield f"  {click.style(text + late, fg='red') if found.late else text}"
-    yield f"  in the bucket {found.bucket}; `cfngen etcd list` shows them"
-    if found.restoring:
-        text = f"masters are being set back to {found.restoring}; `cfngen etcd restore` sees it to its end"
+        text = f"the newest is of {backups.newest:%Y-%m-%d %H:%M} UTC, {_duration(now - backups.newest)} ago"
+    late = f"; there should be one every {pluralize(backups.interval, 'minute')}" if backups.late else ""
+    yield f"  {click.style(text + late, fg='red') if backups.late else text}"
+    yield f"  in the bucket {backups.bucket}; `cfngen etcd list` shows them"
+    if backups.restoring:
+        text = f"masters are being set back to {backups.restoring}; `cfngen etcd restore` sees it to its end"
         yield f"  {click.style(text, fg='yellow')}"
 
 
@@ -199,11 +199,13 @@ def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:
         if isinstance(expiry.ends, Unknown):
             lines.append(f"  {expiry.what.ljust(width)}  {_unknown(expiry.ends)}")
             continue
-        left = expiry.ends - now
-        text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, " + (f"in {_length(left)}" if left > timedelta(0) else "ended")
-        # A join token lives for a day and is renewed: it is late only when it has ended.
-        due = left < (timedelta(0) if expiry.what == "join token" else SOON)
-        lines.append(f"  {expiry.what.ljust(width)}  {click.style(text, fg='red') if due else text}")
+        remaining = expiry.ends - now
+        text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, " + (
+            f"in {_duration(remaining)}" if remaining > timedelta(0) else "ended"
+        )
+        # A join token is valid for a day and is renewed: it is only a problem once it has expired.
+        is_due = remaining < (timedelta(0) if expiry.what == "join token" else EXPIRY_WARNING)
+        lines.append(f"  {expiry.what.ljust(width)}  {click.style(text, fg='red') if is_due else text}")
     return lines
 
 
@@ -213,37 +215,38 @@ def _drift(drift: Drift) -> list[str]:
         status = click.style(resource.status, fg="yellow" if resource.status == "MODIFIED" else "red")
         lines.append(f"  {resource.stack}/{resource.logical_id}  {status}  {resource.physical_id}")
         lines += [
-            f"    {one.path}: {one.actual or 'nothing'} (template: {one.expected})" for one in resource.differences
+            f"    {difference.path}: {difference.actual or 'nothing'} (template: {difference.expected})"
+            for difference in resource.differences
         ]
     lines += [f"  {stack}: {_unknown(Unknown(reason))}" for stack, reason in drift.failures.items()]
     return lines or ["  none: every resource is as its template says"]
 
 
-def _section(title: str, found: Any, lines: Any) -> list[str]:
-    """Return a heading and what is under it; nothing where nothing was asked."""
-    if found is None:
+def _section(title: str, reading: Any, lines: Any) -> list[str]:
+    """Return a section with its title; empty if the reading is None, since it was not requested."""
+    if reading is None:
         return []
     head = ["", click.style(title, bold=True)]
-    if isinstance(found, Unknown):
-        return [*head, f"  {_unknown(found)}"]
-    return [*head, *(lines(found) or ["  none"])]
+    if isinstance(reading, Unknown):
+        return [*head, f"  {_unknown(reading)}"]
+    return [*head, *(lines(reading) or ["  none"])]
 
 
-def _unknown(found: Unknown) -> str:
-    return click.style("unknown", fg="yellow") + f": {found.unknown}"
+def _unknown(reading: Unknown) -> str:
+    return click.style("unknown", fg="yellow") + f": {reading.unknown}"
 
 
 def _ready(ready: bool | None) -> str:
     return "unknown" if ready is None else "Ready" if ready else "not Ready"
 
 
-def _age(then: datetime | None, now: datetime) -> str:
-    """Return how old something is; nothing where its time is not known, or is of another clock and lies ahead."""
-    return _length(now - then) if then and then <= now + AHEAD else ""
+def _age(time: datetime | None, now: datetime) -> str:
+    """Return an age; empty if the time is unknown, or in the future because clocks differ."""
+    return _duration(now - time) if time and time <= now + MAX_CLOCK_SKEW else ""
 
 
-def _length(duration: timedelta) -> str:
-    """Return a duration in its greatest unit, e.g. `3 hours`."""
+def _duration(duration: timedelta) -> str:
+    """Return a duration in its largest unit, e.g. `3 hours`."""
     seconds = max(int(duration.total_seconds()), 0)
     for noun, size in _UNITS:
         if seconds >= size:

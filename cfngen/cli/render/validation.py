@@ -1,4 +1,4 @@
-"""What a validation came to, as lines of text."""
+"""Formats the result of a validation as lines of text."""
 
 from __future__ import annotations
 
@@ -13,39 +13,42 @@ from cfngen.deploy.inspection.validation import Member, Problem, Validation, Val
 from cfngen.text import pluralize
 
 
-def result(found: Validation) -> list[str]:
+def result(validation: Validation) -> list[str]:
     """Return the members, the problems and the verdict."""
-    version = f", Kubernetes {found.version}" if found.version else ""
-    lines = [click.style(f"Cluster {found.cluster}", bold=True) + f" (stack {found.stack}{version})"]
-    if found.members:
+    version = f", Kubernetes {validation.version}" if validation.version else ""
+    lines = [click.style(f"Cluster {validation.cluster}", bold=True) + f" (stack {validation.stack}{version})"]
+    if validation.members:
         header = ("INSTANCE", "ROLE", "GROUP", "ZONE", "VERSION", "NODE")
         rows = [
             (member.instance, member.role, member.group, member.zone, member.version, _node(member))
-            for member in found.members
+            for member in validation.members
         ]
         lines += ["", *table(header, rows)]
-    if found.problems:
-        lines += ["", *(line for problem in found.problems for line in _problem(problem, room()))]
+    if validation.problems:
+        lines += ["", *(line for problem in validation.problems for line in _problem(problem, room()))]
     verdict = (
         click.style("The cluster is valid.", fg="green", bold=True)
-        if found.valid
-        else click.style(f"The cluster is not valid: {pluralize(len(found.problems), 'problem')}.", fg="red", bold=True)
+        if validation.valid
+        else click.style(
+            f"The cluster is not valid: {pluralize(len(validation.problems), 'problem')}.", fg="red", bold=True
+        )
     )
     return [*lines, "", verdict]
 
 
-def change(found: ValidationChange) -> list[str]:
-    """Return what is new since the look before."""
-    time = f"{found.time:%H:%M:%SZ}"
+def change(message: ValidationChange) -> list[str]:
+    """Return what has changed since the previous validation."""
+    time = f"{message.time:%H:%M:%SZ}"
+    limit = f"cfngen waits for {duration(message.remaining)} more at most"
     return [
-        *(f"{time} {click.style('✓', fg='green')} resolved: {each.sentence}" for each in found.resolved),
-        *(f"{time} {click.style('✗', fg='red')} {_capital(each.sentence)}" for each in found.appeared),
-        f"{time} {pluralize(found.open, 'problem')} now; cfngen waits for {duration(found.remaining)} more at most.",
+        *(f"{time} {click.style('✓', fg='green')} resolved: {problem.sentence}" for problem in message.resolved),
+        *(f"{time} {click.style('✗', fg='red')} {_capitalized(problem.sentence)}" for problem in message.appeared),
+        f"{time} {pluralize(message.open, 'problem')} now; {limit}.",
     ]
 
 
 def _problem(problem: Problem, width: int) -> Iterator[str]:
-    first, *more = wrapped(f"{_capital(problem.sentence)}.", width, "  ")
+    first, *more = wrapped(f"{_capitalized(problem.sentence)}.", width, "  ")
     yield from (f"{click.style('✗', fg='red', bold=True)} {first.lstrip()}", *more)
     if problem.detail:
         yield from wrapped(problem.detail, width, "  ")
@@ -54,7 +57,7 @@ def _problem(problem: Problem, width: int) -> Iterator[str]:
         yield from (first.replace("hint:", click.style("hint:", bold=True), 1), *more)
 
 
-def _capital(sentence: str) -> str:
+def _capitalized(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 

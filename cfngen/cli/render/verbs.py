@@ -1,4 +1,4 @@
-"""What an operation does, as a verb that a stack's name follows."""
+"""Verbs for operations, followed by a stack's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long texts in lines of whole words; commands and addresses in them can still be copied from one line."""
+"""Wrapping text at spaces; commands and URLs in it are never broken, so that they can be copied."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import re
 import shutil
 import textwrap
 
-NARROWEST = 40
-WIDEST = 120  # text in longer lines is hard to read
-# What stands between backticks is a command to type.
+MIN_WIDTH = 40
+MAX_WIDTH = 120  # text in longer lines is hard to read
+# Text between backticks is a command.
 _COMMAND = re.compile(r"`[^`]*`")
 
 
 def columns(width: int | None = None) -> int:
-    """Return how wide lines of text may be.
+    """Return the maximum width of lines of text.
 
     Args:
-        width: of the terminal; None asks for it.
+        width: width of the terminal in columns; None means the actual one.
     """
-    return min(WIDEST, max(NARROWEST, (width or shutil.get_terminal_size().columns) - 1))
+    return min(MAX_WIDTH, max(MIN_WIDTH, (width or shutil.get_terminal_size().columns) - 1))
 
 
 def wrapped(text: str, width: int, indent: str = "", *, first: str | None = None) -> list[str]:
-    """Return a text in lines, one at least; a word that is longer than a line stands alone in one.
+    """Return the lines of a wrapped text, at least one; a word that is longer than a line gets its own line.
 
     Args:
         text: the text, without styles.
-        width: how wide lines may be.
-        indent: what every line begins with.
-        first: what the first line begins with, if something else.
+        width: maximum width of a line.
+        indent: indentation of every line.
+        first: indentation of the first line, if it differs.
     """
-    kept = _COMMAND.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    unbreakable = _COMMAND.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     lines = textwrap.wrap(
-        kept,
+        unbreakable,
         width,
         initial_indent=indent if first is None else first,
         subsequent_indent=indent,

@@ -48,7 +48,7 @@ class Groups:
         return {}
 
 
-def swept(aws: Aws, scope: Scope = VPC, **more: Any) -> tuple[orphan_removal.Sweep, list[str]]:
+def swept(aws: Aws, scope: Scope = VPC, **more: Any) -> tuple[orphan_removal.SweepResult, list[str]]:
     said: list[Message] = []
     sweep = orphan_removal.sweep(aws.account, scope, said.append, **more)
     return sweep, [each.text if isinstance(each, Step) else f"- {each.leftover.id}" for each in said]  # type: ignore[attr-defined]
@@ -58,14 +58,14 @@ BEGUN = "deleting what Kubernetes made: load balancers, and what belongs to them
 
 
 def test_where_nothing_is_left_nothing_is_said(aws: Aws) -> None:
-    assert swept(aws) == (orphan_removal.Sweep(), [])
+    assert swept(aws) == (orphan_removal.SweepResult(), [])
     assert aws.writes() == []
 
 
 def test_what_goes_late_is_waited_for_and_told_once(aws: Aws) -> None:
     groups = Groups(aws, sg_1=0, sg_2=30)
     sweep, said = swept(aws)
-    assert [each.id for each in sweep.gone] == ["sg-1", "sg-2"]
+    assert [each.id for each in sweep.removed] == ["sg-1", "sg-2"]
     assert sweep.remaining == ()
     assert said == [
         BEGUN,
@@ -87,7 +87,7 @@ def test_pauses_grow_but_not_for_ever(aws: Aws) -> None:
         del aws.clock.sleep  # type: ignore[method-assign]
     assert pauses[0] < pauses[1] < pauses[2]
     assert pauses[-1] == pauses[-2] == max(pauses)
-    assert ([each.id for each in sweep.remaining], sweep.gone) == (["sg-1"], ())
+    assert ([each.id for each in sweep.remaining], sweep.removed) == (["sg-1"], ())
     assert 600 <= groups.passed <= 620
     assert said == [BEGUN, "waiting for AWS to release security group name-of-sg-1"]
 
@@ -103,7 +103,7 @@ def test_there_is_one_more_round_as_long_as_patience_lasts(aws: Aws, patience: f
 def test_without_patience_there_is_one_round(aws: Aws) -> None:
     groups = Groups(aws, sg_1=0, sg_2=1)
     sweep, said = swept(aws, patience=0.0)
-    assert ([each.id for each in sweep.gone], [each.id for each in sweep.remaining]) == (["sg-1"], ["sg-2"])
+    assert ([each.id for each in sweep.removed], [each.id for each in sweep.remaining]) == (["sg-1"], ["sg-2"])
     assert (groups.passed, said) == (0, [BEGUN, "- sg-1"])
 
 
@@ -125,7 +125,7 @@ def test_what_is_made_again_while_it_is_removed_is_no_success(aws: Aws) -> None:
     groups.deleted = lambda sent: {}  # type: ignore[method-assign, assignment]
     aws.answers["ec2:DeleteSecurityGroup"] = {}
     sweep, said = swept(aws, patience=10)
-    assert (sweep.gone, [each.id for each in sweep.remaining]) == ((), ["sg-1"])
+    assert (sweep.removed, [each.id for each in sweep.remaining]) == ((), ["sg-1"])
     assert said == [BEGUN, "- sg-1"]
 
 
@@ -167,10 +167,10 @@ SAME = instance("i-9", vpc_id="vpc-1")
         (VPC, NOWHERE, None, False),
         (EMPTY, INSIDE, SAME, True),
         (EMPTY, INSIDE, OTHER, False),
-        (Scope("one", vpc_id="vpc-1", namesakes=("two",)), INSIDE, None, True),
-        (Scope("one", VPC.resources, vpc_id="vpc-1", namesakes=("two",)), INSIDE, None, False),
-        (Scope("one", VPC.resources, vpc_id="vpc-1", namesakes=("two",)), NOWHERE, None, True),
-        (Scope("one", (resource("group-1"),), vpc_id="vpc-1", namesakes=("two",)), INSIDE, None, False),
+        (Scope("one", vpc_id="vpc-1", same_name_stacks=("two",)), INSIDE, None, True),
+        (Scope("one", VPC.resources, vpc_id="vpc-1", same_name_stacks=("two",)), INSIDE, None, False),
+        (Scope("one", VPC.resources, vpc_id="vpc-1", same_name_stacks=("two",)), NOWHERE, None, True),
+        (Scope("one", (resource("group-1"),), vpc_id="vpc-1", same_name_stacks=("two",)), INSIDE, None, False),
     ],
 )
 def test_what_may_be_a_living_namesakes_is_not_touched(
@@ -186,7 +186,7 @@ def test_what_may_be_a_living_namesakes_is_not_touched(
 
 
 def test_where_nothing_is_to_be_removed_nobody_is_asked(aws: Aws) -> None:
-    orphan_removal.check_namesake(aws.account, Scope("one", namesakes=("two",)), [])
+    orphan_removal.check_namesake(aws.account, Scope("one", same_name_stacks=("two",)), [])
     assert aws.calls == []
 
 
@@ -204,7 +204,7 @@ def test_living_machines_of_the_name_are_namesakes_and_ones_own_are_not(aws: Aws
         "instances of a cluster named one run outside of this stack: i-pending, i-running, i-stopping, i-stopped"
     )
     aws.calls.clear()
-    assert orphan_removal.namesake(aws.account, Scope("one", namesakes=("a", "b"))) == (
+    assert orphan_removal.namesake(aws.account, Scope("one", same_name_stacks=("a", "b"))) == (
         "the cluster one lives in the stack a, b"
     )
     assert aws.calls == []
@@ -239,7 +239,7 @@ def test_only_pods_routes_to_the_clusters_machines_or_nowhere_go(aws: Aws, route
     said: list[Message] = []
     sweep = orphan_removal.sweep_routes(aws.account, LENT, said.append)
     assert said == ([Removed(leftover)] if goes else [])
-    assert (sweep.gone, sweep.remaining) == (((leftover,), (leftover,)) if goes else ((), ()))
+    assert (sweep.removed, sweep.remaining) == (((leftover,), (leftover,)) if goes else ((), ()))
     call = ("ec2:DeleteRoute", {"RouteTableId": "rtb-1", "DestinationCidrBlock": cidr})
     assert aws.writes() == ([call] if goes else [])
 

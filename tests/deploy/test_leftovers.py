@@ -206,7 +206,7 @@ def test_nothing_is_waited_for_without_patience(place: Place) -> None:
     balancer = made.classic(place, "one")
     made.interface(place, f"ELB {balancer.name}", balancer.group)
     start = place.account.clock.now()
-    result = orphan_removal.sweep(place.account, scope_of(place), lambda message: None, patience=0)
+    result = orphan_removal.sweep(place.account, scope_of(place), lambda message: None, timeout=0)
     assert [each.id for each in result.removed] == [balancer.id]
     assert place.account.clock.now() == start
 

@@ -67,7 +67,12 @@ def test_machines_are_those_of_the_groups_and_those_that_bear_the_tag_in_its_net
         "i-9": "stopping",
     }
     assert found.unmanaged_instances == {"i-4", "i-9"}
-    assert (found.vpc_id, found.own_vpc, found.security_groups, found.has_infrastructure) == ("vpc-1", True, ("sg-1",), True)
+    assert (found.vpc_id, found.own_vpc, found.security_groups, found.has_infrastructure) == (
+        "vpc-1",
+        True,
+        ("sg-1",),
+        True,
+    )
     assert found.route_tables == ()
 
 

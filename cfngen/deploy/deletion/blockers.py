@@ -66,9 +66,9 @@ def find(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) 
     group_ids = [*scope.security_groups, *(orphan.id for orphan in orphans if orphan.kind == "security group")]
     blockers = [
         Blocker(
-            outsider, "instance with the cluster's tag that none of its groups has launched (Karpenter, or by hand)"
+            instance_id, "instance with the cluster's tag that none of its groups has launched (Karpenter, or by hand)"
         )
-        for outsider in sorted(scope.unmanaged_instances)
+        for instance_id in sorted(scope.unmanaged_instances)
     ]
     contents = tuple(_foreign_contents(account, scope, orphans)) if scope.own_vpc else ()
     balancers = tuple(_foreign_load_balancers(account, scope, orphans)) if scope.own_vpc else ()

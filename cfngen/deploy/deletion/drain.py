@@ -18,9 +18,7 @@ Raises CfngenError if the Kubernetes API cannot be reached.
 """
 
 
-def drain(
-    kubernetes: Kubernetes, clock: Clock, report: Report, *, patience: float = TIMEOUT_SECONDS
-) -> tuple[str, ...]:
+def drain(kubernetes: Kubernetes, clock: Clock, report: Report, *, timeout: float = TIMEOUT_SECONDS) -> tuple[str, ...]:
     """Delete every Service of type LoadBalancer, and wait until their load balancers are gone.
 
     The cloud controller manager removes the Service's finalizer, `service.kubernetes.io/load-balancer-cleanup`, only
@@ -30,7 +28,7 @@ def drain(
         kubernetes: the cluster's API.
         clock: the clock.
         report: receives a message before waiting.
-        patience: seconds to wait.
+        timeout: seconds to wait.
 
     Returns:
         Services that still exist, each as `namespace/name`.
@@ -38,7 +36,7 @@ def drain(
     Raises:
         KubernetesError: the API does not answer, or denies the request.
     """
-    deadline = clock.now().timestamp() + patience
+    deadline = clock.now().timestamp() + timeout
     has_reported = False
     while True:
         services = kubernetes.load_balancers()

@@ -156,7 +156,7 @@ class _Deletion:
         self.account = account
         self.request = request
         self.interaction = interaction
-        self.delete_services = drain
+        self.delete_load_balancers = drain
         self.choose = choose
         self.custody: Custody | None = None
         self.copies: tuple[Retained, ...] = ()
@@ -183,7 +183,7 @@ class _Deletion:
             return self._clean_up(prepared, None)
         drain_hooks = Draining(self.account, prepared.scope.existing_ids(GROUP), self.report)
         if stack.status.name != "DELETE_IN_PROGRESS":
-            self._delete_services(prepared)
+            self._drain_load_balancers(prepared)
             self._sweep(prepared.scope, wait=True)
             if self.request.detach:
                 stack_removal.start(self.account, stack, self.report)
@@ -194,10 +194,10 @@ class _Deletion:
             stack,
             replace(self.interaction, report=self.report),
             groups=prepared.scope.existing_ids(GROUP),
-            sweeping=lambda wait: self._try_sweep(prepared, wait=wait),
-            searching=lambda: self._find_blockers(prepared),
+            sweep=lambda wait: self._try_sweep(prepared, wait=wait),
+            find_blockers=lambda: self._find_blockers(prepared),
             leave_behind=self.request.leave_behind,
-            begun=drain_hooks.remove,
+            on_started=drain_hooks.remove,
         )
         if result and not result.status.in_progress:
             drain_hooks.restore()
@@ -215,7 +215,7 @@ class _Deletion:
         """Return the certificate authorities to copy, and ask the user how; nothing is changed."""
         choice = self.request.authorities
         if choice is None and prepared.plan.status == "DELETE_IN_PROGRESS":
-            # That was decided when the deletion was started; CloudFormation may delete the secret at any moment.
+            # This was decided when the deletion was started, and CloudFormation may delete the secret at any moment.
             return ()
         is_destroyed = choice is not None and choice.how == "destroy"
         secrets = custody.read(self.account, prepared.plan.authorities, needed=not is_destroyed)
@@ -284,13 +284,13 @@ class _Deletion:
             return [f"{pluralize(count, 'volume of claims', 'stay')}, and {verb_form(count, 'go')} on being billed"]
         return []
 
-    def _delete_services(self, prepared: PreparedDeletion) -> None:
+    def _drain_load_balancers(self, prepared: PreparedDeletion) -> None:
         """Let Kubernetes delete its load balancers if possible; the sweep removes what it leaves."""
-        if self.delete_services is None or not prepared.scope.instances:
+        if self.delete_load_balancers is None or not prepared.scope.instances:
             return
         self.report(Step("asking Kubernetes to delete its load balancers"))
         try:
-            remaining = self.delete_services(self.report)
+            remaining = self.delete_load_balancers(self.report)
         except CfngenError as error:
             self.report(Notice(f"Kubernetes could not be asked to delete its load balancers: {error}"))
             return
@@ -300,7 +300,7 @@ class _Deletion:
     def _sweep(self, scope: Scope, *, wait: bool) -> None:
         """Remove what Kubernetes created and what keeps the network from being deleted."""
         timeout = orphan_removal.TIMEOUT_SECONDS if wait else 0.0
-        self.remaining = orphan_removal.sweep(self.account, scope, self.report, patience=timeout).remaining
+        self.remaining = orphan_removal.sweep(self.account, scope, self.report, timeout=timeout).remaining
 
     def _try_sweep(self, prepared: PreparedDeletion, *, wait: bool) -> None:
         """Sweep while the stack is being deleted; failures are only reported."""
@@ -446,7 +446,7 @@ def _check_deletable(account: Account, request: DeletionRequest, prepared: Prepa
         raise LivingNamesakeError(request.cluster, prepared.plan.namesake)
     if request.empty_bucket:
         template_objects.check_unused(account, request.cluster, prepared.plan.stack_id)
-    orphan_removal.check_namesake(
+    orphan_removal.check_name_conflict(
         account, prepared.scope, (*prepared.plan.removed, *_requested_data(request, prepared))
     )
 
@@ -465,7 +465,7 @@ def _current_resources(account: Account, prepared: PreparedDeletion) -> tuple[St
     return tree(account, root) if root else prepared.scope.resources
 
 
-def _count_by_kind(prepared: Sequence[OrphanedResource], suffix: str = "") -> str:
+def _count_by_kind(resources: Sequence[OrphanedResource], suffix: str = "") -> str:
     """`2 load balancers and 1 volume`."""
-    kinds = Counter(resource.kind for resource in prepared)
+    kinds = Counter(resource.kind for resource in resources)
     return join_and([pluralize(number, f"{kind}{suffix}") for kind, number in kinds.items()])

@@ -55,20 +55,20 @@ def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
     return (*balancers, *interfaces, *groups)
 
 
-def sweep(account: Account, scope: Scope, report: Report, *, patience: float = TIMEOUT_SECONDS) -> SweepResult:
+def sweep(account: Account, scope: Scope, report: Report, *, timeout: float = TIMEOUT_SECONDS) -> SweepResult:
     """Remove the cluster's resources that can keep its network from being deleted.
 
     Args:
         account: the AWS account.
         scope: the cluster.
         report: receives a message for each removal.
-        patience: seconds to wait until AWS releases resources; 0 is one round without waiting.
+        timeout: seconds to wait until AWS releases resources; 0 is one round without waiting.
 
     Raises:
         LivingNamesakeError: the resources may be those of another cluster of this name.
     """
     clock = account.clock
-    deadline, pause = clock.now().timestamp() + patience, MIN_POLL_INTERVAL_SECONDS
+    deadline, pause = clock.now().timestamp() + timeout, MIN_POLL_INTERVAL_SECONDS
     removed: dict[tuple[str, str], OrphanedResource] = {}
     previously_waiting: frozenset[tuple[str, str]] | None = None
     while True:
@@ -76,7 +76,7 @@ def sweep(account: Account, scope: Scope, report: Report, *, patience: float = T
         if not orphans:
             return SweepResult(tuple(removed.values()))
         if previously_waiting is None:
-            check_namesake(account, scope, orphans)
+            check_name_conflict(account, scope, orphans)
             report(Step("deleting what Kubernetes made: load balancers, and what belongs to them"))
         for orphan in _remove_once(account, scope, orphans):
             if (orphan.kind, orphan.id) not in removed:
@@ -98,7 +98,7 @@ def sweep(account: Account, scope: Scope, report: Report, *, patience: float = T
 def sweep_routes(account: Account, scope: Scope, report: Report) -> SweepResult:
     """Remove the pods' routes from an existing route table that the cluster uses.
 
-    Only after the instances are terminated: until then the cloud controller manager would add the routes again.
+    Call it only after the cluster's instances are terminated.
     """
     removed = pod_routes.remove(account, pod_routes.find(account, scope))
     for route in removed:
@@ -106,7 +106,7 @@ def sweep_routes(account: Account, scope: Scope, report: Report) -> SweepResult:
     return SweepResult(removed, pod_routes.find(account, scope))
 
 
-def check_namesake(account: Account, scope: Scope, orphans: Sequence[OrphanedResource]) -> None:
+def check_name_conflict(account: Account, scope: Scope, orphans: Sequence[OrphanedResource]) -> None:
     """Refuse to remove resources that may belong to another, existing cluster of the same name.
 
     If the cluster's VPC is known, it is enough that the resources lie in it. Otherwise there are only tags, which are
@@ -117,7 +117,7 @@ def check_namesake(account: Account, scope: Scope, orphans: Sequence[OrphanedRes
     """
     if not orphans:
         return
-    other_instances = namesakes(account, scope)
+    other_instances = instances_of_same_name(account, scope)
     is_separate = not scope.has_infrastructure and (
         bool(scope.same_name_stacks) or scope.vpc_id in other_instances.values()
     )
@@ -126,9 +126,9 @@ def check_namesake(account: Account, scope: Scope, orphans: Sequence[OrphanedRes
         raise LivingNamesakeError(scope.cluster, conflict)
 
 
-def namesake(account: Account, scope: Scope) -> str:
+def describe_name_conflict(account: Account, scope: Scope) -> str:
     """Return a sentence about another cluster of this name in the region; empty if there is none."""
-    return _describe_conflict(scope, {} if scope.same_name_stacks else namesakes(account, scope))
+    return _describe_conflict(scope, {} if scope.same_name_stacks else instances_of_same_name(account, scope))
 
 
 def _describe_conflict(scope: Scope, other_instances: Mapping[str, str]) -> str:
@@ -140,7 +140,7 @@ def _describe_conflict(scope: Scope, other_instances: Mapping[str, str]) -> str:
     return ""
 
 
-def namesakes(account: Account, scope: Scope) -> dict[str, str]:
+def instances_of_same_name(account: Account, scope: Scope) -> dict[str, str]:
     """Return the instances of other clusters of this name in the region: their ids, and the VPC of each."""
     filters = [
         {"Name": f"tag:kubernetes.io/cluster/{scope.cluster}", "Values": ["owned"]},

@@ -155,7 +155,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     scope = of_stack(account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr)
     other_stacks = live_stacks(account, request.cluster, besides=stack.id if stack else "")
     scope = replace(scope, same_name_stacks=other_stacks)
-    namesake = orphan_removal.namesake(account, scope)
+    namesake = orphan_removal.describe_name_conflict(account, scope)
     tagged = _TaggedResources(
         orphan_removal.find(account, scope), volumes.find(account, scope), volumes.find_snapshots(account, scope)
     )
@@ -360,9 +360,9 @@ def _expected_to_stay(
     templates: Objects,
 ) -> tuple[Retained, ...]:
     """Return what will stay in the account after the deletion, and why."""
-    retained_resources: list[Retained] = []
+    staying: list[Retained] = []
     if stack:
-        retained_resources += [
+        staying += [
             Retained(
                 "snapshot",
                 f"one of {resource_id}",
@@ -371,7 +371,7 @@ def _expected_to_stay(
             )
             for resource_id in scope.existing_ids("AWS::EC2::Volume")
         ]
-        retained_resources += [
+        staying += [
             Retained(
                 "KMS key",
                 resource_id,
@@ -380,19 +380,15 @@ def _expected_to_stay(
             )
             for resource_id in scope.existing_ids("AWS::KMS::Key")
         ]
-        retained_resources += retained.existing_resources(scope, tuple(stack.parameters.items()))
-    retained_resources += backups.snapshots(account, scope, stack.outputs if stack else {})
+        staying += retained.existing_resources(scope, tuple(stack.parameters.items()))
+    staying += backups.snapshots(account, scope, stack.outputs if stack else {})
     if not request.delete_volumes:
-        retained_resources += retained.of_orphans(
-            account, claimed_volumes, "data of a claim; --delete-volumes deletes it"
-        )
+        staying += retained.of_orphans(account, claimed_volumes, "data of a claim; --delete-volumes deletes it")
     if not request.delete_snapshots:
-        retained_resources += retained.of_orphans(
-            account, claim_snapshots, "snapshot of a claim; --delete-snapshots deletes it"
-        )
+        staying += retained.of_orphans(account, claim_snapshots, "snapshot of a claim; --delete-snapshots deletes it")
     if not request.empty_bucket:
-        retained_resources += retained.templates(templates)
-    return tuple(retained_resources)
+        staying += retained.templates(templates)
+    return tuple(staying)
 
 
 PART_TYPES = (

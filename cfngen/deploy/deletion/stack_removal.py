@@ -71,29 +71,29 @@ def remove(
     interaction: Interaction,
     *,
     groups: Sequence[str] = (),
-    sweeping: SweepOrphans = lambda patiently: None,
-    searching: FindBlockers = lambda: (),
+    sweep: SweepOrphans = lambda wait: None,
+    find_blockers: FindBlockers = lambda: (),
     leave_behind: bool = False,
-    begun: Callable[[], None] = lambda: None,
+    on_started: Callable[[], None] = lambda: None,
 ) -> StackView | None:
-    """Delete a stack; attach to its deletion if that is under way.
+    """Delete a stack, in several attempts if necessary; attach to its deletion if that is in progress.
 
     Args:
         account: the AWS account.
         stack: the root stack.
         interaction: reports to the user, and asks about what cannot be deleted.
         groups: its Auto Scaling groups; once all are deleted, Kubernetes no longer runs.
-        sweeping: removes the cluster's own resources that block the deletion.
-        searching: finds the foreign resources that block the deletion.
+        sweep: removes the cluster's own resources that block the deletion.
+        find_blockers: finds the foreign resources that block the deletion.
         leave_behind: whether to retain, without asking, what cannot be deleted.
-        begun: called whenever CloudFormation has started to delete the stack.
+        on_started: called whenever CloudFormation has started to delete the stack.
 
     Returns:
         The stack as it is now; None if it is deleted. If other stacks import its exports, CloudFormation rejects the
         deletion: the stack keeps its status, with the reason.
     """
     current = stack
-    report = _SweepDuringDeletion(account, interaction.report, groups, sweeping)
+    report = _SweepDuringDeletion(account, interaction.report, groups, sweep)
     undeleted: tuple[Undeleted, ...] = ()
     obstacles: tuple[Blocker, ...] = ()
     for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -101,13 +101,13 @@ def remove(
         if current.status.name != "DELETE_IN_PROGRESS":
             last_seen = last_event(account, stack.id)
             start(account, current, interaction.report)
-        begun()
+        on_started()
         result = _watch_deletion(account, stack, report, interaction, last_seen)
         if result is None or result.status.in_progress or _is_rejected(result):
             return result
-        current, undeleted, obstacles = result, _find_undeleted(account, stack.id), searching()
+        current, undeleted, obstacles = result, _find_undeleted(account, stack.id), find_blockers()
         interaction.report(DeletionFailed(stack.name, attempt, MAX_ATTEMPTS, undeleted, obstacles))
-        sweeping(True)
+        sweep(True)
     return _delete_retaining(account, current, undeleted, obstacles, interaction, is_agreed=leave_behind)
 
 
@@ -188,11 +188,11 @@ class _SweepDuringDeletion:
     It sweeps again at intervals for what AWS releases late, such as the interfaces of load balancers.
     """
 
-    def __init__(self, account: Account, report: Report, groups: Sequence[str], sweeping: SweepOrphans) -> None:
+    def __init__(self, account: Account, report: Report, groups: Sequence[str], sweep: SweepOrphans) -> None:
         self._clock = account.clock
         self._report = report
         self._groups = set(groups)
-        self._sweep = sweeping
+        self._sweep = sweep
         self._next_sweep: float | None = None
 
     def __call__(self, message: Message) -> None:

@@ -174,8 +174,8 @@ class _Restore:
         """Restore the snapshot; see `restore`."""
         request: Mapping[str, Any] = self.store.read(REQUEST)
         snapshot = self._choose_snapshot(request, requested)
-        groups_found = self._master_groups()
-        plan = self._make_plan(snapshot, groups_found, request)
+        master_groups = self._master_groups()
+        plan = self._make_plan(snapshot, master_groups, request)
         self.report(plan)
         question = f"{'Go on restoring' if request else 'Restore'} {self.cluster.name} from {snapshot.key}?"
         if not self.consent(Question(question, dangerous=True, name=self.cluster.name)):

@@ -283,9 +283,8 @@ def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
     if not isinstance(list_node, yaml.SequenceNode):
         raise _invalid(f"has {key} that are no list (line {list_node.start_mark.line + 1})")
     if not list_node.value:
-        list_node.flow_style = (
-            False  # `[]` is how an empty list is written; one with entries reads better in block style
-        )
+        # An empty list is written as `[]`, in flow style; with entries it reads better in block style.
+        list_node.flow_style = False
     return list_node
 
 

@@ -145,6 +145,7 @@ def keep(
 
 
 def _copy_to_file(secret: Held, path: Path, report: Report) -> Retained:
+    """Write the copy to a new file; a file that already holds the same copy is fine."""
     report(Step(f"copying the certificate authorities to {path}"))
     try:
         _write_private_file(path, secret.text)
@@ -167,6 +168,7 @@ def _write_private_file(path: Path, text: str) -> None:
 
 
 def _copy_to_secret(account: Account, cluster: str, secret: Held, report: Report) -> Retained:
+    """Create a secret with the copy, and schedule its deletion at once, so that it can be restored but is not billed."""
     client, region = account.client("secretsmanager"), account.region
     name = f"{name_of_copies(cluster)}{account.clock.now():%Y%m%dT%H%M%SZ}"
     report(Step(f"copying the certificate authorities to the secret {name}"))

@@ -21,7 +21,7 @@ from cfngen.text import pluralize
 
 UNDELETED_STATUSES = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
-_VOLUME = "AWS::EC2::Volume"
+_VOLUME_TYPE = "AWS::EC2::Volume"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool =
     """
     authorities_note = f"{copy} holds a copy of them" if copy else "they went with their secret"
     content = "etcd's data" if created else "etcd's data, or blank if no master came up"
-    volumes = sorted(scope.ids(_VOLUME) | _volumes_in_stack_events(account, scope))
+    volumes = sorted(scope.ids(_VOLUME_TYPE) | _volumes_in_stack_events(account, scope))
     pages = account.client("ec2").get_paginator("describe_snapshots")
     retained = []
     for start in range(0, len(volumes), FILTER_BATCH_SIZE):
@@ -82,7 +82,7 @@ def _volumes_in_stack_events(account: Account, scope: Scope) -> frozenset[str]:
     from botocore.exceptions import ClientError
 
     pages = account.client("cloudformation").get_paginator("describe_stack_events")
-    stack_ids = sorted({resource.stack_id for resource in scope.resources if resource.view.type == _VOLUME})
+    stack_ids = sorted({resource.stack_id for resource in scope.resources if resource.view.type == _VOLUME_TYPE})
     try:
         events = [
             stack_event
@@ -94,7 +94,7 @@ def _volumes_in_stack_events(account: Account, scope: Scope) -> frozenset[str]:
         if error_code(error) not in DENIED:
             raise
         return frozenset()
-    volume_ids = (event.get("PhysicalResourceId", "") for event in events if event.get("ResourceType") == _VOLUME)
+    volume_ids = (event.get("PhysicalResourceId", "") for event in events if event.get("ResourceType") == _VOLUME_TYPE)
     return frozenset(filter(None, volume_ids))
 
 

@@ -110,7 +110,7 @@ def restore(
     account: Account,
     stack_name: str,
     cluster: Cluster,
-    requested: str = LATEST,
+    snapshot_name: str = LATEST,
     *,
     consent: Consent,
     report: Report,
@@ -123,7 +123,7 @@ def restore(
         account: the AWS account.
         stack_name: name of the cluster's root stack.
         cluster: the cluster file.
-        requested: the snapshot, as in `chosen`; `latest` also means the one that is being restored already.
+        snapshot_name: the snapshot, as in `chosen`; `latest` also means the one that is being restored already.
         consent: asks the user.
         report: receives progress messages.
         override: returns the URL at which the API really listens.
@@ -146,7 +146,8 @@ def restore(
         if stack.status.in_progress:
             raise busy(account, stack)
         snapshot_store = store(account, stack_name, cluster)
-        return _Restore(account, stack, cluster, snapshot_store, consent, report, override).run(requested, patience)
+        restoration = _Restore(account, stack, cluster, snapshot_store, consent, report, override)
+        return restoration.run(snapshot_name, patience)
 
 
 class _Restore:
@@ -168,12 +169,12 @@ class _Restore:
         self.report = report
         self.override = override
         self.started = account.clock.now()
-        self._slots: tuple[ResourceView, ...] = ()
+        self._group_resources: tuple[ResourceView, ...] = ()
 
-    def run(self, requested: str, timeout: timedelta | None) -> Restored:
+    def run(self, snapshot_name: str, timeout: timedelta | None) -> Restored:
         """Restore the snapshot; see `restore`."""
         request: Mapping[str, Any] = self.store.read(REQUEST)
-        snapshot = self._choose_snapshot(request, requested)
+        snapshot = self._choose_snapshot(request, snapshot_name)
         master_groups = self._master_groups()
         plan = self._make_plan(snapshot, master_groups, request)
         self.report(plan)
@@ -192,12 +193,12 @@ class _Restore:
         self._delete_request()
         return Restored(self.cluster.name, snapshot, (self.account.clock.now() - self.started).total_seconds())
 
-    def _choose_snapshot(self, request: Mapping[str, Any], requested: str) -> Snapshot:
+    def _choose_snapshot(self, request: Mapping[str, Any], snapshot_name: str) -> Snapshot:
         """Return the snapshot to restore: that of the pending request, else the one the user named."""
         if not request:
-            return chosen(self.store, requested)
+            return chosen(self.store, snapshot_name)
         restoring = chosen(self.store, str(request["snapshot"]))
-        if requested != LATEST and chosen(self.store, requested).key != restoring.key:
+        if snapshot_name != LATEST and chosen(self.store, snapshot_name).key != restoring.key:
             raise RestoreUnderWayError(
                 f"{self.cluster.name} is being set back to {restoring.key} already",
                 hint="`cfngen etcd restore` goes on with that; another snapshot can be restored when it has ended.",
@@ -207,13 +208,13 @@ class _Restore:
     def _master_groups(self) -> tuple[Group, ...]:
         """Return the masters' Auto Scaling groups, with their instances of now."""
         # No CloudFormation operation is in progress, so the stack's resources do not change.
-        self._slots = self._slots or tuple(
+        self._group_resources = self._group_resources or tuple(
             resource.view
             for resource in tree(self.account, self.stack.id)
             if resource.view.logical_id in _MASTER_GROUP_IDS
         )
-        master_groups = groups(self.account, self.cluster, self._slots)
-        if not master_groups or any(resource.missing for resource in master_groups):
+        master_groups = groups(self.account, self.cluster, self._group_resources)
+        if not master_groups or any(group.missing for group in master_groups):
             raise NoMastersError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no masters that could be replaced",
                 hint="`cfngen status` shows what there is; `cfngen deploy` makes it whole.",

@@ -221,12 +221,12 @@ def store(account: Account, stack_name: str, cluster: Cluster) -> Store:
     return Store(account, bucket, cluster.name)
 
 
-def chosen(snapshot_store: Store, requested: str) -> Snapshot:
+def chosen(snapshot_store: Store, name: str) -> Snapshot:
     """Return a snapshot.
 
     Args:
         snapshot_store: where the cluster's snapshots are.
-        requested: `latest`, its key, or the end of its key. A name that a snapshot shares with its daily copy means the
+        name: `latest`, its key, or the end of its key. A name that a snapshot shares with its daily copy means the
             snapshot itself.
 
     Raises:
@@ -234,14 +234,14 @@ def chosen(snapshot_store: Store, requested: str) -> Snapshot:
         AwsError: S3 denies the request.
     """
     snapshots = snapshot_store.snapshots()
-    if requested == LATEST:
+    if name == LATEST:
         matches = snapshots[:1]
     else:
-        exact_matches = [snapshot for snapshot in snapshots if snapshot.key == requested]
-        matches = tuple(exact_matches or [snapshot for snapshot in snapshots if snapshot.key.endswith("/" + requested)])
+        exact_matches = [snapshot for snapshot in snapshots if snapshot.key == name]
+        matches = tuple(exact_matches or [snapshot for snapshot in snapshots if snapshot.key.endswith("/" + name)])
     if matches:
         return matches[0]
-    problem = f"there is no snapshot {requested}" if snapshots else "there is no snapshot"
+    problem = f"there is no snapshot {name}" if snapshots else "there is no snapshot"
     raise NoSnapshotError(
         f"{problem} under s3://{snapshot_store.bucket}/{snapshot_store.prefix}",
         hint="`cfngen etcd list` shows what there is." if snapshots else "`cfngen etcd backup` takes one.",

@@ -168,7 +168,7 @@ def _write_private_file(path: Path, text: str) -> None:
 
 
 def _copy_to_secret(account: Account, cluster: str, secret: Held, report: Report) -> Retained:
-    """Create a secret with the copy, and schedule its deletion at once, so that it can be restored but is not billed."""
+    """Create a secret with the copy and schedule its deletion at once: it can be restored, but is not billed."""
     client, region = account.client("secretsmanager"), account.region
     name = f"{name_of_copies(cluster)}{account.clock.now():%Y%m%dT%H%M%SZ}"
     report(Step(f"copying the certificate authorities to the secret {name}"))

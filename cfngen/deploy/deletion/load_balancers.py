@@ -67,6 +67,7 @@ def remove(account: Account, orphans: Sequence[OrphanedResource]) -> tuple[Orpha
 
 
 def _delete(account: Account, orphan: OrphanedResource) -> None:
+    """Delete a target group or load balancer, after disabling its deletion protection."""
     elbv2 = account.client("elbv2")
     if orphan.kind == "target group":
         elbv2.delete_target_group(TargetGroupArn=orphan.id)
@@ -90,7 +91,7 @@ def _find_classic(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
             lambda requested_names: elb.describe_tags(LoadBalancerNames=requested_names), batch
         ):
             name, tags = tag_description["LoadBalancerName"], tag_map(tag_description.get("Tags"))
-            if _made_by_kubernetes(name, tags, scope):
+            if _created_by_kubernetes(name, tags, scope):
                 vpc_id = descriptions_by_name[name].get("VPCId", "")
                 yield OrphanedResource("load balancer", name, name, service(tags), generation="classic", vpc_id=vpc_id)
 
@@ -100,7 +101,7 @@ def _find_elbv2(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
     pages = elbv2.get_paginator("describe_load_balancers").paginate()
     balancers_by_arn = _list_in_vpc(pages, "LoadBalancers", "LoadBalancerArn", "VpcId", scope)
     for arn, tags in _tags_by_arn(elbv2, list(balancers_by_arn)):
-        if not _made_by_kubernetes(arn, tags, scope):
+        if not _created_by_kubernetes(arn, tags, scope):
             continue
         name, vpc_id = balancers_by_arn[arn]["LoadBalancerName"], balancers_by_arn[arn].get("VpcId", "")
         attributes: list[dict[str, str]] = []
@@ -115,7 +116,7 @@ def _find_target_groups(account: Account, scope: Scope) -> Iterator[OrphanedReso
     pages = elbv2.get_paginator("describe_target_groups").paginate()
     groups_by_arn = _list_in_vpc(pages, "TargetGroups", "TargetGroupArn", "VpcId", scope)
     for arn, tags in _tags_by_arn(elbv2, list(groups_by_arn)):
-        if _made_by_kubernetes(arn, tags, scope):
+        if _created_by_kubernetes(arn, tags, scope):
             group = groups_by_arn[arn]
             yield OrphanedResource(
                 "target group", arn, group["TargetGroupName"], service(tags), vpc_id=group.get("VpcId", "")
@@ -156,5 +157,6 @@ def _describe_tags(describe: Callable[[list[str]], Any], requested_ids: list[str
     return tag_descriptions
 
 
-def _made_by_kubernetes(name: str, tags: Mapping[str, str], scope: Scope) -> bool:
+def _created_by_kubernetes(name: str, tags: Mapping[str, str], scope: Scope) -> bool:
+    """Return whether the tags name the cluster, and no stack created the resource."""
     return owned(tags, scope.cluster) and not of_a_stack(tags) and name not in scope.ids()

@@ -40,9 +40,8 @@ def find(account: Account, scope: Scope, *, groups: Iterable[str] = ()) -> tuple
             # Elastic Load Balancing deletes it some minutes after the load balancer; nobody else is allowed to.
             is_orphaned = bool(group_ids & kubernetes_groups)
             if not is_orphaned and scope.own_vpc:
-                existing_load_balancers = (
-                    load_balancers.names(account) if existing_load_balancers is None else existing_load_balancers
-                )
+                if existing_load_balancers is None:
+                    existing_load_balancers = load_balancers.names(account)
                 is_orphaned = name not in existing_load_balancers
             if is_orphaned:
                 orphans.append(_orphan(interface, f"load balancer {name}", waits=True))
@@ -52,7 +51,7 @@ def find(account: Account, scope: Scope, *, groups: Iterable[str] = ()) -> tuple
 
 
 def of_vpc(account: Account, vpc_id: str) -> Iterator[Mapping[str, Any]]:
-    """Return every network interface of a VPC, as EC2 describes it."""
+    """Yield every network interface of a VPC, as EC2 describes it."""
     filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
     for page in account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters):
         yield from page["NetworkInterfaces"]
@@ -76,6 +75,7 @@ def remove(account: Account, orphans: Sequence[OrphanedResource]) -> tuple[Orpha
 def _belongs_to_cluster(
     interface: Mapping[str, Any], tags: Mapping[str, str], group_ids: set[str], scope: Scope
 ) -> bool:
+    """Return whether an unused interface was created for pods of the cluster."""
     if owned(tags, scope.cluster):
         return True
     # If the VPC CNI does not know the cluster's name, it tags an interface with its instance only, and gives it the

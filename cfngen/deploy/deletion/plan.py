@@ -143,7 +143,7 @@ class PreparedDeletion:
 
 
 def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletion:
-    """Find out what deleting a cluster would do; nothing is changed.
+    """Return what deleting a cluster would do, with its stack and its resources; nothing is changed.
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
@@ -155,11 +155,12 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     scope = of_stack(account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr)
     other_stacks = live_stacks(account, request.cluster, besides=stack.id if stack else "")
     scope = replace(scope, same_name_stacks=other_stacks)
-    namesake = orphan_removal.describe_name_conflict(account, scope)
+    name_conflict = orphan_removal.describe_name_conflict(account, scope)
     tagged = _TaggedResources(
         orphan_removal.find(account, scope), volumes.find(account, scope), volumes.find_snapshots(account, scope)
     )
-    own, foreign = _split_by_ownership(account, scope, tagged) if namesake else (tagged, _TaggedResources())
+    # Without such a conflict the tags suffice: everything with the cluster's name is this cluster's.
+    own, foreign = _split_by_ownership(account, scope, tagged) if name_conflict else (tagged, _TaggedResources())
     orphans, claimed_volumes, claim_snapshots = own.orphans, own.volumes, own.snapshots
     log_groups = retained.log_groups(account, request.cluster)
     is_bucket_needed = request.empty_bucket or request.delete_bucket
@@ -191,14 +192,14 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
                 scope,
                 claimed_volumes,
                 claim_snapshots,
-                Objects() if namesake else templates,
+                Objects() if name_conflict else templates,
             ),
-            *(() if namesake else log_groups),
+            *(() if name_conflict else log_groups),
         ),
         obstacles=blockers.find(account, scope, orphans) if existing else (),
         unclear=volumes.unclear(account, scope),
-        namesake=namesake,
-        theirs=_list_without_commands(foreign, templates, log_groups) if namesake else (),
+        namesake=name_conflict,
+        theirs=_list_without_commands(foreign, templates, log_groups) if name_conflict else (),
         authorities=tuple(
             resource.view.physical_id
             for resource in scope.resources

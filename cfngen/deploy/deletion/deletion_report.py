@@ -16,6 +16,7 @@ from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.stacks import GROUP
 
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
+GROUPS_BATCH_SIZE = 50  # names in one DescribeAutoScalingGroups
 NOT_FOUND_CODES = frozenset({"NoSuchEntity", "ResourceNotFoundException", "NotFoundException"})
 
 
@@ -61,16 +62,16 @@ def _count_kind(
 
 
 def _ec2_finder(
-    operation: str, response_key: str, filter_name: str, id_key: str, argument: str = "Filters"
+    operation: str, response_key: str, filter_name: str, id_key: str, filters_argument: str = "Filters"
 ) -> Callable[[Account, list[str]], set[str]]:
-    """Return a function that tells which of the given ids EC2 still describes."""
+    """Return a function that finds which of the given ids EC2 still describes."""
 
     def find_existing(account: Account, ids: list[str]) -> set[str]:
         existing_ids: set[str] = set()
         # By filters: given ids, EC2 rejects the whole call if a single one no longer exists.
         for start in range(0, len(ids), FILTER_BATCH_SIZE):
             filters = [{"Name": filter_name, "Values": ids[start : start + FILTER_BATCH_SIZE]}]
-            items = getattr(account.client("ec2"), operation)(**{argument: filters})[response_key]
+            items = getattr(account.client("ec2"), operation)(**{filters_argument: filters})[response_key]
             existing_ids |= {str(item[id_key]) for item in items if item.get("State") not in ("deleting", "deleted")}
         return existing_ids
 
@@ -87,8 +88,9 @@ def _existing_addresses(account: Account, ids: list[str]) -> set[str]:
 
 def _existing_auto_scaling_groups(account: Account, ids: list[str]) -> set[str]:
     autoscaling, existing_names = account.client("autoscaling"), set()
-    for start in range(0, len(ids), 50):
-        response = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=ids[start : start + 50])
+    for start in range(0, len(ids), GROUPS_BATCH_SIZE):
+        batch = ids[start : start + GROUPS_BATCH_SIZE]
+        response = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=batch)
         existing_names |= {str(group["AutoScalingGroupName"]) for group in response["AutoScalingGroups"]}
     return existing_names
 

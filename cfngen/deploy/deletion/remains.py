@@ -30,7 +30,7 @@ class Remains(Message):
     Attributes:
         stack: name of the stack.
         earlier: whether earlier, deleted stacks left it.
-        retained: what stays, why, and how to get rid of it.
+        retained: what stays, why, and how to delete it.
     """
 
     kind: ClassVar[str] = "remains"
@@ -84,6 +84,7 @@ def only_buckets(account: Account, stack: StackView) -> bool:
 
 
 def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None:
+    """Report what was left, if anything; if it cannot be found out, report why."""
     try:
         with translate_aws_errors():
             remains = find_remains()
@@ -95,6 +96,7 @@ def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None
 
 
 def _retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[Retained, ...]:
+    """Return what one stack has left in the account."""
     resources = tree(account, stack.id)
     scope = Scope(cluster, resources)
     deletable_resources = [resource for resource in resources if resource.view.type not in backups.RETAINED_TYPES]

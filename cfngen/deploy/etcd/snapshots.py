@@ -102,7 +102,7 @@ class Store:
         """
         now = self.account.clock.now()
         parsed = [snapshot for object_ in self.objects() if (snapshot := _parse_snapshot(self.prefix, object_, now))]
-        # Of two objects with the same time the daily one comes first, since it is retained longer.
+        # Of two objects with the same time the hourly one comes first, before its daily copy.
         return tuple(sorted(parsed, key=lambda snapshot: (snapshot.time, snapshot.period == "hourly"), reverse=True))
 
     def objects(self) -> Iterator[Mapping[str, Any]]:
@@ -222,7 +222,7 @@ def store(account: Account, stack_name: str, cluster: Cluster) -> Store:
 
 
 def chosen(snapshot_store: Store, name: str) -> Snapshot:
-    """Return a snapshot.
+    """Return the snapshot with a name.
 
     Args:
         snapshot_store: where the cluster's snapshots are.

@@ -142,7 +142,7 @@ def _foreign_interfaces(
         for interface in network_interfaces.of_vpc(account, scope.vpc_id)
         if _occupies_cluster(interface, scope)
     ]
-    foreign_instance_ids = sorted(set(filter(None, map(_attached_instance, interfaces))) - scope.instances.keys())
+    foreign_instance_ids = sorted(set(filter(None, map(_attached_instance_id, interfaces))) - scope.instances.keys())
     instance_descriptions = _describe_live_instances(account, foreign_instance_ids)
     orphan_ids = {orphan.id for orphan in orphans}
     orphaned_load_balancers = {orphan.name for orphan in orphans if orphan.kind == "load balancer"}
@@ -153,12 +153,13 @@ def _foreign_interfaces(
         for network_interface_id in content.item.get("NetworkInterfaceIds", ())
     }
     for interface in interfaces:
-        instance, tags = _attached_instance(interface), tag_map(interface.get("TagSet"))
+        instance_id, tags = _attached_instance_id(interface), tag_map(interface.get("TagSet"))
         if interface["NetworkInterfaceId"] in scope.ids() | orphan_ids | listed_ids or owned(tags, scope.cluster):
             continue
-        if instance:
-            if instance in instance_descriptions:
-                yield Blocker(instance, instance_descriptions[instance])
+        if instance_id:
+            # An interface in use is reported as its instance, unless that is terminated.
+            if instance_id in instance_descriptions:
+                yield Blocker(instance_id, instance_descriptions[instance_id])
             continue
         if tags.get(INSTANCE_ID_TAG, "") in scope.instances or _belongs_to_stack_resource(interface, tags, scope):
             continue
@@ -179,7 +180,7 @@ def _occupies_cluster(interface: Mapping[str, Any], scope: Scope) -> bool:
     return scope.own_vpc or is_in_subnet or bool(group_ids & set(scope.security_groups))
 
 
-def _attached_instance(interface: Mapping[str, Any]) -> str:
+def _attached_instance_id(interface: Mapping[str, Any]) -> str:
     """Return the id of the instance that an interface is attached to; empty if it is attached to none."""
     return str(interface.get("Attachment", {}).get("InstanceId") or "")
 
@@ -196,8 +197,8 @@ def _describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]
             tags = tag_map(instance.get("Tags"))
             clusters = [key.removeprefix(CLUSTER_TAG_PREFIX) for key in tags if key.startswith(CLUSTER_TAG_PREFIX)]
             name = f" {tags['Name']}" if tags.get("Name") else ""
-            whose = f" of the cluster {', '.join(clusters)}" if clusters else ""
-            descriptions[instance["InstanceId"]] = f"instance{name}{whose}"
+            owner = f" of the cluster {', '.join(clusters)}" if clusters else ""
+            descriptions[instance["InstanceId"]] = f"instance{name}{owner}"
     return descriptions
 
 

@@ -152,7 +152,7 @@ def _names_a_cluster(tags: Mapping[str, str]) -> bool:
 
 
 def _names_another_cluster(tags: Mapping[str, str], cluster: str) -> bool:
-    """Return whether the tags name another cluster."""
+    """Return whether the tags name a cluster, but not this one as the only owner."""
     return _names_a_cluster(tags) and not owned(tags, cluster)
 
 

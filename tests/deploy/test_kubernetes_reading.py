@@ -125,7 +125,7 @@ def test_what_kubernetes_made_in_aws_is_listed(where, endpoint):
 
 
 def test_long_lists_are_read_to_their_end(where, endpoint, monkeypatch):
-    monkeypatch.setattr(kubernetes, "PAGE", 2)
+    monkeypatch.setattr(kubernetes, "PAGE_SIZE", 2)
     with reading(where, endpoint) as api:
         assert len(api.nodes()) == 5
 

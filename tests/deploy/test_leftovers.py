@@ -41,7 +41,7 @@ def scope_of(place: Place) -> Scope:
     return replace(scope, security_groups=(place.node_group,), resources=(StackResource("arn", (), view),))
 
 
-def swept(place: Place, scope: Scope | None = None) -> tuple[orphan_removal.Sweep, list[Message]]:
+def swept(place: Place, scope: Scope | None = None) -> tuple[orphan_removal.SweepResult, list[Message]]:
     told: list[Message] = []
     return orphan_removal.sweep(place.account, scope or scope_of(place), told.append), told
 
@@ -168,7 +168,7 @@ def test_the_interfaces_of_a_load_balancer_are_waited_for(where: Where, place: P
     assert balancer.group not in made.group_ids(account)
     waited = [each.text for each in told if isinstance(each, Step)]
     assert any("waiting for AWS to release" in text and interface in text for text in waited)
-    assert interface not in {each.id for each in result.gone}
+    assert interface not in {each.id for each in result.removed}
     assert 60 <= (clock.now() - start).total_seconds() < 120
 
 
@@ -178,8 +178,8 @@ def test_what_aws_does_not_let_go_of_is_reported_after_all_patience(place: Place
     start = place.account.clock.now()
     result, _ = swept(place)
     assert [each.id for each in result.remaining] == [interface, balancer.group]
-    assert [each.id for each in result.gone] == [balancer.id]
-    assert (place.account.clock.now() - start).total_seconds() >= orphan_removal.PATIENCE
+    assert [each.id for each in result.removed] == [balancer.id]
+    assert (place.account.clock.now() - start).total_seconds() >= orphan_removal.TIMEOUT_SECONDS
 
 
 def test_interfaces_of_pods_go_if_they_are_the_clusters(place: Place) -> None:
@@ -198,16 +198,16 @@ def test_a_sweep_that_was_interrupted_goes_on(place: Place) -> None:
     balancer = made.classic(place, "one")
     place.account.client("elb").delete_load_balancer(LoadBalancerName=balancer.name)
     result, _ = swept(place)
-    assert [each.id for each in result.gone] == [balancer.group]
-    assert swept(place)[0] == orphan_removal.Sweep()
+    assert [each.id for each in result.removed] == [balancer.group]
+    assert swept(place)[0] == orphan_removal.SweepResult()
 
 
 def test_nothing_is_waited_for_without_patience(place: Place) -> None:
     balancer = made.classic(place, "one")
     made.interface(place, f"ELB {balancer.name}", balancer.group)
     start = place.account.clock.now()
-    result = orphan_removal.sweep(place.account, scope_of(place), lambda message: None, patience=0)
-    assert [each.id for each in result.gone] == [balancer.id]
+    result = orphan_removal.sweep(place.account, scope_of(place), lambda message: None, timeout=0)
+    assert [each.id for each in result.removed] == [balancer.id]
     assert place.account.clock.now() == start
 
 
@@ -241,7 +241,7 @@ def test_without_a_vpc_leftovers_are_found_by_their_tags(place: Place) -> None:
         Tags=made.pairs({"kubernetes.io/cluster/one": "owned", "cfngen:cluster": "one"}),
     )
     result = orphan_removal.sweep(place.account, Scope("one"), lambda message: None)
-    assert {each.id for each in result.gone} == {balancer.id, balancer.group}
+    assert {each.id for each in result.removed} == {balancer.id, balancer.group}
     assert made.balancer_names(place.account) == {theirs.name}
 
 

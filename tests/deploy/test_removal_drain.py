@@ -62,12 +62,12 @@ def test_each_service_is_told_once_and_waited_for(clock: StillClock) -> None:
 
 
 @pytest.mark.parametrize(
-    ("takes", "patience", "left"),
-    [(300, {}, ()), (301, {}, ("default/web",)), (10, {"patience": 10}, ()), (11, {"patience": 10}, ("default/web",))],
+    ("takes", "timeout", "left"),
+    [(300, {}, ()), (301, {}, ("default/web",)), (10, {"timeout": 10}, ()), (11, {"timeout": 10}, ("default/web",))],
 )
 def test_what_does_not_go_in_time_is_named(
-    clock: StillClock, takes: float, patience: dict[str, float], left: tuple[str, ...]
+    clock: StillClock, takes: float, timeout: dict[str, float], left: tuple[str, ...]
 ) -> None:
     services, began = Services(clock, "web", takes=takes), clock.now()
-    assert drained(services, clock, **patience)[0] == left
-    assert (clock.now() - began).total_seconds() <= patience.get("patience", 300) + 5
+    assert drained(services, clock, **timeout)[0] == left
+    assert (clock.now() - began).total_seconds() <= timeout.get("timeout", 300) + 5

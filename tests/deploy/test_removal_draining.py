@@ -36,42 +36,42 @@ def draining(aws: Aws, said: list[Message]) -> Draining:
 
 
 def test_the_hook_goes_and_comes_back_as_it_was(aws: Aws, draining: Draining, said: list[Message]) -> None:
-    draining.off()
+    draining.remove()
     assert aws.sent("autoscaling:DescribeLifecycleHooks") == [
         {"AutoScalingGroupName": each, "LifecycleHookNames": ["cfngen-drain"]} for each in ("masters", "nodes")
     ]
     named = {"AutoScalingGroupName": "nodes", "LifecycleHookName": "cfngen-drain"}
     assert aws.writes() == [("autoscaling:DeleteLifecycleHook", named)]
     aws.calls.clear()
-    draining.on()
+    draining.restore()
     assert aws.writes() == [("autoscaling:PutLifecycleHook", KEPT)]
     aws.calls.clear()
-    draining.on()
+    draining.restore()
     assert (aws.calls, said) == ([], [])
 
 
 def test_nothing_is_put_back_that_was_not_taken(aws: Aws, draining: Draining) -> None:
-    draining.on()
+    draining.restore()
     assert aws.calls == []
 
 
 @pytest.mark.parametrize("call", ["DescribeLifecycleHooks", "DeleteLifecycleHook"])
 def test_a_group_that_has_gone_is_no_error(aws: Aws, draining: Draining, said: list[Message], call: str) -> None:
     aws.answers[f"autoscaling:{call}"] = refusing("ValidationError")
-    draining.off()
+    draining.remove()
     assert said == []
 
 
 def test_one_that_went_meanwhile_is_not_put_back(aws: Aws, draining: Draining, said: list[Message]) -> None:
-    draining.off()
+    draining.remove()
     aws.answers["autoscaling:PutLifecycleHook"] = refusing("ValidationError")
-    draining.on()
+    draining.restore()
     assert said == []
 
 
 def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Aws, draining: Draining, said: list[Message]) -> None:
     aws.answers["autoscaling:DeleteLifecycleHook"] = refusing("AccessDenied", "not you")
-    draining.off()
+    draining.remove()
     [notice] = said
     assert isinstance(notice, Notice)
     assert "which may take all of their drainTimeout" in notice.text
@@ -82,7 +82,7 @@ def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Aws, draining: Draining
 def test_what_cannot_be_put_back_is_told_and_tried_again(
     aws: Aws, draining: Draining, said: list[Message], code: str, hint: str
 ) -> None:
-    draining.off()
+    draining.remove()
     refused = [code]
 
     def put(sent: dict[str, Any]) -> dict[str, Any]:
@@ -91,12 +91,12 @@ def test_what_cannot_be_put_back_is_told_and_tried_again(
         return {}
 
     aws.answers["autoscaling:PutLifecycleHook"] = put
-    draining.on()
+    draining.restore()
     [notice] = said
     assert isinstance(notice, Notice)
     assert "no longer drained" in notice.text
     assert hint in notice.hint
-    draining.on()
+    draining.restore()
     assert len(aws.sent("autoscaling:PutLifecycleHook")) == 2
-    draining.on()
+    draining.restore()
     assert len(aws.sent("autoscaling:PutLifecycleHook")) == 2

@@ -105,7 +105,7 @@ def test_an_interface_of_a_load_balancer_that_is_gone_is_waited_for(
     ],
 )
 def test_the_load_balancer_is_named_in_the_description(description: str, name: str) -> None:
-    assert network_interfaces.balancer(description) == name
+    assert network_interfaces.load_balancer_name(description) == name
 
 
 def test_unused_interfaces_are_deleted_and_used_ones_left(aws: Aws) -> None:

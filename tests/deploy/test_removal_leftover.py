@@ -47,14 +47,14 @@ def refused(code: str) -> ClientError:
 def test_what_is_gone_already_is_no_error_and_was_not_removed_by_us(code: str) -> None:
     with attempt() as tried:
         raise refused(code)
-    assert (tried.gone, tried.held, tried.succeeded) == (True, False, False)
+    assert (tried.not_found, tried.in_use, tried.succeeded) == (True, False, False)
 
 
 @pytest.mark.parametrize("code", HELD)
 def test_what_something_else_needs_is_left_for_later(code: str) -> None:
     with attempt() as tried:
         raise refused(code)
-    assert (tried.gone, tried.held, tried.succeeded) == (False, True, False)
+    assert (tried.not_found, tried.in_use, tried.succeeded) == (False, True, False)
 
 
 def test_any_other_refusal_is_an_error() -> None:

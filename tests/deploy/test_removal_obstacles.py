@@ -213,7 +213,7 @@ def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:
 
 
 def test_machines_that_no_group_has_launched_are_in_the_way(aws: Aws) -> None:
-    scope = Scope("one", vpc_id="vpc-1", outsiders=frozenset({"i-9", "i-8"}))
+    scope = Scope("one", vpc_id="vpc-1", unmanaged_instances=frozenset({"i-9", "i-8"}))
     found = blockers.find(aws.account, scope, ())
     assert [each.id for each in found] == ["i-8", "i-9"]
     assert all("none of its groups has launched" in each.what for each in found)
@@ -383,7 +383,7 @@ def test_subnets_that_use_the_clusters_route_table_are_named(
 def test_what_is_in_the_way_for_two_reasons_is_named_once_with_the_first(aws: Aws) -> None:
     interfaces(aws, {"Attachment": {"InstanceId": "i-9"}})
     aws.answers["ec2:DescribeInstances"] = running(instance("i-9", Name="by hand"))
-    scope = Scope("one", vpc_id="vpc-1", own_vpc=True, outsiders=frozenset({"i-9"}))
+    scope = Scope("one", vpc_id="vpc-1", own_vpc=True, unmanaged_instances=frozenset({"i-9"}))
     [found] = blockers.find(aws.account, scope, ())
     assert "none of its groups has launched" in found.what
 

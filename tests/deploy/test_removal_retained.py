@@ -239,7 +239,7 @@ def test_each_kind_that_stays_has_its_price_and_its_command(aws: Aws, kind: str)
 def test_what_kubernetes_made_and_stays_has_its_price(
     aws: Aws, leftover: OrphanedResource, why: str, cost: str
 ) -> None:
-    [found] = retained.of_leftovers(aws.account, [leftover], "data of a claim")
+    [found] = retained.of_orphans(aws.account, [leftover], "data of a claim")
     assert (found.kind, found.id, found.why, found.cost) == (leftover.kind, leftover.id, why, cost)
     assert found.command == leftover.command("us-west-2")
 
@@ -299,7 +299,7 @@ def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Aws) -> None:
     ],
 )
 def test_what_was_lent_is_the_operators_and_stays(name: str, value: str, kind: str | None) -> None:
-    found = retained.given(Scope("one", (resource("vpc-1"),)), [(name, value)])
+    found = retained.existing_resources(Scope("one", (resource("vpc-1"),)), [(name, value)])
     assert [(each.kind, each.id, bool(each.cost)) for each in found] == (
         [(kind, value, kind == "Elastic IP")] if kind else []
     )

@@ -66,8 +66,13 @@ def test_machines_are_those_of_the_groups_and_those_that_bear_the_tag_in_its_net
         "i-5": "shutting-down",
         "i-9": "stopping",
     }
-    assert found.outsiders == {"i-4", "i-9"}
-    assert (found.vpc_id, found.own_vpc, found.security_groups, found.standing) == ("vpc-1", True, ("sg-1",), True)
+    assert found.unmanaged_instances == {"i-4", "i-9"}
+    assert (found.vpc_id, found.own_vpc, found.security_groups, found.has_infrastructure) == (
+        "vpc-1",
+        True,
+        ("sg-1",),
+        True,
+    )
     assert found.route_tables == ()
 
 
@@ -75,7 +80,7 @@ def test_a_group_that_is_gone_still_names_what_it_launched(aws: Aws) -> None:
     stacked(aws, stack(), resources={"one": (resource("vpc-1"), resource("group-1", "DELETE_COMPLETE"))})
     aws.answers["ec2:DescribeInstances"] = running(instance("i-1", **LAUNCHED), instance("i-2"))
     found = scope(aws)
-    assert (found.instances.keys(), found.outsiders) == ({"i-1", "i-2"}, {"i-2"})
+    assert (found.instances.keys(), found.unmanaged_instances) == ({"i-1", "i-2"}, {"i-2"})
     assert aws.sent("autoscaling:DescribeAutoScalingGroups") == []
 
 
@@ -85,8 +90,8 @@ def test_a_stack_that_has_nothing_owns_no_machines(aws: Aws, members: tuple[Any,
     aws.answers["ec2:DescribeVpcs"] = {"Vpcs": [{"VpcId": "vpc-1", "Tags": pairs(OWNED)}]}
     aws.answers["ec2:DescribeInstances"] = running(instance("i-1"), instance("i-2", "shutting-down"))
     found = scope(aws)
-    assert (found.instances, found.outsiders, found.vpc_id) == ({"i-2": "shutting-down"}, frozenset(), "")
-    assert (found.standing, found.own_vpc) == (False, False)
+    assert (found.instances, found.unmanaged_instances, found.vpc_id) == ({"i-2": "shutting-down"}, frozenset(), "")
+    assert (found.has_infrastructure, found.own_vpc) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +109,7 @@ def test_the_network_of_a_stack_that_is_forgotten_is_known_by_its_tag(
 ) -> None:
     aws.answers["ec2:DescribeVpcs"] = {"Vpcs": vpcs}
     found = of_stack(aws.account, None, cluster="one")
-    assert (found.vpc_id, found.own_vpc, found.outsiders) == (known, bool(known), frozenset())
+    assert (found.vpc_id, found.own_vpc, found.unmanaged_instances) == (known, bool(known), frozenset())
     assert filtered(aws.sent("ec2:DescribeVpcs")[0], "tag:kubernetes.io/cluster/one") == ["owned"]
 
 
@@ -118,7 +123,7 @@ def test_a_network_that_was_lent_is_not_its_own(aws: Aws, known_by: str) -> None
     assert (found.vpc_id, found.own_vpc, found.pod_cidr) == ("vpc-7", False, "10.244.0.0/16")
     assert found.route_tables == (("rtb-7",) if parameters else ())
     assert "ec2:DescribeVpcs" not in [name for name, _ in aws.calls]
-    assert (found.standing, found.alive("AWS::AutoScaling::AutoScalingGroup")) == (True, ("group-1",))
+    assert (found.has_infrastructure, found.existing_ids("AWS::AutoScaling::AutoScalingGroup")) == (True, ("group-1",))
 
 
 def test_a_route_table_of_its_own_is_not_lent(aws: Aws) -> None:
@@ -151,7 +156,7 @@ def test_what_the_stacks_had_and_what_they_have_are_told_apart() -> None:
         ),
     )
     assert found.ids("AWS::EC2::VPC") == {"vpc-1", "vpc-2"}
-    assert found.alive("AWS::EC2::VPC") == ("vpc-1",)
+    assert found.existing_ids("AWS::EC2::VPC") == ("vpc-1",)
     assert len(found.ids()) == 4
     assert found.load_balancers == {"api"}
     assert arn("one") in {each.stack_id for each in found.resources}

@@ -36,7 +36,7 @@ def removed(deletions: Deletions, asked: Asked, **more: Any) -> StackView | None
 
 def test_a_stack_is_deleted_by_its_arn_and_watched_from_then_on(deletions: Deletions) -> None:
     asked, begun = Asked(), []
-    assert removed(deletions, asked, begun=lambda: begun.append(len(deletions.aws.writes()))) is None
+    assert removed(deletions, asked, on_started=lambda: begun.append(len(deletions.aws.writes()))) is None
     [sent] = deletions.aws.sent("cloudformation:DeleteStack")
     assert (sent["StackName"], sent["ClientRequestToken"].startswith("cfngen-delete-")) == (arn("one"), True)
     assert (begun, asked.told, asked.questions) == ([1], [Step("deleting the stack one")], [])
@@ -62,7 +62,7 @@ def test_termination_protection_is_lifted_before(deletions: Deletions) -> None:
 
 def test_a_deletion_under_way_is_not_begun_again(deletions: Deletions) -> None:
     deletions.begins, begun, asked = "DELETE_IN_PROGRESS", [], Asked()
-    assert removed(deletions, asked, begun=lambda: begun.append(1)) is None
+    assert removed(deletions, asked, on_started=lambda: begun.append(1)) is None
     assert (deletions.aws.writes(), deletions.since, begun, asked.told) == ([], [None], [1], [])
 
 
@@ -78,7 +78,7 @@ def test_it_is_tried_three_times_and_swept_with_patience_between(deletions: Dele
     deletions.ends, deletions.members, asked = ["DELETE_FAILED"], (FAILED, resource("sg-1")), Asked(agrees=False)
     swept: list[bool] = []
     obstacles = (Blocker("eni-9", "a database"),)
-    after = removed(deletions, asked, sweeping=swept.append, searching=lambda: obstacles)
+    after = removed(deletions, asked, sweep=swept.append, find_blockers=lambda: obstacles)
     assert after is not None
     assert after.status.name == "DELETE_FAILED"
     failures = [each for each in asked.told if isinstance(each, DeletionFailed)]
@@ -155,6 +155,6 @@ def test_what_kubernetes_made_meanwhile_goes_when_the_last_group_has_gone(
         swept.append(((deletions.aws.clock.now() - began) / timedelta(seconds=1), patiently))
 
     deletions.events = events
-    removed(deletions, asked, groups=("a", "b"), sweeping=sweep)
+    removed(deletions, asked, groups=("a", "b"), sweep=sweep)
     assert swept == [(after, False) for after in swept_after]
     assert [each for each in asked.told if isinstance(each, Event)] == [each for _, each in events]

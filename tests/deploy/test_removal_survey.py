@@ -160,7 +160,7 @@ def test_what_may_be_a_living_namesakes_is_told_without_a_command(
     request = replace(REQUEST, bucket="templates", delete_volumes=True)
     stacked(aws, stack(), resources={"one": members})
     surveyed = plan_deletion(aws.account, request)
-    shown = surveyed.survey
+    shown = surveyed.plan
     assert "i-7" in shown.namesake
     assert [each.id for each in shown.removed] == (["sg-9"] if mine else [])
     theirs = [*([] if mine else ["sg-9"]), "vol-9", "snap-9", "s3://templates/one/", LOGS]
@@ -198,8 +198,8 @@ def test_a_stack_that_is_gone_has_nothing_that_goes_but_what_is_left_is_found(aw
     summary = {"StackName": "one", "StackId": arn("one"), "CreationTime": NOW, "StackStatus": "DELETE_COMPLETE"}
     aws.answers["cloudformation:ListStacks"] = {"StackSummaries": [summary]}
     surveyed = plan_deletion(aws.account, REQUEST)
-    assert (surveyed.stack, surveyed.survey.stack_id, surveyed.survey.status) == (None, "", "")
-    assert (surveyed.survey.goes, surveyed.survey.obstacles, surveyed.survey.authorities) == ((), (), ())
+    assert (surveyed.stack, surveyed.plan.stack_id, surveyed.plan.status) == (None, "", "")
+    assert (surveyed.plan.goes, surveyed.plan.obstacles, surveyed.plan.authorities) == ((), (), ())
     assert surveyed.scope.ids() == {"vol-1"}
 
 

@@ -48,7 +48,7 @@ class Groups:
         return {}
 
 
-def swept(aws: Aws, scope: Scope = VPC, **more: Any) -> tuple[orphan_removal.Sweep, list[str]]:
+def swept(aws: Aws, scope: Scope = VPC, **more: Any) -> tuple[orphan_removal.SweepResult, list[str]]:
     said: list[Message] = []
     sweep = orphan_removal.sweep(aws.account, scope, said.append, **more)
     return sweep, [each.text if isinstance(each, Step) else f"- {each.leftover.id}" for each in said]  # type: ignore[attr-defined]
@@ -58,14 +58,14 @@ BEGUN = "deleting what Kubernetes made: load balancers, and what belongs to them
 
 
 def test_where_nothing_is_left_nothing_is_said(aws: Aws) -> None:
-    assert swept(aws) == (orphan_removal.Sweep(), [])
+    assert swept(aws) == (orphan_removal.SweepResult(), [])
     assert aws.writes() == []
 
 
 def test_what_goes_late_is_waited_for_and_told_once(aws: Aws) -> None:
     groups = Groups(aws, sg_1=0, sg_2=30)
     sweep, said = swept(aws)
-    assert [each.id for each in sweep.gone] == ["sg-1", "sg-2"]
+    assert [each.id for each in sweep.removed] == ["sg-1", "sg-2"]
     assert sweep.remaining == ()
     assert said == [
         BEGUN,
@@ -87,7 +87,7 @@ def test_pauses_grow_but_not_for_ever(aws: Aws) -> None:
         del aws.clock.sleep  # type: ignore[method-assign]
     assert pauses[0] < pauses[1] < pauses[2]
     assert pauses[-1] == pauses[-2] == max(pauses)
-    assert ([each.id for each in sweep.remaining], sweep.gone) == (["sg-1"], ())
+    assert ([each.id for each in sweep.remaining], sweep.removed) == (["sg-1"], ())
     assert 600 <= groups.passed <= 620
     assert said == [BEGUN, "waiting for AWS to release security group name-of-sg-1"]
 
@@ -96,14 +96,14 @@ def test_pauses_grow_but_not_for_ever(aws: Aws) -> None:
 def test_there_is_one_more_round_as_long_as_patience_lasts(aws: Aws, patience: float, passed: float) -> None:
     """The first pauses are 3 and 4.5 seconds."""
     groups = Groups(aws, sg_1=1000)
-    assert [each.id for each in swept(aws, patience=patience)[0].remaining] == ["sg-1"]
+    assert [each.id for each in swept(aws, timeout=patience)[0].remaining] == ["sg-1"]
     assert groups.passed == passed
 
 
 def test_without_patience_there_is_one_round(aws: Aws) -> None:
     groups = Groups(aws, sg_1=0, sg_2=1)
-    sweep, said = swept(aws, patience=0.0)
-    assert ([each.id for each in sweep.gone], [each.id for each in sweep.remaining]) == (["sg-1"], ["sg-2"])
+    sweep, said = swept(aws, timeout=0.0)
+    assert ([each.id for each in sweep.removed], [each.id for each in sweep.remaining]) == (["sg-1"], ["sg-2"])
     assert (groups.passed, said) == (0, [BEGUN, "- sg-1"])
 
 
@@ -124,8 +124,8 @@ def test_what_is_made_again_while_it_is_removed_is_no_success(aws: Aws) -> None:
     groups = Groups(aws, sg_1=0)
     groups.deleted = lambda sent: {}  # type: ignore[method-assign, assignment]
     aws.answers["ec2:DeleteSecurityGroup"] = {}
-    sweep, said = swept(aws, patience=10)
-    assert (sweep.gone, [each.id for each in sweep.remaining]) == ((), ["sg-1"])
+    sweep, said = swept(aws, timeout=10)
+    assert (sweep.removed, [each.id for each in sweep.remaining]) == ((), ["sg-1"])
     assert said == [BEGUN, "- sg-1"]
 
 
@@ -141,7 +141,7 @@ def test_load_balancers_go_before_interfaces_and_those_before_groups(aws: Aws) -
     Groups(aws, sg_1=0)
     found = orphan_removal.find(aws.account, VPC)
     assert [each.kind for each in found] == ["target group", "network interface", "security group"]
-    orphan_removal.sweep(aws.account, VPC, lambda message: None, patience=0)
+    orphan_removal.sweep(aws.account, VPC, lambda message: None, timeout=0)
     assert [name for name, _ in aws.writes()] == [
         "elbv2:DeleteTargetGroup",
         "ec2:DeleteNetworkInterface",
@@ -167,10 +167,10 @@ SAME = instance("i-9", vpc_id="vpc-1")
         (VPC, NOWHERE, None, False),
         (EMPTY, INSIDE, SAME, True),
         (EMPTY, INSIDE, OTHER, False),
-        (Scope("one", vpc_id="vpc-1", namesakes=("two",)), INSIDE, None, True),
-        (Scope("one", VPC.resources, vpc_id="vpc-1", namesakes=("two",)), INSIDE, None, False),
-        (Scope("one", VPC.resources, vpc_id="vpc-1", namesakes=("two",)), NOWHERE, None, True),
-        (Scope("one", (resource("group-1"),), vpc_id="vpc-1", namesakes=("two",)), INSIDE, None, False),
+        (Scope("one", vpc_id="vpc-1", same_name_stacks=("two",)), INSIDE, None, True),
+        (Scope("one", VPC.resources, vpc_id="vpc-1", same_name_stacks=("two",)), INSIDE, None, False),
+        (Scope("one", VPC.resources, vpc_id="vpc-1", same_name_stacks=("two",)), NOWHERE, None, True),
+        (Scope("one", (resource("group-1"),), vpc_id="vpc-1", same_name_stacks=("two",)), INSIDE, None, False),
     ],
 )
 def test_what_may_be_a_living_namesakes_is_not_touched(
@@ -178,15 +178,15 @@ def test_what_may_be_a_living_namesakes_is_not_touched(
 ) -> None:
     aws.answers["ec2:DescribeInstances"] = running(*([machine] if machine else []))
     if not refused:
-        orphan_removal.check_namesake(aws.account, scope, [found])
+        orphan_removal.check_name_conflict(aws.account, scope, [found])
         return
     with pytest.raises(LivingNamesakeError, match=r"named one run outside|lives in the stack two") as error:
-        orphan_removal.check_namesake(aws.account, scope, [found])
+        orphan_removal.check_name_conflict(aws.account, scope, [found])
     assert "--stack-name" in error.value.hint
 
 
 def test_where_nothing_is_to_be_removed_nobody_is_asked(aws: Aws) -> None:
-    orphan_removal.check_namesake(aws.account, Scope("one", namesakes=("two",)), [])
+    orphan_removal.check_name_conflict(aws.account, Scope("one", same_name_stacks=("two",)), [])
     assert aws.calls == []
 
 
@@ -198,20 +198,20 @@ def test_living_machines_of_the_name_are_namesakes_and_ones_own_are_not(aws: Aws
         instance("i-two", **{"kubernetes.io/cluster/two": "owned"}),
         instance("i-shared", **{"kubernetes.io/cluster/one": "shared"}),
     )
-    found = orphan_removal.namesakes(aws.account, Scope("one", instances={"i-own": "running"}))
+    found = orphan_removal.instances_of_same_name(aws.account, Scope("one", instances={"i-own": "running"}))
     assert found == {f"i-{state}": "vpc-1" for state in states[:4]}
-    assert orphan_removal.namesake(aws.account, Scope("one", instances={"i-own": "running"})) == (
+    assert orphan_removal.describe_name_conflict(aws.account, Scope("one", instances={"i-own": "running"})) == (
         "instances of a cluster named one run outside of this stack: i-pending, i-running, i-stopping, i-stopped"
     )
     aws.calls.clear()
-    assert orphan_removal.namesake(aws.account, Scope("one", namesakes=("a", "b"))) == (
+    assert orphan_removal.describe_name_conflict(aws.account, Scope("one", same_name_stacks=("a", "b"))) == (
         "the cluster one lives in the stack a, b"
     )
     assert aws.calls == []
 
 
 def test_no_namesake_is_no_sentence(aws: Aws) -> None:
-    assert orphan_removal.namesake(aws.account, Scope("one")) == ""
+    assert orphan_removal.describe_name_conflict(aws.account, Scope("one")) == ""
 
 
 LENT = Scope("one", pod_cidr="10.244.0.0/16", route_tables=("rtb-1",), instances={"i-1": "running"})
@@ -239,7 +239,7 @@ def test_only_pods_routes_to_the_clusters_machines_or_nowhere_go(aws: Aws, route
     said: list[Message] = []
     sweep = orphan_removal.sweep_routes(aws.account, LENT, said.append)
     assert said == ([Removed(leftover)] if goes else [])
-    assert (sweep.gone, sweep.remaining) == (((leftover,), (leftover,)) if goes else ((), ()))
+    assert (sweep.removed, sweep.remaining) == (((leftover,), (leftover,)) if goes else ((), ()))
     call = ("ec2:DeleteRoute", {"RouteTableId": "rtb-1", "DestinationCidrBlock": cidr})
     assert aws.writes() == ([call] if goes else [])
 

@@ -1,7 +1,7 @@
-"""The connection to an API server: urllib3, which botocore brings, with TLS as a cluster needs it.
+"""The connection to an API server: urllib3 (a dependency of botocore) with mutual TLS.
 
-The client's certificate is made for the occasion and never lies readable on a disk: Python loads certificates from
-files only, so there is one for a moment, its key encrypted with a password that only this process knows.
+The client certificate is issued for one connection and never stored in plain text. Python loads client certificates
+from files only, so a temporary file holds it for a moment, its key encrypted with a password only this process knows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cfngen.errors import CfngenError
 if TYPE_CHECKING:
     from urllib3 import PoolManager
 
-CONNECT, READ = 5.0, 15.0  # seconds: an answer takes milliseconds, and a security group drops packets in silence
+CONNECT, READ_TIMEOUT = 5.0, 15.0  # timeouts in seconds; security groups drop packets silently
 
 
 class KubernetesError(CfngenError):
@@ -34,11 +34,11 @@ class KubernetesError(CfngenError):
 
 
 class ApiUnreachableError(KubernetesError):
-    """Nobody answers at the API's address."""
+    """There is no answer from the API's address."""
 
 
 class WrongServerError(KubernetesError):
-    """Who answers has no certificate of the cluster's authority."""
+    """The server's certificate was not issued by the cluster's certificate authority."""
 
 
 class CertificateRefusedError(KubernetesError):
@@ -46,7 +46,7 @@ class CertificateRefusedError(KubernetesError):
 
 
 class ForbiddenError(KubernetesError):
-    """The API server knows the client, and does not let it."""
+    """The API server knows the client, but denies the request."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Endpoint:
     """Where the API server is.
 
     Attributes:
-        url: under which it is known, and which its certificate is for.
-        override: URL at which it really listens, if elsewhere.
-        allowed: who may reach it, as the stack's parameter says; empty if not known.
+        url: its URL, for which its certificate is issued.
+        override: the URL at which it really listens, if that is another one.
+        allowed: CIDR block that may connect, from the stack's parameter; empty if not known.
     """
 
     url: str
@@ -75,7 +75,7 @@ class Endpoint:
 
     @property
     def tls_name(self) -> str:
-        """Name that its certificate must bear where that is not the host connected to; else empty."""
+        """Name that its certificate must hold, if that is not the host to connect to; else empty."""
         return (urlsplit(self.url).hostname or "") if self.override else ""
 
     @property
@@ -85,7 +85,7 @@ class Endpoint:
 
     @property
     def checks(self) -> str:
-        """What to look at where nobody answers."""
+        """A hint what to check if there is no answer."""
         allowed = f" (it is {self.allowed})" if self.allowed else ""
         return (
             f"check that the stack's parameter ApiAllowedCidr{allowed} holds your public address, that nothing "
@@ -95,12 +95,12 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an API server answers.
+    """A response of the API server.
 
     Attributes:
-        status: of HTTP.
+        status: HTTP status code.
         body: the text.
-        reason: the words beside the status.
+        reason: HTTP reason phrase.
     """
 
     status: int
@@ -109,7 +109,7 @@ class Answer:
 
     @property
     def message(self) -> str:
-        """What an answer that is no success says: the message of its Status, or the reason."""
+        """The error message of a response: that of its Status object, or the HTTP reason phrase."""
         with contextlib.suppress(ValueError, TypeError, KeyError):
             return str(json.loads(self.body)["message"])
         return " ".join(self.reason.split())
@@ -120,33 +120,33 @@ class ApiConnection:
 
     Args:
         endpoint: where the API server is.
-        authority: PEM of the authority that its certificate must be of.
-        client: certificate and key to show it.
+        authority: PEM of the certificate authority of its certificate.
+        client: client certificate and key.
     """
 
     def __init__(self, endpoint: Endpoint, authority: str, client: KeyPair) -> None:
         self.endpoint = endpoint
-        self._pool = _pool(endpoint, _context(authority, client))
+        self._pool = _connection_pool(endpoint, _ssl_context(authority, client))
 
     def close(self) -> None:
         """Close the connections."""
         self._pool.clear()
 
     def request(self, method: str, path: str, query: Mapping[str, str] | None = None, *, accept: str) -> Answer:
-        """Return what the API server answers, whatever its status.
+        """Send a request; return the response, whatever its status.
 
-        Nothing is tried again: what waits for the API asks it anew anyway.
+        There are no retries: callers that wait for the API poll it anyway.
 
         Args:
-            method: of HTTP.
-            path: beginning with a slash.
-            query: keys and values.
-            accept: media type of the answer.
+            method: HTTP method.
+            path: path of the URL, with a leading slash.
+            query: query parameters.
+            accept: media type of the response.
 
         Raises:
-            ApiUnreachableError: nobody answers.
-            WrongServerError: somebody else does.
-            CertificateRefusedError: TLS ends before there is an answer.
+            ApiUnreachableError: there is no answer.
+            WrongServerError: another server answers.
+            CertificateRefusedError: the TLS handshake fails.
         """
         from urllib3 import Timeout
         from urllib3.exceptions import HTTPError
@@ -157,35 +157,35 @@ class ApiConnection:
                 self.endpoint.server + path,
                 fields=dict(query or {}) or None,
                 headers={"Accept": accept, "User-Agent": f"cfngen/{__version__}"},
-                timeout=Timeout(connect=CONNECT, read=READ),
+                timeout=Timeout(connect=CONNECT, read=READ_TIMEOUT),
                 retries=False,
                 redirect=False,
             )
         except HTTPError as error:
-            raise _unanswered(error, self.endpoint) from error
+            raise _connection_error(error, self.endpoint) from error
         return Answer(response.status, response.data.decode(errors="replace"), response.reason or "")
 
-    def refusal(self, answer: Answer) -> KubernetesError:
-        """Return what an answer that is no success means."""
-        server, message = self.endpoint.server, answer.message
-        if answer.status == 401:
+    def error_for(self, response: Answer) -> KubernetesError:
+        """Return the error for a response that is no success."""
+        server, message = self.endpoint.server, response.message
+        if response.status == 401:
             return CertificateRefusedError(
                 f"the Kubernetes API at {server} does not accept the certificate: {message}",
                 hint="check this machine's clock, and that the secret holds the authority the masters run with.",
             )
-        if answer.status == 403:
+        if response.status == 403:
             return ForbiddenError(
                 f"the Kubernetes API does not allow it: {message}",
                 hint="only the group system:masters may do everything; bind a role to yours, or leave --group out.",
             )
-        return KubernetesError(f"the Kubernetes API at {server} answers {answer.status}: {message}")
+        return KubernetesError(f"the Kubernetes API at {server} answers {response.status}: {message}")
 
 
 def proxy_of(endpoint: Endpoint) -> str:
-    """Return the URL of the proxy that the environment names for an API server; empty for none.
+    """Return the URL of the proxy to an API server, from the environment; empty for none.
 
-    `NO_PROXY` may name ranges of addresses, as kubectl and curl understand it: the masters of a private cluster have
-    nothing but addresses. An API server elsewhere than its URL says is on this machine.
+    `NO_PROXY` may contain CIDR blocks, as for kubectl and curl, since masters of a private cluster have IP addresses
+    only. An API server with an override listens on this machine, so it needs no proxy.
     """
     proxies = getproxies()
     proxy = proxies.get("https", "")
@@ -193,32 +193,33 @@ def proxy_of(endpoint: Endpoint) -> str:
         return ""
     with contextlib.suppress(ValueError):
         address = ipaddress.ip_address(endpoint.host)
-        if any(address in network for network in _ranges(proxies.get("no", ""))):
+        if any(address in network for network in _no_proxy_networks(proxies.get("no", ""))):
             return ""
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def _ranges(no_proxy: str) -> Iterator[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+def _no_proxy_networks(no_proxy: str) -> Iterator[ipaddress.IPv4Network | ipaddress.IPv6Network]:
     for entry in no_proxy.split(","):
         with contextlib.suppress(ValueError):
             yield ipaddress.ip_network(entry.strip(), strict=False)
 
 
-def _pool(endpoint: Endpoint, context: ssl.SSLContext) -> PoolManager:
+def _connection_pool(endpoint: Endpoint, ssl_context: ssl.SSLContext) -> PoolManager:
     from urllib3 import PoolManager, ProxyManager, make_headers
 
-    # Under which name the certificate is asked for, and is checked for: else the host's.
-    name = endpoint.tls_name or None
+    # The name for SNI and for checking the certificate; None means the host of the URL.
+    server_hostname = endpoint.tls_name or None
     proxy = proxy_of(endpoint)
     if not proxy:
-        return PoolManager(ssl_context=context, server_hostname=name)
-    address = urlsplit(proxy)
-    user = f"{unquote(address.username)}:{unquote(address.password or '')}" if address.username else None
-    headers = make_headers(proxy_basic_auth=user) if user else None
-    return ProxyManager(proxy, proxy_headers=headers, ssl_context=context, server_hostname=name)
+        return PoolManager(ssl_context=ssl_context, server_hostname=server_hostname)
+    proxy_url = urlsplit(proxy)
+    credentials = f"{unquote(proxy_url.username)}:{unquote(proxy_url.password or '')}" if proxy_url.username else None
+    headers = make_headers(proxy_basic_auth=credentials) if credentials else None
+    return ProxyManager(proxy, proxy_headers=headers, ssl_context=ssl_context, server_hostname=server_hostname)
 
 
-def _context(authority: str, client: KeyPair) -> ssl.SSLContext:
+def _ssl_context(authority: str, client: KeyPair) -> ssl.SSLContext:
+    """Return a TLS context that trusts only the cluster's authority and presents the client certificate."""
     from cryptography.hazmat.primitives.serialization import (
         BestAvailableEncryption,
         Encoding,
@@ -228,17 +229,17 @@ def _context(authority: str, client: KeyPair) -> ssl.SSLContext:
 
     password = secrets.token_urlsafe(32)
     key = load_pem_private_key(client.private_key.encode(), None)
-    sealed = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
+    encrypted_key = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
     context = ssl.create_default_context(cadata=authority)
     with tempfile.TemporaryDirectory(prefix="cfngen-") as directory:  # only its owner may enter it
         file = Path(directory) / "client.pem"
-        file.write_bytes(client.certificate.encode() + sealed)
+        file.write_bytes(client.certificate.encode() + encrypted_key)
         context.load_cert_chain(file, password=password)
     return context
 
 
-def _unanswered(error: Exception, endpoint: Endpoint) -> KubernetesError:
-    """Return what a request without an answer means."""
+def _connection_error(error: Exception, endpoint: Endpoint) -> KubernetesError:
+    """Return the error for a request without a response."""
     from urllib3.exceptions import ProxyError, SSLError
 
     server = endpoint.server
@@ -255,22 +256,22 @@ def _unanswered(error: Exception, endpoint: Endpoint) -> KubernetesError:
         )
     if isinstance(error, ProxyError):
         return ApiUnreachableError(
-            f"the proxy does not let us through to the Kubernetes API at {server}: {_reason(error)}",
+            f"the proxy does not let us through to the Kubernetes API at {server}: {_failure_reason(error)}",
             hint=f"HTTPS_PROXY names the proxy; name {endpoint.host} in NO_PROXY where the way needs none.",
         )
     return ApiUnreachableError(
-        f"the Kubernetes API at {server} does not answer: {_reason(error)}", hint=endpoint.checks
+        f"the Kubernetes API at {server} does not answer: {_failure_reason(error)}", hint=endpoint.checks
     )
 
 
-def _reason(error: Exception) -> str:
-    """Return why there is no connection, without the names of urllib3's own objects."""
+def _failure_reason(error: Exception) -> str:
+    """Return why the connection failed, without the names of urllib3's objects."""
     from urllib3 import exceptions
 
-    # "Connection refused" derives from the time-out of connecting, too.
+    # urllib3's NewConnectionError ("connection refused") is a subclass of ConnectTimeoutError.
     if isinstance(error, exceptions.ConnectTimeoutError) and not isinstance(error, exceptions.NewConnectionError):
         return f"no connection within {CONNECT:.0f} seconds"
     if isinstance(error, exceptions.ReadTimeoutError):
-        return f"no answer within {READ:.0f} seconds"
+        return f"no answer within {READ_TIMEOUT:.0f} seconds"
     inner = error.__cause__ or error.__context__
     return str(getattr(inner, "strerror", None) or inner or error)

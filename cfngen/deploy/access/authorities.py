@@ -1,6 +1,6 @@
-"""What the two secrets of a cluster hold: its certificate authorities, and how nodes may join.
+"""Reads the two secrets of a cluster: its certificate authorities, and the join information for nodes.
 
-Masters write both; see `cfngen.boot.certificate_authorities` and `cfngen.boot.join_information`.
+The masters write both; see `cfngen.boot.certificate_authorities` and `cfngen.boot.join_information`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cfngen.deploy.aws_errors import DENIED, as_aws_error, error_code
 from cfngen.errors import CfngenError
 
 CERTIFICATE, KEY, INITIALISED = "ca.crt", "ca.key", "initialised"
-NOT_THERE = "ResourceNotFoundException"
+NOT_FOUND_CODE = "ResourceNotFoundException"
 
 
 class EmptySecretError(CfngenError):
@@ -34,11 +34,11 @@ class MissingSecretError(CfngenError):
 
 
 class SecretDeniedError(CfngenError):
-    """The caller may not read the secret, or not decrypt it."""
+    """The caller has no permission to read or decrypt the secret."""
 
 
 class MalformedSecretError(CfngenError):
-    """The secret holds something else."""
+    """The content of the secret is not what cfngen expects."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Authority:
 
     Attributes:
         pair: its certificate and private key.
-        ends: when it is no longer valid.
-        initialised: since when the cluster exists, as its master wrote it; empty until its first master is up.
+        ends: when the certificate expires.
+        initialised: when the cluster was initialised, as its first master wrote it; empty until that has booted.
     """
 
     pair: KeyPair
@@ -58,11 +58,11 @@ class Authority:
 
 @dataclass(frozen=True)
 class JoinInformation:
-    """How a node may join; the token itself is left in the secret.
+    """How a node joins the cluster, without the token itself, which stays in the secret.
 
     Attributes:
         endpoint: host and port of the API.
-        expires: when the token ends.
+        expires: when the token expires.
     """
 
     endpoint: str
@@ -70,114 +70,114 @@ class JoinInformation:
 
 
 def read_authority(account: Account, arn: str) -> Authority:
-    """Return the certificate authority out of its secret; it stays in memory.
+    """Return the certificate authority from its secret; it is never written to disk.
 
     Raises:
         EmptySecretError: the cluster has not been initialised.
-        MissingSecretError: no such secret.
-        SecretDeniedError: a permission lacks.
-        MalformedSecretError: the secret holds something else.
+        MissingSecretError: there is no such secret.
+        SecretDeniedError: a permission is missing.
+        MalformedSecretError: its content is not what cfngen expects.
     """
-    bundle = _read(account, arn)
-    # A whole bundle's repair is the previous value; the boot program says the same to who reads a master's log.
+    secret = _read_secret(account, arn)
+    # The repair is to restore the previous value; the boot program gives the same hint in a master's log.
     hint = "put the secret's previous value (AWSPREVIOUS) as a new version; a master refuses to boot with this one too."
-    missing = [name for name in (CERTIFICATE, KEY) if not isinstance(bundle.get(name), str)]
-    if missing:
-        raise MalformedSecretError(f"the secret {arn} lacks {' and '.join(missing)}", hint=hint)
-    pair = KeyPair(bundle[CERTIFICATE], bundle[KEY])
+    missing_keys = [name for name in (CERTIFICATE, KEY) if not isinstance(secret.get(name), str)]
+    if missing_keys:
+        raise MalformedSecretError(f"the secret {arn} lacks {' and '.join(missing_keys)}", hint=hint)
+    pair = KeyPair(secret[CERTIFICATE], secret[KEY])
     try:
         ends = validity(pair.certificate).ends
-        matching = match(pair)
+        is_matching = match(pair)
     except CertificateError as error:
         raise MalformedSecretError(f"the secret {arn} holds no certificate authority: {error}", hint=hint) from error
-    if not matching:
+    if not is_matching:
         raise MalformedSecretError(f"in the secret {arn}, {KEY} is not the key of {CERTIFICATE}", hint=hint)
-    return Authority(pair, ends, str(bundle.get(INITIALISED, "")))
+    return Authority(pair, ends, str(secret.get(INITIALISED, "")))
 
 
 def read_join_information(account: Account, arn: str) -> JoinInformation:
-    """Return how nodes may join, out of its secret.
+    """Return the join information from its secret.
 
     Raises:
-        EmptySecretError: no master has published it.
-        MissingSecretError: no such secret.
-        SecretDeniedError: a permission lacks.
-        MalformedSecretError: the secret holds something else.
+        EmptySecretError: no master has written it yet.
+        MissingSecretError: there is no such secret.
+        SecretDeniedError: a permission is missing.
+        MalformedSecretError: its content is not what cfngen expects.
     """
-    values = _read(account, arn)
+    secret = _read_secret(account, arn)
     try:
-        expires = datetime.strptime(values["expires"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
-        return JoinInformation(str(values["endpoint"]), expires)
+        expires = datetime.strptime(secret["expires"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
+        return JoinInformation(str(secret["endpoint"]), expires)
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedSecretError(
             f"the secret {arn} holds no join information", hint="on a master: systemctl status cfngen-join"
         ) from error
 
 
-def _read(account: Account, arn: str) -> dict[str, Any]:
+def _read_secret(account: Account, arn: str) -> dict[str, Any]:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        answer = account.client("secretsmanager").get_secret_value(SecretId=arn)
+        response = account.client("secretsmanager").get_secret_value(SecretId=arn)
     except (ClientError, BotoCoreError) as error:
-        raise _refused(account, arn, error) from error
+        raise _error_for(account, arn, error) from error
     try:
-        values = json.loads(answer.get("SecretString") or "{}")
+        secret = json.loads(response.get("SecretString") or "{}")
     except ValueError:
-        # Without the parser's error, which holds the whole text: it is a secret.
+        # `from None`: the parser's error would show the whole text, which is secret.
         raise MalformedSecretError(
             f"the secret {arn} does not hold JSON", hint="put its previous value (AWSPREVIOUS) as a new version."
         ) from None
-    if not isinstance(values, dict):
+    if not isinstance(secret, dict):
         raise MalformedSecretError(f"the secret {arn} does not hold a JSON object")
-    if not values:
+    if not secret:
         raise EmptySecretError(arn)
-    return values
+    return secret
 
 
-def _refused(account: Account, arn: str, error: Exception) -> CfngenError:
-    """Return what a refusal of GetSecretValue means."""
+def _error_for(account: Account, arn: str, error: Exception) -> CfngenError:
+    """Return the error for a failed call of GetSecretValue."""
     code = error_code(error)
-    gone = "`cfngen status` shows what there is."
-    if code == NOT_THERE:
-        # The same code for a secret that does not exist and for one that has no value yet.
+    hint = "`cfngen status` shows what there is."
+    if code == NOT_FOUND_CODE:
+        # AWS answers with the same code if a secret does not exist, and if it has no value yet.
         return (
             EmptySecretError(arn)
-            if _exists(account, arn)
-            else MissingSecretError(f"there is no secret {arn}", hint=gone)
+            if _secret_exists(account, arn)
+            else MissingSecretError(f"there is no secret {arn}", hint=hint)
         )
     if code == "InvalidRequestException":
-        return MissingSecretError(f"the secret {arn} cannot be read: it is being deleted", hint=gone)
+        return MissingSecretError(f"the secret {arn} cannot be read: it is being deleted", hint=hint)
     if code in DENIED or code == "DecryptionFailure":
         return SecretDeniedError(
-            f"{account.caller} may not read the secret {arn}: {_message(error)}",
-            hint=f"you need secretsmanager:GetSecretValue on it and kms:Decrypt on {_key(account, arn)}.",
+            f"{account.caller} may not read the secret {arn}: {_error_message(error)}",
+            hint=f"you need secretsmanager:GetSecretValue on it and kms:Decrypt on {_describe_key(account, arn)}.",
         )
     return as_aws_error(error)
 
 
-def _exists(account: Account, arn: str) -> bool:
-    """Return whether a secret exists; where that must not be asked, it is taken to exist without a value."""
+def _secret_exists(account: Account, arn: str) -> bool:
+    """Return whether a secret exists; also true if the caller has no permission to look."""
     from botocore.exceptions import ClientError
 
     try:
         account.client("secretsmanager").describe_secret(SecretId=arn)
     except ClientError as error:
-        return error_code(error) != NOT_THERE
+        return error_code(error) != NOT_FOUND_CODE
     return True
 
 
-def _key(account: Account, arn: str) -> str:
-    """Return the KMS key of a secret in words; its ARN where the caller may ask for it."""
+def _describe_key(account: Account, arn: str) -> str:
+    """Return a secret's KMS key in words, with its ARN if the caller may describe the secret."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        key = account.client("secretsmanager").describe_secret(SecretId=arn).get("KmsKeyId", "")
+        key_arn = account.client("secretsmanager").describe_secret(SecretId=arn).get("KmsKeyId", "")
     except (ClientError, BotoCoreError):
-        key = ""
-    return f"its KMS key {key}" if key else "its KMS key (output SecretsKeyArn of the nested SecretsStack)"
+        key_arn = ""
+    return f"its KMS key {key_arn}" if key_arn else "its KMS key (output SecretsKeyArn of the nested SecretsStack)"
 
 
-def _message(error: Exception) -> str:
+def _error_message(error: Exception) -> str:
     response = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Message") or error)

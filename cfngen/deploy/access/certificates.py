@@ -1,8 +1,8 @@
-"""Certificates of a cluster: how long one is valid, and client certificates issued on the operator's machine.
+"""Reads certificates' validity, and issues client certificates on the operator's machine.
 
 The API server takes a client's name from the certificate's common name and its groups from the organisations
 (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates), so that its audit
-log says who did what. It looks up no list of revoked certificates: a short life is the only end one has.
+log says who did what. Kubernetes has no certificate revocation: client certificates only end by expiring.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cryptography import x509
 
 ADMINISTRATORS = "system:masters"
-SKEW = timedelta(minutes=1)  # clocks of the operator and of the masters need not agree to the second
+CLOCK_SKEW = timedelta(minutes=1)  # tolerated difference between the clocks of the operator and of the masters
 LONGEST_NAME = 64  # ub-common-name and ub-organization-name of RFC 5280
 
 
@@ -29,7 +29,7 @@ class CertificateError(CfngenError):
 
 @dataclass(frozen=True)
 class KeyPair:
-    """A certificate and its private key, both PEM; of several certificates the first is the key's."""
+    """A certificate and its private key, both PEM. In a bundle of certificates the key belongs to the first."""
 
     certificate: str
     private_key: str = field(repr=False)
@@ -37,11 +37,11 @@ class KeyPair:
 
 @dataclass(frozen=True)
 class Identity:
-    """Who somebody is to Kubernetes.
+    """A Kubernetes user.
 
     Attributes:
-        user: name of the user, which the audit log shows.
-        groups: the groups, which roles are bound to.
+        user: name of the user, as shown in the audit log.
+        groups: its groups, to which roles are bound.
     """
 
     user: str
@@ -63,43 +63,46 @@ def validity(certificate: str) -> Validity:
         certificate: PEM.
 
     Raises:
-        CertificateError: it is no certificate.
+        CertificateError: the text is no certificate.
     """
-    return _validity(_certificate(certificate))
+    return _validity(_load_certificate(certificate))
 
 
 def match(pair: KeyPair) -> bool:
-    """Return whether a private key is that of the certificate.
+    """Return whether a private key belongs to its certificate.
 
     Raises:
-        CertificateError: one of them is not what it should be.
+        CertificateError: one of them cannot be read.
     """
-    mine, key = _certificate(pair.certificate).public_key(), _private_key(pair.private_key).public_key()
-    return bool(_public(mine) == _public(key))
+    certificate_key, private_key = (
+        _load_certificate(pair.certificate).public_key(),
+        _load_private_key(pair.private_key).public_key(),
+    )
+    return bool(_public_key_bytes(certificate_key) == _public_key_bytes(private_key))
 
 
 def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: timedelta) -> KeyPair:
-    """Return a new client certificate with a key that nobody else has ever seen.
+    """Issue a client certificate with a new private key.
 
     Args:
         authority: the cluster's certificate authority.
-        identity: whose certificate it is.
-        now: the time.
+        identity: the user and groups in the certificate.
+        now: the current time.
         duration: how long it is valid.
 
     Raises:
-        CertificateError: the authority ends before, a name is too long, or the authority is not one.
+        CertificateError: the authority expires earlier or cannot be read, or a name is too long.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-    issuer = _certificate(authority.certificate)
-    end = _validity(issuer).ends
-    if now + duration > end:
+    issuer = _load_certificate(authority.certificate)
+    expiry = _validity(issuer).ends
+    if now + duration > expiry:
         raise CertificateError(
-            f"the cluster's certificate authority ends at {end:%Y-%m-%d %H:%M} UTC, before the certificate would",
-            hint="choose a shorter --duration." if end > now else "renew the certificate authority of the cluster.",
+            f"the cluster's certificate authority ends at {expiry:%Y-%m-%d %H:%M} UTC, before the certificate would",
+            hint="choose a shorter --duration." if expiry > now else "renew the certificate authority of the cluster.",
         )
     for name in (identity.user, *identity.groups):
         if not 0 < len(name) <= LONGEST_NAME:
@@ -123,20 +126,20 @@ def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: ti
         .issuer_name(issuer.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - SKEW)
+        .not_valid_before(now - CLOCK_SKEW)
         .not_valid_after(now + duration)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-        .add_extension(_authority_key(issuer), critical=False)
+        .add_extension(_authority_key_identifier(issuer), critical=False)
     )
-    return KeyPair(*_signed(builder, key, _private_key(authority.private_key)))
+    return KeyPair(*_sign(builder, key, _load_private_key(authority.private_key)))
 
 
 def served(host: str, port: int, *, timeout: float) -> Validity:
-    """Return how long the certificate is valid that a server shows.
+    """Return the validity of the certificate that a server presents.
 
-    Nothing is sent and nothing is trusted here: an outdated certificate shall be told from none.
+    The certificate is not verified, so that an expired one can be told from none; nothing is sent to the server.
 
     Args:
         host: name or address of the server.
@@ -144,7 +147,7 @@ def served(host: str, port: int, *, timeout: float) -> Validity:
         timeout: seconds.
 
     Raises:
-        CertificateError: no server, or none that speaks TLS.
+        CertificateError: the server does not answer, or does not speak TLS.
     """
     from cryptography import x509
 
@@ -153,18 +156,18 @@ def served(host: str, port: int, *, timeout: float) -> Validity:
     context.verify_mode = ssl.CERT_NONE
     try:
         with (
-            socket.create_connection((host, port), timeout) as plain,
-            context.wrap_socket(plain, server_hostname=host) as secured,
+            socket.create_connection((host, port), timeout) as tcp_socket,
+            context.wrap_socket(tcp_socket, server_hostname=host) as tls_socket,
         ):
-            shown = secured.getpeercert(binary_form=True)
+            certificate = tls_socket.getpeercert(binary_form=True)
     except OSError as error:
         raise CertificateError(f"no TLS connection to {host}:{port}: {error}") from error
-    if not shown:
+    if not certificate:
         raise CertificateError(f"{host}:{port} shows no certificate")
-    return _validity(x509.load_der_x509_certificate(shown))
+    return _validity(x509.load_der_x509_certificate(certificate))
 
 
-def _certificate(pem: str) -> x509.Certificate:
+def _load_certificate(pem: str) -> x509.Certificate:
     from cryptography import x509
 
     try:
@@ -173,14 +176,14 @@ def _certificate(pem: str) -> x509.Certificate:
         raise CertificateError(f"not a certificate in PEM form: {error}") from error
 
 
-def _private_key(pem: str) -> Any:
+def _load_private_key(pem: str) -> Any:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
         return load_pem_private_key(pem.encode(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        # Without the reason, which might quote the text.
+        # `from None`: the library's error might quote the key.
         raise CertificateError("not a private key in PEM form, or one with a passphrase") from None
 
 
@@ -188,15 +191,15 @@ def _validity(certificate: x509.Certificate) -> Validity:
     return Validity(certificate.not_valid_before_utc, certificate.not_valid_after_utc)
 
 
-def _public(key: Any) -> bytes:
+def _public_key_bytes(key: Any) -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     encoded: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return encoded
 
 
-def _authority_key(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
-    """Return which key signs: by the identifier the authority gives it, else by its hash."""
+def _authority_key_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """Return the AuthorityKeyIdentifier extension, from the issuer's SubjectKeyIdentifier or else its key's hash."""
     from cryptography import x509
 
     try:
@@ -207,7 +210,8 @@ def _authority_key(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
 
 
-def _signed(builder: x509.CertificateBuilder, key: Any, signer: Any) -> tuple[str, str]:
+def _sign(builder: x509.CertificateBuilder, key: Any, signer: Any) -> tuple[str, str]:
+    """Return the signed certificate and its private key, both PEM."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 

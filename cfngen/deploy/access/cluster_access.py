@@ -1,7 +1,7 @@
-"""How an operator gets at the Kubernetes API of a deployed cluster: where it is, and as whom.
+"""Gives an operator access to the Kubernetes API of a deployed cluster: its endpoint, and a client certificate.
 
-The stack says where; the certificate authority in its secret makes anybody who may read it an administrator, for as
-long as they ask for. Nothing that is made here outlives the process.
+The endpoint is an output of the stack. Whoever may read the secret with the certificate authority can issue themselves
+an administrator's certificate. Certificates and keys made here are never stored.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from cfngen.errors import CfngenError
 
 ENDPOINT, CA_SECRET, JOIN_SECRET = "ApiEndpoint", "CaSecretArn", "JoinSecretArn"
 ALLOWED = "ApiAllowedCidr"
-OCCASION = timedelta(minutes=10)  # life of a certificate for reading something now
-_CALLER = re.compile(r"arn:[^:]+:(?:iam|sts)::\d*:(?:assumed-role/|federated-user/|user/)?(?P<name>.+)")
+CLIENT_CERTIFICATE_LIFETIME = timedelta(minutes=10)  # for a certificate that cfngen uses itself
+_CALLER_ARN = re.compile(r"arn:[^:]+:(?:iam|sts)::\d*:(?:assumed-role/|federated-user/|user/)?(?P<name>.+)")
 
 Override = Callable[[str], str]
-"""Given the API's URL, returns the one where it really listens, or an empty text."""
+"""Returns, for the API's URL, another URL at which it really listens (in the sandbox); empty if there is none."""
 
 
 class NoEndpointError(CfngenError):
-    """The stack does not say (yet) where the API is."""
+    """The stack does not have (yet) the outputs that lead to the API."""
 
 
 def nowhere(endpoint: str) -> str:
-    """Return that the API listens at its own URL."""
+    """Return no override: the API listens at its own URL."""
     return ""
 
 
@@ -49,85 +49,85 @@ def root(account: Account, stack_name: str) -> StackView:
 
 
 def outputs(account: Account, stack: StackView) -> Mapping[str, str]:
-    """Return the outputs of a root stack and of those it nests.
+    """Return the outputs of a root stack; those of its nested stacks too where the root lacks the ones that are needed.
 
-    A root that is being created, or whose creation has failed, has no outputs yet, while its children may.
+    A root stack that is being created, or whose creation failed, has no outputs, but its nested stacks may have them.
 
     Raises:
         AwsError: a call failed.
     """
-    found = dict(stack.outputs)
-    if ENDPOINT in found and CA_SECRET in found:
-        return found
+    stack_outputs = dict(stack.outputs)
+    if ENDPOINT in stack_outputs and CA_SECRET in stack_outputs:
+        return stack_outputs
     with translate_aws_errors():
         for resource in resources(account, stack.id):
             if resource.type == NESTED and resource.physical_id:
                 child = find(account, resource.physical_id)
-                found = {**(child.outputs if child else {}), **found}
-    return found
+                stack_outputs = {**(child.outputs if child else {}), **stack_outputs}
+    return stack_outputs
 
 
-def endpoint(stack: StackView, values: Mapping[str, str], override: Override = nowhere) -> Endpoint:
+def endpoint(stack: StackView, stack_outputs: Mapping[str, str], override: Override = nowhere) -> Endpoint:
     """Return where the API of a cluster is.
 
     Args:
         stack: its root stack.
-        values: what `outputs` returned.
-        override: where it really listens.
+        stack_outputs: what `outputs` returned.
+        override: returns the URL at which the API really listens.
 
     Raises:
-        NoEndpointError: the stack does not say.
+        NoEndpointError: the stack has no such output.
     """
-    url = values.get(ENDPOINT, "")
+    url = stack_outputs.get(ENDPOINT, "")
     if not url:
-        raise NoEndpointError(_missing(stack, ENDPOINT), hint="`cfngen status` shows how far the cluster is.")
+        raise NoEndpointError(_missing_output(stack, ENDPOINT), hint="`cfngen status` shows how far the cluster is.")
     return Endpoint(url, override(url), stack.parameters.get(ALLOWED, ""))
 
 
-def authority(account: Account, stack: StackView, values: Mapping[str, str]) -> Authority:
+def authority(account: Account, stack: StackView, stack_outputs: Mapping[str, str]) -> Authority:
     """Return the certificate authority of a cluster.
 
     Raises:
-        NoEndpointError: the stack does not say which secret it is in.
-        CfngenError: as `read_authority`.
+        NoEndpointError: the stack has no output for its secret.
+        CfngenError: see `read_authority`.
     """
-    arn = values.get(CA_SECRET, "")
+    arn = stack_outputs.get(CA_SECRET, "")
     if not arn:
-        raise NoEndpointError(_missing(stack, CA_SECRET), hint="`cfngen status` shows how far the cluster is.")
+        raise NoEndpointError(_missing_output(stack, CA_SECRET), hint="`cfngen status` shows how far the cluster is.")
     return read_authority(account, arn)
 
 
-def connection(where: Endpoint, found: Authority, caller: str, now: datetime) -> Kubernetes:
-    """Return a connection as an administrator, with a certificate made for it.
+def connection(api_endpoint: Endpoint, ca: Authority, caller: str, now: datetime) -> Kubernetes:
+    """Return a connection as administrator, with a client certificate issued for it.
 
     Args:
-        where: where the API is.
-        found: the cluster's authority.
-        caller: ARN of who calls.
-        now: the time.
+        api_endpoint: where the API is.
+        ca: the cluster's certificate authority.
+        caller: ARN of the AWS caller.
+        now: the current time.
 
     Raises:
-        CertificateError: the authority has ended.
+        CertificateError: the certificate authority has expired.
     """
-    duration = min(OCCASION, max(found.ends - now, timedelta(seconds=1)))
-    client = issue(found.pair, Identity(user_name(caller)), now=now, duration=duration)
-    return Kubernetes(where, found.pair.certificate, client)
+    duration = min(CLIENT_CERTIFICATE_LIFETIME, max(ca.ends - now, timedelta(seconds=1)))
+    client = issue(ca.pair, Identity(user_name(caller)), now=now, duration=duration)
+    return Kubernetes(api_endpoint, ca.pair.certificate, client)
 
 
 def user_name(caller: str) -> str:
-    """Return the name by which Kubernetes' audit log shows an AWS caller, e.g. `Admin/alice@cfngen`.
+    """Return the Kubernetes user name of an AWS caller, as the audit log shows it, e.g. `Admin/alice@cfngen`.
 
     Args:
         caller: the caller's ARN.
     """
-    found = _CALLER.fullmatch(caller)
-    name, suffix = found["name"] if found else caller, "@cfngen"
-    room = LONGEST_NAME - len(suffix)
-    if len(name) > room:
-        # The end of an ARN is what tells persons apart: the session, or the user behind a path.
-        name = name.rpartition("/")[2][-room:]
+    match = _CALLER_ARN.fullmatch(caller)
+    name, suffix = match["name"] if match else caller, "@cfngen"
+    max_length = LONGEST_NAME - len(suffix)
+    if len(name) > max_length:
+        # The end of an ARN identifies a person: the role's session name, or the user name after its path.
+        name = name.rpartition("/")[2][-max_length:]
     return name + suffix
 
 
-def _missing(stack: StackView, output: str) -> str:
+def _missing_output(stack: StackView, output: str) -> str:
     return f"the stack {stack.name} ({stack.status}) has no output {output}"

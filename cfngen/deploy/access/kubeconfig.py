@@ -1,9 +1,9 @@
-"""kubeconfig documents: the entries of a cluster, put into a document and taken out of it again.
+"""kubeconfig documents: adds the entries of a cluster to a document, and removes them.
 
-A document is edited as YAML nodes, not as Python values: what a person or another tool has put there keeps its order,
-its quotes and its keys, known or not; comments are all that is lost, as with kubectl. Our entries are marked by an
-extension (https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/, NamedExtension), so that entries of the same
-name that are somebody else's are neither overwritten nor removed. "kubernetes" is the name of many a cluster.
+A document is edited as YAML nodes, not as Python values: entries of other people and tools keep their order, quotes and
+unknown keys; only comments are lost, as with kubectl. cfngen's entries are marked by an extension
+(https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/, NamedExtension), so that foreign entries of the same
+name are neither overwritten nor removed: many clusters are called "kubernetes".
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from cfngen.deploy.access.certificates import KeyPair
 from cfngen.deploy.messages import Message
 from cfngen.errors import CfngenError
 
-EXTENSION = "cfngen"
-LISTS = {"clusters": "cluster", "contexts": "context", "users": "user"}
+EXTENSION_NAME = "cfngen"
+SINGULAR_BY_LIST = {"clusters": "cluster", "contexts": "context", "users": "user"}
 
 
 class KubeconfigError(CfngenError):
-    """A kubeconfig is not one, or cannot be changed."""
+    """A kubeconfig is invalid, or cannot be changed."""
 
 
 class ForeignEntryError(KubeconfigError):
@@ -34,10 +34,10 @@ class ForeignEntryError(KubeconfigError):
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose entries they are.
+    """The stack that kubeconfig entries belong to.
 
     Attributes:
-        account: number of the AWS account.
+        account: AWS account id.
         region: the cluster's region.
         stack: name of the root stack.
     """
@@ -52,15 +52,15 @@ class Owner:
 
 @dataclass(frozen=True)
 class Access:
-    """What a kubeconfig says about one cluster.
+    """The content of a kubeconfig for one cluster.
 
     Attributes:
-        name: of the context, the cluster and the user.
-        owner: whose they are.
+        name: name of the context, the cluster and the user.
+        owner: the stack that they belong to.
         server: URL of the API server.
-        authority: PEM of the authority that the API server's certificate is of.
+        authority: PEM of the certificate authority of the API server.
         client: certificate and key of the user.
-        tls_name: name that the API server's certificate bears, if it is not that of the URL.
+        tls_name: name in the API server's certificate, if it is not that of the URL.
     """
 
     name: str
@@ -78,12 +78,12 @@ class KubeconfigChange(Message):
     Attributes:
         action: `written`, `removed`, or `none` where there was nothing to remove.
         path: the file.
-        names: of the contexts, clusters and users that were written or removed.
+        names: names of the contexts, clusters and users that were written or removed.
         server: URL of the API server; empty where entries were removed.
         user: name by which the API server knows the user.
         groups: groups of the user.
-        expires: when the certificate ends.
-        current: whether it is the current context now.
+        expires: when the certificate expires.
+        current: whether it is now the current context.
     """
 
     kind: ClassVar[str] = "kubeconfig"
@@ -99,13 +99,13 @@ class KubeconfigChange(Message):
 
 @dataclass(frozen=True)
 class KubeconfigDocument(Message):
-    """A kubeconfig of its own, which no file holds.
+    """A kubeconfig that is printed instead of written to a file.
 
     Attributes:
-        kubeconfig: the document itself: as JSON in a file, it is one that kubectl takes. It holds a private key.
+        kubeconfig: the document; saved as a JSON file, kubectl can use it. It contains a private key.
         user: name by which the API server knows the user.
         groups: groups of the user.
-        expires: when the certificate ends.
+        expires: when the certificate expires.
     """
 
     kind: ClassVar[str] = "kubeconfigDocument"
@@ -116,46 +116,46 @@ class KubeconfigDocument(Message):
 
 
 def document(access: Access, *, switch: bool = True) -> dict[str, Any]:
-    """Return a kubeconfig that holds nothing else."""
-    head = {"apiVersion": "v1", "kind": "Config", "current-context": access.name if switch else ""}
-    entries = {key: [_given(entry)] for key, entry in _entries(access).items()}
-    return {**head, **entries}
+    """Return a kubeconfig with the entries of this cluster only."""
+    header = {"apiVersion": "v1", "kind": "Config", "current-context": access.name if switch else ""}
+    entries = {key: [_without_none(entry)] for key, entry in _entries(access).items()}
+    return {**header, **entries}
 
 
 def merged(text: str, access: Access, *, switch: bool) -> str:
-    """Return a kubeconfig with the cluster's entries in it; of its own earlier ones, further keys stay.
+    """Return a kubeconfig with the cluster's entries added or updated; other keys of existing entries stay.
 
     Args:
         text: the kubeconfig; may be empty.
-        access: what to put in.
+        access: what the entries say.
         switch: whether to make it the current context.
 
     Raises:
-        KubeconfigError: the text is no kubeconfig.
+        KubeconfigError: the text is no valid kubeconfig.
         ForeignEntryError: an entry of that name is not this cluster's.
     """
-    root = _parsed(text)
+    root = _parse(text)
     if root is None:
         return dumped(document(access, switch=switch))
-    for plural, wanted in _entries(access).items():
-        entries = _list(root, plural)
-        found = next((each for each in entries.value if _text(each, "name") == access.name), None)
-        if found is None:
-            entries.value.append(_node(_given(wanted)))
+    for plural, new_entry in _entries(access).items():
+        entries = _get_or_add_list(root, plural)
+        existing_entry = next((entry for entry in entries.value if _child_text(entry, "name") == access.name), None)
+        if existing_entry is None:
+            entries.value.append(_to_node(_without_none(new_entry)))
             continue
-        owner = _owner(found, LISTS[plural])
+        owner = _entry_owner(existing_entry, SINGULAR_BY_LIST[plural])
         if owner != access.owner:
-            whose = f"is that of the {owner}" if owner else "was not written by cfngen"
+            owner_description = f"is that of the {owner}" if owner else "was not written by cfngen"
             raise ForeignEntryError(
-                f"the {LISTS[plural]} {access.name!r} of the kubeconfig {whose}",
+                f"the {SINGULAR_BY_LIST[plural]} {access.name!r} of the kubeconfig {owner_description}",
                 hint="choose a name of its own with --context, or another file with --file.",
             )
-        body = _body(found, LISTS[plural])
-        for key, value in wanted[LISTS[plural]].items():
-            _set(body, key, value)
+        body = _entry_body(existing_entry, SINGULAR_BY_LIST[plural])
+        for key, value in new_entry[SINGULAR_BY_LIST[plural]].items():
+            _set_key(body, key, value)
     if switch:
-        _set(root, "current-context", access.name)
-    return _serialized(root)
+        _set_key(root, "current-context", access.name)
+    return _to_yaml(root)
 
 
 def without(text: str, owner: Owner, *, name: str = "") -> tuple[str, tuple[str, ...]]:
@@ -163,174 +163,177 @@ def without(text: str, owner: Owner, *, name: str = "") -> tuple[str, tuple[str,
 
     Args:
         text: the kubeconfig.
-        owner: whose entries; an empty account stands for any one.
-        name: only entries of this name; all if empty.
+        owner: the stack whose entries are removed; an empty account matches any.
+        name: removes only entries of this name; all if empty.
 
     Raises:
-        KubeconfigError: the text is no kubeconfig, or there are entries of several accounts.
+        KubeconfigError: the text is no valid kubeconfig, or there are entries of several accounts.
     """
-    root = _parsed(text)
+    root = _parse(text)
     if root is None:
         return text, ()
-    ours = [
-        (entries, entry, found)
-        for plural, singular in LISTS.items()
-        for entries in [_list(root, plural)]
+    own_entries = [
+        (entries, entry, entry_owner)
+        for plural, singular in SINGULAR_BY_LIST.items()
+        for entries in [_get_or_add_list(root, plural)]
         for entry in entries.value
-        if (found := _owner(entry, singular))
-        and found == Owner(owner.account or found.account, owner.region, owner.stack)
-        and name in ("", _text(entry, "name"))
+        if (entry_owner := _entry_owner(entry, singular))
+        and entry_owner == Owner(owner.account or entry_owner.account, owner.region, owner.stack)
+        and name in ("", _child_text(entry, "name"))
     ]
-    accounts = sorted({found.account for _, _, found in ours})
+    accounts = sorted({entry_owner.account for _, _, entry_owner in own_entries})
     if len(accounts) > 1:
         raise KubeconfigError(
             f"there are entries of the stack {owner.stack} in {owner.region} of the accounts {', '.join(accounts)}",
             hint="say which with --account.",
         )
-    for entries, entry, _ in ours:
+    for entries, entry, _ in own_entries:
         entries.value.remove(entry)
-    names = dict.fromkeys(_text(entry, "name") for _, entry, _ in ours)
-    contexts = {_text(entry, "name") for entries, entry, _ in ours if entries is _list(root, "contexts")}
-    if _text(root, "current-context") in contexts:
-        _set(root, "current-context", "")
-    return (_serialized(root) if ours else text), tuple(names)
+    names = dict.fromkeys(_child_text(entry, "name") for _, entry, _ in own_entries)
+    contexts = {
+        _child_text(entry, "name") for entries, entry, _ in own_entries if entries is _get_or_add_list(root, "contexts")
+    }
+    if _child_text(root, "current-context") in contexts:
+        _set_key(root, "current-context", "")
+    return (_to_yaml(root) if own_entries else text), tuple(names)
 
 
 def dumped(content: Mapping[str, Any]) -> str:
     """Return a kubeconfig as YAML."""
-    return _serialized(_node(content))
+    return _to_yaml(_to_node(content))
 
 
 def _entries(access: Access) -> dict[str, dict[str, Any]]:
-    """Return the cluster's entry of each list; None stands for a key that must not be there."""
+    """Return the cluster's entry for each list; None as value means that the key must be absent."""
     cluster = {
         "server": access.server,
         "tls-server-name": access.tls_name or None,
-        "certificate-authority-data": _encoded(access.authority),
-        "extensions": _mark(access.owner),
+        "certificate-authority-data": _base64(access.authority),
+        "extensions": _owner_extension(access.owner),
     }
     user = {
-        "client-certificate-data": _encoded(access.client.certificate),
-        "client-key-data": _encoded(access.client.private_key),
-        "extensions": _mark(access.owner),
+        "client-certificate-data": _base64(access.client.certificate),
+        "client-key-data": _base64(access.client.private_key),
+        "extensions": _owner_extension(access.owner),
     }
-    context = {"cluster": access.name, "user": access.name, "extensions": _mark(access.owner)}
+    context = {"cluster": access.name, "user": access.name, "extensions": _owner_extension(access.owner)}
     bodies = {"clusters": cluster, "contexts": context, "users": user}
-    return {plural: {"name": access.name, LISTS[plural]: body} for plural, body in bodies.items()}
+    return {plural: {"name": access.name, SINGULAR_BY_LIST[plural]: body} for plural, body in bodies.items()}
 
 
-def _mark(owner: Owner) -> list[dict[str, Any]]:
-    """Return what says whose an entry is; a list of its own for each, which YAML would else write as an alias."""
-    mark = {"account": owner.account, "region": owner.region, "stack": owner.stack}
-    return [{"name": EXTENSION, "extension": mark}]
+def _owner_extension(owner: Owner) -> list[dict[str, Any]]:
+    """Return the extension that names an entry's owner; a new list each time, or YAML would write an alias."""
+    extension = {"account": owner.account, "region": owner.region, "stack": owner.stack}
+    return [{"name": EXTENSION_NAME, "extension": extension}]
 
 
-def _given(value: Any) -> Any:
-    """Return a value without the keys that must not be there."""
+def _without_none(value: Any) -> Any:
+    """Return a value without keys whose value is None."""
     if isinstance(value, dict):
-        return {key: _given(each) for key, each in value.items() if each is not None}
+        return {key: _without_none(child) for key, child in value.items() if child is not None}
     return value
 
 
-def _encoded(text: str) -> str:
+def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def _parsed(text: str) -> yaml.MappingNode | None:
+def _parse(text: str) -> yaml.MappingNode | None:
     """Return a kubeconfig's root node, or None if it is empty.
 
     Raises:
-        KubeconfigError: it is something else.
+        KubeconfigError: it is no valid kubeconfig.
     """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark else ""
-        # Without the parser's words: they quote the line, which may hold a key.
-        raise _broken(f"is no YAML{where}: {getattr(error, 'problem', None) or type(error).__name__}") from None
+        position = f" in line {mark.line + 1}" if mark else ""
+        # Without the parser's message: it quotes the line, which may contain a key.
+        raise _invalid(f"is no YAML{position}: {getattr(error, 'problem', None) or type(error).__name__}") from None
     if root is None or root.tag == "tag:yaml.org,2002:null":
         return None
     if not isinstance(root, yaml.MappingNode):
-        raise _broken("does not hold a mapping")
-    kind = _text(root, "kind")
+        raise _invalid("does not hold a mapping")
+    kind = _child_text(root, "kind")
     if kind not in ("", "Config"):
-        raise _broken(f"is a {kind}, not a Config")
-    for plural in LISTS:
-        for entry in _list(root, plural).value:
+        raise _invalid(f"is a {kind}, not a Config")
+    for plural in SINGULAR_BY_LIST:
+        for entry in _get_or_add_list(root, plural).value:
             if not isinstance(entry, yaml.MappingNode):
-                raise _broken(f"has an entry in {plural} that is no mapping (line {entry.start_mark.line + 1})")
+                raise _invalid(f"has an entry in {plural} that is no mapping (line {entry.start_mark.line + 1})")
     return root
 
 
-def _broken(what: str) -> KubeconfigError:
+def _invalid(problem: str) -> KubeconfigError:
     return KubeconfigError(
-        f"the kubeconfig {what}; nothing was changed", hint="mend it, or choose another file with --file."
+        f"the kubeconfig {problem}; nothing was changed", hint="mend it, or choose another file with --file."
     )
 
 
-def _list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
-    """Return a list of the kubeconfig, which is added if it is not there."""
-    found = _child(root, key)
-    if found is not None and found.tag == "tag:yaml.org,2002:null":
-        root.value = [pair for pair in root.value if pair[1] is not found]
-        found = None
-    if found is None:
-        found = yaml.SequenceNode("tag:yaml.org,2002:seq", [], flow_style=False)
-        root.value.append((_node(key), found))
-    if not isinstance(found, yaml.SequenceNode):
-        raise _broken(f"has {key} that are no list (line {found.start_mark.line + 1})")
-    if not found.value:
-        found.flow_style = False  # `[]` is how an empty list is written; one with entries reads better in block style
-    return found
+def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
+    """Return one of the lists of the kubeconfig; it is added if it is missing."""
+    list_node = _child(root, key)
+    if list_node is not None and list_node.tag == "tag:yaml.org,2002:null":
+        root.value = [pair for pair in root.value if pair[1] is not list_node]
+        list_node = None
+    if list_node is None:
+        list_node = yaml.SequenceNode("tag:yaml.org,2002:seq", [], flow_style=False)
+        root.value.append((_to_node(key), list_node))
+    if not isinstance(list_node, yaml.SequenceNode):
+        raise _invalid(f"has {key} that are no list (line {list_node.start_mark.line + 1})")
+    if not list_node.value:
+        # An empty list is written as `[]`, in flow style; with entries it reads better in block style.
+        list_node.flow_style = False
+    return list_node
 
 
-def _body(entry: yaml.MappingNode, singular: str) -> yaml.MappingNode:
+def _entry_body(entry: yaml.MappingNode, singular: str) -> yaml.MappingNode:
     body = _child(entry, singular)
     if not isinstance(body, yaml.MappingNode):
-        raise _broken(f"has a {singular} that is no mapping (line {entry.start_mark.line + 1})")
+        raise _invalid(f"has a {singular} that is no mapping (line {entry.start_mark.line + 1})")
     return body
 
 
-def _owner(entry: yaml.MappingNode, singular: str) -> Owner | None:
-    """Return whose an entry is, or None if it is not marked as ours."""
+def _entry_owner(entry: yaml.MappingNode, singular: str) -> Owner | None:
+    """Return the owner of an entry, or None if cfngen did not write it."""
     extensions = _child(_child(entry, singular), "extensions")
-    for each in extensions.value if isinstance(extensions, yaml.SequenceNode) else ():
-        if _text(each, "name") == EXTENSION:
-            mark = _child(each, "extension")
-            return Owner(_text(mark, "account"), _text(mark, "region"), _text(mark, "stack"))
+    for extension in extensions.value if isinstance(extensions, yaml.SequenceNode) else ():
+        if _child_text(extension, "name") == EXTENSION_NAME:
+            body = _child(extension, "extension")
+            return Owner(_child_text(body, "account"), _child_text(body, "region"), _child_text(body, "stack"))
     return None
 
 
-def _pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+def _key_value_pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
     yield from node.value if isinstance(node, yaml.MappingNode) else ()
 
 
 def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
-    return next((value for name, value in _pairs(node) if name.value == key), None)
+    return next((value for name, value in _key_value_pairs(node) if name.value == key), None)
 
 
-def _text(node: yaml.Node | None, key: str) -> str:
+def _child_text(node: yaml.Node | None, key: str) -> str:
     child = _child(node, key)
     return str(child.value) if isinstance(child, yaml.ScalarNode) else ""
 
 
-def _set(node: yaml.MappingNode, key: str, value: Any) -> None:
-    """Set a key of a mapping in its place, add it at the end, or remove it where the value is None."""
+def _set_key(node: yaml.MappingNode, key: str, value: Any) -> None:
+    """Set a key of a mapping, in its place or at the end; remove it if the value is None."""
     if value is None:
         node.value = [pair for pair in node.value if pair[0].value != key]
         return
-    new = (_node(key), _node(value))
+    new_pair = (_to_node(key), _to_node(value))
     if _child(node, key) is None:
-        node.value.append(new)
+        node.value.append(new_pair)
     else:
-        node.value = [new if pair[0].value == key else pair for pair in node.value]
+        node.value = [new_pair if pair[0].value == key else pair for pair in node.value]
 
 
-def _node(value: Any) -> Any:
+def _to_node(value: Any) -> Any:
     return yaml.compose(yaml.safe_dump(value, sort_keys=False, default_flow_style=False), Loader=yaml.SafeLoader)
 
 
-def _serialized(root: yaml.Node) -> str:
+def _to_yaml(root: yaml.Node) -> str:
     text: str = yaml.serialize(root, Dumper=yaml.SafeDumper, width=1_000_000, allow_unicode=True)
     return text

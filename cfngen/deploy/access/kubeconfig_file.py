@@ -1,4 +1,4 @@
-"""The file that kubectl reads: which one, and a change of it that is whole or not at all."""
+"""The kubeconfig file: finds the one that kubectl uses, and changes it atomically."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cfngen.deploy.access.kubeconfig import KubeconfigError
 
-VARIABLE = "KUBECONFIG"
+KUBECONFIG_VARIABLE = "KUBECONFIG"
 
 
 def location(environ: Mapping[str, str], home: Path) -> Path:
@@ -20,18 +20,18 @@ def location(environ: Mapping[str, str], home: Path) -> Path:
         environ: the environment.
         home: the user's home directory.
     """
-    named = next((each for each in environ.get(VARIABLE, "").split(os.pathsep) if each), "")
-    return Path(named) if named else home / ".kube" / "config"
+    kubeconfig_path = next((entry for entry in environ.get(KUBECONFIG_VARIABLE, "").split(os.pathsep) if entry), "")
+    return Path(kubeconfig_path) if kubeconfig_path else home / ".kube" / "config"
 
 
 def change(path: Path, edit: Callable[[str], str]) -> bool:
-    """Replace a file by what becomes of its text; whoever reads it sees the old or the new one.
+    """Edit a file atomically: readers see either the old or the new text.
 
-    A symbolic link stays one, and its target is replaced. Only the owner may read the new file: it holds keys.
+    If the path is a symbolic link, its target is replaced. Only the owner may read the new file: it contains keys.
 
     Args:
         path: the file; it need not exist.
-        edit: returns the new text; where it raises an error or changes nothing, the file is left alone.
+        edit: returns the new text for the old one; if it raises an error or changes nothing, the file is left alone.
 
     Returns:
         Whether the file was written.
@@ -62,7 +62,7 @@ def change(path: Path, edit: Callable[[str], str]) -> bool:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock that kubectl takes while it changes the file: a file beside it that must not exist yet."""
+    """Hold the lock that kubectl uses too: a file `<path>.lock`, created only if it does not exist."""
     lock = path.with_name(path.name + ".lock")
     lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
@@ -80,7 +80,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _replace(target: Path, text: str) -> None:
-    # mkstemp makes a file that its owner alone may read and write.
+    # mkstemp creates a file that only its owner may read and write.
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     temporary = Path(name)
     try:

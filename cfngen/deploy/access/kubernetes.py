@@ -1,4 +1,4 @@
-"""The Kubernetes API of a cluster: what cfngen reads of it, and the one thing that it deletes there."""
+"""A client of a cluster's Kubernetes API, with the few requests that cfngen needs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from cfngen.deploy.access.api_connection import ApiConnection, Endpoint, WrongSe
 from cfngen.deploy.access.certificates import KeyPair
 from cfngen.deploy.access.kubernetes_objects import LoadBalancer, Node, Pod, Readiness
 
-PAGE = 500
-SYSTEM = "kube-system"
-OK, ACCEPTED, GONE = 200, 202, 404
+PAGE_SIZE = 500
+SYSTEM_NAMESPACE = "kube-system"
+OK, ACCEPTED, NOT_FOUND = 200, 202, 404
 Item = TypeVar("Item")
 
 
 class Kubernetes:
-    """The API of a cluster; close it, or use it in a `with` statement.
+    """A client of a cluster's API; close it, or use it in a `with` statement.
 
     Args:
         endpoint: where the API server is.
-        authority: PEM of the authority that its certificate must be of.
-        client: certificate and key to show it.
+        authority: PEM of the certificate authority of its certificate.
+        client: client certificate and key.
     """
 
     def __init__(self, endpoint: Endpoint, authority: str, client: KeyPair) -> None:
@@ -45,96 +45,96 @@ class Kubernetes:
         """Return the API server's version, e.g. `1.36.3`.
 
         Raises:
-            KubernetesError: one of the errors above.
+            KubernetesError: the API does not answer, or denies the request.
         """
         return objects.version(self._get("/version"))
 
     def readiness(self) -> Readiness:
-        """Return whether the API server is ready, and which of its checks fail.
+        """Return whether the API server is ready, and which of its health checks fail.
 
         Raises:
             KubernetesError: it does not answer.
         """
-        answer = self._connection.request("GET", "/readyz", {"verbose": "true"}, accept="*/*")
-        if answer.status == OK:
-            return objects.readiness(answer.body)
-        # Not ready is an answer: 500 with the same list.
-        if answer.status >= 500 and answer.body:
-            return Readiness(False, objects.readiness(answer.body).failing)
-        raise self._connection.refusal(answer)
+        response = self._connection.request("GET", "/readyz", {"verbose": "true"}, accept="*/*")
+        if response.status == OK:
+            return objects.readiness(response.body)
+        # If it is not ready, it answers 500 with the same list.
+        if response.status >= 500 and response.body:
+            return Readiness(False, objects.readiness(response.body).failing)
+        raise self._connection.error_for(response)
 
     def nodes(self) -> tuple[Node, ...]:
-        """Return every Node.
+        """Return all nodes.
 
         Raises:
-            KubernetesError: one of the errors above.
+            KubernetesError: the API does not answer, or denies the request.
         """
         return self._list("/api/v1/nodes", objects.node)
 
     def system_pods(self) -> tuple[Pod, ...]:
-        """Return the pods of the cluster itself.
+        """Return the pods in the namespace kube-system.
 
         Raises:
-            KubernetesError: one of the errors above.
+            KubernetesError: the API does not answer, or denies the request.
         """
-        return self._list(f"/api/v1/namespaces/{SYSTEM}/pods", objects.pod)
+        return self._list(f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/pods", objects.pod)
 
     def load_balancers(self) -> tuple[LoadBalancer, ...]:
-        """Return the Services that have, or will have, a load balancer in AWS.
+        """Return the Services of type LoadBalancer.
 
         Raises:
-            KubernetesError: one of the errors above.
+            KubernetesError: the API does not answer, or denies the request.
         """
         kinds = self._list("/api/v1/services", lambda item: (item.get("spec", {}).get("type"), item))
         return tuple(objects.load_balancer(item) for kind, item in kinds if kind == "LoadBalancer")
 
     def persistent_volumes(self) -> tuple[str, ...]:
-        """Return the names of every PersistentVolume.
+        """Return the names of all PersistentVolumes.
 
         Raises:
-            KubernetesError: one of the errors above.
+            KubernetesError: the API does not answer, or denies the request.
         """
         return self._list("/api/v1/persistentvolumes", lambda item: str(item["metadata"]["name"]))
 
     def config_map(self, name: str) -> Mapping[str, str]:
-        """Return what a ConfigMap of the cluster itself holds; nothing if there is none.
+        """Return the data of a ConfigMap in kube-system; empty if there is none.
 
         Raises:
-            KubernetesError: one of the errors above.
+            KubernetesError: the API does not answer, or denies the request.
         """
-        # By a list: where there is no such object a list is empty, and no error.
-        path = f"/api/v1/namespaces/{SYSTEM}/configmaps"
-        found = self._get(path, {"fieldSelector": f"metadata.name={name}"}).get("items") or ()
-        return dict(found[0].get("data") or {}) if found else {}
+        # A list with a field selector is empty if there is no such object, where a GET would answer 404.
+        path = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/configmaps"
+        config_maps = self._get(path, {"fieldSelector": f"metadata.name={name}"}).get("items") or ()
+        return dict(config_maps[0].get("data") or {}) if config_maps else {}
 
     def delete_service(self, namespace: str, name: str) -> None:
-        """Delete a Service; that there is none any more is no error.
+        """Delete a Service; it is no error if it does not exist.
 
         Raises:
-            KubernetesError: one of the errors above.
+            KubernetesError: the API does not answer, or denies the request.
         """
         path = f"/api/v1/namespaces/{namespace}/services/{name}"
-        answer = self._connection.request("DELETE", path, accept="application/json")
-        if answer.status not in (OK, ACCEPTED, GONE):
-            raise self._connection.refusal(answer)
+        response = self._connection.request("DELETE", path, accept="application/json")
+        if response.status not in (OK, ACCEPTED, NOT_FOUND):
+            raise self._connection.error_for(response)
 
-    def _list(self, path: str, make: Callable[[Mapping[str, Any]], Item]) -> tuple[Item, ...]:
-        found: list[Item] = []
-        following = ""
+    def _list(self, path: str, parse: Callable[[Mapping[str, Any]], Item]) -> tuple[Item, ...]:
+        items: list[Item] = []
+        continue_token = ""
         while True:
-            query = {"limit": str(PAGE), **({"continue": following} if following else {})}
-            answer = self._get(path, query)
-            found.extend(make(each) for each in answer.get("items") or ())
-            following = (answer.get("metadata") or {}).get("continue") or ""
-            if not following:
-                return tuple(found)
+            query = {"limit": str(PAGE_SIZE), **({"continue": continue_token} if continue_token else {})}
+            response = self._get(path, query)
+            items.extend(parse(item) for item in response.get("items") or ())
+            continue_token = (response.get("metadata") or {}).get("continue") or ""
+            if not continue_token:
+                return tuple(items)
 
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
-        answer = self._connection.request("GET", path, query, accept="application/json")
-        if answer.status != OK:
-            raise self._connection.refusal(answer)
+        response = self._connection.request("GET", path, query, accept="application/json")
+        if response.status != OK:
+            raise self._connection.error_for(response)
         with contextlib.suppress(ValueError):
-            document = json.loads(answer.body)
+            document = json.loads(response.body)
             if isinstance(document, dict):
                 return document
         raise WrongServerError(

@@ -1,6 +1,6 @@
-"""What cfngen reads of a cluster's Kubernetes objects, from the JSON of the API.
+"""The parts of Kubernetes objects that cfngen uses, parsed from the JSON of the API.
 
-Whatever an object lacks is empty here: what is read must not depend on every field of a version of Kubernetes.
+Missing fields become empty values, so that parsing does not depend on a version of Kubernetes.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
-UNINITIALISED = "node.cloudprovider.kubernetes.io/uninitialized"
+CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
+UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 Object = Mapping[str, Any]
 
 
@@ -20,13 +20,13 @@ class Node:
 
     Attributes:
         name: its name; cfngen's nodes are named after their instance.
-        instance_id: the instance it says it runs on; empty if it does not say.
-        ready: whether its kubelet says it is, and is heard of.
-        reason: why it is not ready; what the kubelet says.
-        version: of the kubelet, e.g. `1.36.3`.
-        master: whether it has the control plane's role.
-        initialised: whether the cloud controller manager has seen it; before, it takes no pods.
-        routed: whether its network is set up, which in route mode means that there is a route to its pods.
+        instance_id: EC2 instance id from its providerID; empty if it has none.
+        ready: whether its condition Ready is True.
+        reason: why it is not ready, from that condition.
+        version: version of the kubelet, e.g. `1.36.3`.
+        master: whether it has the label of the control plane.
+        initialised: whether the cloud controller manager has initialised it; until then no pods are scheduled on it.
+        routed: whether its network is available; in route mode, whether there is a route to its pods.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Pod:
 
     Attributes:
         name: its name.
-        node: where it runs; empty if nowhere yet.
+        node: the node it runs on; empty until it is scheduled.
         phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
-        ready: whether all of its containers are, or it has done its work.
-        reason: why it is not; e.g. `CrashLoopBackOff`.
-        message: more about the reason.
+        ready: whether all of its containers are ready, or it has succeeded.
+        reason: why it is not ready, e.g. `CrashLoopBackOff`.
+        message: details of the reason.
         leaving: whether it is being deleted.
     """
 
@@ -81,11 +81,11 @@ class LoadBalancer:
 
 @dataclass(frozen=True)
 class Readiness:
-    """What the API server says of itself.
+    """The readiness of the API server.
 
     Attributes:
-        ready: whether it is.
-        failing: names of its checks that fail, e.g. `etcd`.
+        ready: whether it is ready.
+        failing: names of its failing health checks, e.g. `etcd`.
     """
 
     ready: bool
@@ -94,38 +94,38 @@ class Readiness:
 
 def node(item: Object) -> Node:
     """Return a Node from its JSON."""
-    spec, status, metadata = _of(item, "spec"), _of(item, "status"), _of(item, "metadata")
+    spec, status, metadata = _mapping(item, "spec"), _mapping(item, "status"), _mapping(item, "metadata")
     conditions = {condition.get("type"): condition for condition in status.get("conditions") or ()}
-    ready = conditions.get("Ready", {})
-    reasons = [str(ready.get(key, "")) for key in ("reason", "message")]
+    ready_condition = conditions.get("Ready", {})
+    reasons = [str(ready_condition.get(key, "")) for key in ("reason", "message")]
     taints = {taint.get("key") for taint in spec.get("taints") or ()}
-    is_ready = ready.get("status") == "True"
+    is_ready = ready_condition.get("status") == "True"
     return Node(
         name=str(metadata.get("name", "")),
         # aws:///<zone>/<instance>; https://cloud-provider-aws.sigs.k8s.io/prerequisites/
         instance_id=str(spec.get("providerID") or "").rpartition("/")[2],
         ready=is_ready,
         reason="" if is_ready else ": ".join(filter(None, reasons)) or "its kubelet has not said anything yet",
-        version=_version(_of(status, "nodeInfo").get("kubeletVersion")),
-        master=CONTROL_PLANE in (metadata.get("labels") or {}),
-        initialised=UNINITIALISED not in taints,
+        version=_version(_mapping(status, "nodeInfo").get("kubeletVersion")),
+        master=CONTROL_PLANE_LABEL in (metadata.get("labels") or {}),
+        initialised=UNINITIALIZED_TAINT not in taints,
         routed=conditions.get("NetworkUnavailable", {}).get("status") != "True",
     )
 
 
 def pod(item: Object) -> Pod:
     """Return a Pod from its JSON."""
-    spec, status, metadata = _of(item, "spec"), _of(item, "status"), _of(item, "metadata")
+    spec, status, metadata = _mapping(item, "spec"), _mapping(item, "status"), _mapping(item, "metadata")
     phase = str(status.get("phase", ""))
     conditions = {condition.get("type"): condition for condition in status.get("conditions") or ()}
-    ready = phase == "Succeeded" or (phase == "Running" and conditions.get("Ready", {}).get("status") == "True")
+    is_ready = phase == "Succeeded" or (phase == "Running" and conditions.get("Ready", {}).get("status") == "True")
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    reason, message = ("", "") if ready else _why(status, conditions, containers)
+    reason, message = ("", "") if is_ready else _not_ready_reason(status, conditions, containers)
     return Pod(
         name=str(metadata.get("name", "")),
         node=str(spec.get("nodeName") or ""),
         phase=phase,
-        ready=ready,
+        ready=is_ready,
         reason=reason,
         message=message,
         leaving="deletionTimestamp" in metadata,
@@ -134,8 +134,8 @@ def pod(item: Object) -> Pod:
 
 def load_balancer(item: Object) -> LoadBalancer:
     """Return a Service of type LoadBalancer from its JSON."""
-    metadata = _of(item, "metadata")
-    ingress: list[Object] = _of(_of(item, "status"), "loadBalancer").get("ingress") or [{}]
+    metadata = _mapping(item, "metadata")
+    ingress: list[Object] = _mapping(_mapping(item, "status"), "loadBalancer").get("ingress") or [{}]
     return LoadBalancer(
         namespace=str(metadata.get("namespace", "")),
         name=str(metadata.get("name", "")),
@@ -145,36 +145,37 @@ def load_balancer(item: Object) -> LoadBalancer:
 
 
 def version(item: Object) -> str:
-    """Return the version of the API server from the answer of /version, e.g. `1.36.3`."""
+    """Return the version of the API server from the response of /version, e.g. `1.36.3`."""
     return _version(item.get("gitVersion"))
 
 
 def readiness(text: str) -> Readiness:
-    """Return what the verbose answer of /readyz says: a line for each check, `[-]` before one that fails."""
+    """Parse the verbose response of /readyz: one line for each check, beginning with `[-]` if it fails."""
     failing = tuple(line[3:].split(" ")[0] for line in text.splitlines() if line.startswith("[-]"))
     last = text.strip().splitlines()[-1:]
     return Readiness(not failing and last != ["readyz check failed"], failing)
 
 
-def _why(status: Object, conditions: Mapping[str, Object], containers: list[Object]) -> tuple[str, str]:
-    """Return the nearest reason why a pod is not ready, and what is said about it."""
+def _not_ready_reason(status: Object, conditions: Mapping[str, Object], containers: list[Object]) -> tuple[str, str]:
+    """Return the most specific reason why a pod is not ready, and its message."""
     for container in containers:
-        state = _of(container, "state")
-        for kind in ("waiting", "terminated"):
-            said = _of(state, kind)
-            # An init container that has done its work has terminated too.
-            if said and not (kind == "terminated" and said.get("exitCode") == 0):
-                return str(said.get("reason") or kind), str(said.get("message") or "")
-    for each in ("PodScheduled", "Ready"):
-        condition = conditions.get(each, {})
+        state = _mapping(container, "state")
+        for state_name in ("waiting", "terminated"):
+            details = _mapping(state, state_name)
+            # A successful init container is terminated, too.
+            if details and not (state_name == "terminated" and details.get("exitCode") == 0):
+                return str(details.get("reason") or state_name), str(details.get("message") or "")
+    for condition_type in ("PodScheduled", "Ready"):
+        condition = conditions.get(condition_type, {})
         if condition.get("status") == "False":
-            return str(condition.get("reason") or each), str(condition.get("message") or "")
+            return str(condition.get("reason") or condition_type), str(condition.get("message") or "")
     return str(status.get("reason") or ""), str(status.get("message") or "")
 
 
-def _of(item: Object, key: str) -> Object:
-    found = item.get(key)
-    return found if isinstance(found, Mapping) else {}
+def _mapping(item: Object, key: str) -> Object:
+    """Return a mapping below a key; empty if there is none."""
+    value = item.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _version(text: object) -> str:

@@ -1,1 +1,1 @@
-"""The end of a cluster: what goes, what Kubernetes made beside the stacks, and what stays."""
+"""Deletes a cluster: its stacks, the resources that Kubernetes created outside of them, and a report of what stays."""

@@ -1,6 +1,6 @@
-"""Snapshots of etcd that outlive their cluster: in the bucket that its stack made and keeps, or in one of somebody's.
+"""etcd snapshots that outlive their cluster, in the bucket that its stack created and retains or in the operator's.
 
-A cluster of the same name goes on with them, as they lie under its name.
+They lie under the cluster's name, so a new cluster of the same name can be restored from them.
 """
 
 from __future__ import annotations
@@ -14,62 +14,64 @@ from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.etcd.snapshots import BUCKET, NoBackupBucketError, Store
 from cfngen.text import pluralize
 
-TYPE = "AWS::S3::Bucket"
-KEPT = (TYPE, "AWS::S3::BucketPolicy")
-"""Types of which the templates have nothing but what is kept."""
+BUCKET_TYPE = "AWS::S3::Bucket"
+RETAINED_TYPES = (BUCKET_TYPE, "AWS::S3::BucketPolicy")
+"""Resource types of which the templates declare only resources that are retained."""
 
 
 def snapshots(account: Account, scope: Scope, outputs: Mapping[str, str]) -> tuple[Retained, ...]:
-    """Return the buckets of snapshots, each with what is in it.
+    """Return the buckets that hold etcd snapshots of the cluster, each with its contents.
 
     Args:
-        account: where they are.
+        account: the AWS account.
         scope: the cluster.
-        outputs: of its root, which name a bucket that is not the stack's own.
+        outputs: outputs of its root stack; they name the bucket also where it is not the stack's own.
     """
-    made, given = sorted(scope.ids(TYPE)), outputs.get(BUCKET, "")
-    found = [_made(account, scope.cluster, each) for each in made]
-    if given and given not in made:
-        found.append(_given(account, scope.cluster, given))
-    return tuple(filter(None, found))
+    stack_buckets, operator_bucket = sorted(scope.ids(BUCKET_TYPE)), outputs.get(BUCKET, "")
+    buckets = [_stack_bucket(account, scope.cluster, bucket) for bucket in stack_buckets]
+    if operator_bucket and operator_bucket not in stack_buckets:
+        buckets.append(_operator_bucket(account, scope.cluster, operator_bucket))
+    return tuple(filter(None, buckets))
 
 
-def _made(account: Account, cluster: str, bucket: str) -> Retained | None:
-    """Return a bucket of the stack's; None if it is gone."""
-    holds = _holds(Store(account, bucket, cluster))
-    if holds is None:
+def _stack_bucket(account: Account, cluster: str, bucket: str) -> Retained | None:
+    """Return a bucket that the stack created; None if it no longer exists."""
+    contents = _describe_snapshots(Store(account, bucket, cluster))
+    if contents is None:
         return None
     return Retained(
         "bucket of etcd's snapshots",
         bucket,
-        f"{holds}; a cluster {cluster} that is made again goes on with it if its file names it: `etcd.backups.bucket`",
-        COSTS[TYPE],
+        f"{contents}; a cluster {cluster} that is made again goes on with it if its file names it: "
+        "`etcd.backups.bucket`",
+        COSTS[BUCKET_TYPE],
         f"aws s3 rb --force s3://{bucket} --region {account.region}",
     )
 
 
-def _given(account: Account, cluster: str, bucket: str) -> Retained | None:
-    """Return what lies in a bucket of the operator's; None if nothing does."""
-    place = Store(account, bucket, cluster)
-    holds = _holds(place)
-    if holds in (None, _described(0, 0)):
+def _operator_bucket(account: Account, cluster: str, bucket: str) -> Retained | None:
+    """Return the snapshots in a bucket of the operator; None if there are none."""
+    store = Store(account, bucket, cluster)
+    contents = _describe_snapshots(store)
+    if contents in (None, _count_and_size(0, 0)):
         return None
-    where = f"s3://{bucket}/{place.prefix}"
+    uri = f"s3://{bucket}/{store.prefix}"
     return Retained(
-        "etcd's snapshots", where, f"{holds}, in a bucket of yours", COSTS[TYPE], f"aws s3 rm --recursive {where}"
+        "etcd's snapshots", uri, f"{contents}, in a bucket of yours", COSTS[BUCKET_TYPE], f"aws s3 rm --recursive {uri}"
     )
 
 
-def _holds(place: Store) -> str | None:
-    """Return how much lies under the cluster's name; None if there is no such bucket."""
+def _describe_snapshots(store: Store) -> str | None:
+    """Return the number and size of the cluster's snapshots, in words; None if there is no such bucket."""
     try:
-        sizes = [snapshot.size for snapshot in place.snapshots()]
+        sizes = [snapshot.size for snapshot in store.snapshots()]
     except NoBackupBucketError:
         return None
     except DeniedError:
         return "snapshots that you may not list"
-    return _described(len(sizes), sum(sizes))
+    return _count_and_size(len(sizes), sum(sizes))
 
 
-def _described(count: int, size: int) -> str:
+def _count_and_size(count: int, size: int) -> str:
+    """`3 snapshots, 12.5 MiB`."""
     return f"{pluralize(count, 'snapshot')}, {size / 2**20:.1f} MiB"

@@ -1,7 +1,8 @@
-"""What others have put into a cluster's network, and what would make its deletion fail half-way.
+"""Finds foreign resources in a cluster's network, which would make its deletion fail half-way.
 
-By the time CloudFormation fails at a subnet, the cluster's instances, addresses and the way to the internet are gone,
-for the others in that network too. So this is looked for before anything is deleted.
+By the time CloudFormation fails to delete a subnet, it has deleted the cluster's instances, addresses and internet
+gateway, and the foreign resources in that network have lost their internet access too. So they are looked for before
+anything is deleted.
 """
 
 from __future__ import annotations
@@ -12,27 +13,27 @@ from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import load_balancers, network_interfaces, security_groups, vpc_contents
-from cfngen.deploy.deletion.kubernetes_tags import CLUSTER_PREFIX, owned, tag_map
+from cfngen.deploy.deletion.kubernetes_tags import CLUSTER_TAG_PREFIX, owned, tag_map
 from cfngen.deploy.deletion.load_balancers import Balancer
-from cfngen.deploy.deletion.network_interfaces import INSTANCE
+from cfngen.deploy.deletion.network_interfaces import INSTANCE_ID_TAG
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.deletion.vpc_contents import Content
 from cfngen.deploy.stacks import CLUSTER_TAG
 from cfngen.errors import CfngenError
 
-STACK_ID = "aws:cloudformation:stack-id"
+STACK_ID_TAG = "aws:cloudformation:stack-id"
 
 
 class OccupiedError(CfngenError):
-    """Others use the cluster's network or its security groups.
+    """Foreign resources use the cluster's network or its security groups.
 
     Attributes:
-        obstacles: what and where.
+        obstacles: the resources that block the deletion.
     """
 
     def __init__(self, cluster: str, obstacles: tuple[Blocker, ...]) -> None:
-        lines = "".join(f"\n  - {obstacle.id}: {obstacle.what}" for obstacle in obstacles)
+        lines = "".join(f"\n  - {blocker.id}: {blocker.what}" for blocker in obstacles)
         super().__init__(
             f"not everything in the way of deleting {cluster} is the cluster's own:{lines}",
             hint="move or delete these first; or go on with --even-if-occupied: then the network stays, and may "
@@ -43,166 +44,183 @@ class OccupiedError(CfngenError):
 
 @dataclass(frozen=True)
 class Blocker:
-    """Something of others that keeps a part of the cluster from being deleted.
+    """A foreign resource that keeps a part of the cluster from being deleted.
 
     Attributes:
         id: its id.
-        what: what it is, and whose.
+        what: what it is, and whose, in words.
     """
 
     id: str
     what: str
 
 
-def find(account: Account, scope: Scope, leftovers: tuple[OrphanedResource, ...]) -> tuple[Blocker, ...]:
-    """Return what others have in the cluster's own VPC, subnets and security groups, or attached to them.
+def find(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) -> tuple[Blocker, ...]:
+    """Return foreign resources in the cluster's own VPC, subnets and security groups, or attached to them.
 
     Args:
-        account: where it is.
+        account: the AWS account.
         scope: the cluster.
-        leftovers: what Kubernetes made, which is the cluster's.
+        orphans: resources that Kubernetes created; they are the cluster's own.
     """
-    groups = [*scope.security_groups, *(leftover.id for leftover in leftovers if leftover.kind == "security group")]
-    found = [
+    group_ids = [*scope.security_groups, *(orphan.id for orphan in orphans if orphan.kind == "security group")]
+    blockers = [
         Blocker(
-            outsider, "instance with the cluster's tag that none of its groups has launched (Karpenter, or by hand)"
+            instance_id, "instance with the cluster's tag that none of its groups has launched (Karpenter, or by hand)"
         )
-        for outsider in sorted(scope.outsiders)
+        for instance_id in sorted(scope.unmanaged_instances)
     ]
-    contents = tuple(_contents(account, scope, leftovers)) if scope.own_vpc else ()
-    balancers = tuple(_balancers(account, scope, leftovers)) if scope.own_vpc else ()
-    found += _users(account, scope, leftovers, contents, frozenset(balancer.name for balancer in balancers))
-    found += (Blocker(balancer.id, f"load balancer {balancer.name}") for balancer in balancers)
-    found += (
+    contents = tuple(_foreign_contents(account, scope, orphans)) if scope.own_vpc else ()
+    balancers = tuple(_foreign_load_balancers(account, scope, orphans)) if scope.own_vpc else ()
+    blockers += _foreign_interfaces(
+        account, scope, orphans, contents, frozenset(balancer.name for balancer in balancers)
+    )
+    blockers += (Blocker(balancer.id, f"load balancer {balancer.name}") for balancer in balancers)
+    blockers += (
         Blocker(reference.group_id, f"security group {reference.group_name} has rules that name the cluster's groups")
-        for reference in security_groups.references(account, scope, groups)
+        for reference in security_groups.references(account, scope, group_ids)
         if not reference.owned
     )
-    found += (Blocker(each.id, _described(each)) for each in contents)
-    found += _borrowers(account, scope)
-    # What is in the way for two reasons is named with the first.
-    return tuple({each.id: each for each in reversed(found)}.values())[::-1]
+    blockers += (Blocker(content.id, _describe(content)) for content in contents)
+    blockers += _subnets_using_route_tables(account, scope)
+    # A resource that was found twice keeps its first description.
+    return tuple({blocker.id: blocker for blocker in reversed(blockers)}.values())[::-1]
 
 
-def _contents(account: Account, scope: Scope, leftovers: tuple[OrphanedResource, ...]) -> Iterator[Content]:
-    """What others have put into the VPC, or attached to it."""
-    known = scope.ids() | {leftover.id for leftover in leftovers}
-    return (each for each in vpc_contents.find(account, scope.vpc_id) if each.id not in known)
+def _foreign_contents(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) -> Iterator[Content]:
+    """Yield foreign resources in the VPC, or attached to it."""
+    cluster_ids = scope.ids() | {orphan.id for orphan in orphans}
+    return (content for content in vpc_contents.find(account, scope.vpc_id) if content.id not in cluster_ids)
 
 
-def _described(content: Content) -> str:
+def _describe(content: Content) -> str:
+    """Return a resource in words, e.g. `VPC endpoint web for com.amazonaws.eu-central-1.s3`."""
     name = tag_map(content.item.get("Tags")).get("Name", "") or content.item.get("GroupName", "")
     service = content.item.get("ServiceName", "")
     return " ".join(filter(None, (content.kind, name, f"for {service}" if service else "")))
 
 
-def _balancers(account: Account, scope: Scope, leftovers: tuple[OrphanedResource, ...]) -> Iterator[Balancer]:
-    known = scope.ids() | {leftover.id for leftover in leftovers}
-    return (each for each in load_balancers.of_vpc(account, scope.vpc_id) if each.id not in known)
+def _foreign_load_balancers(
+    account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]
+) -> Iterator[Balancer]:
+    """Yield foreign load balancers in the VPC."""
+    cluster_ids = scope.ids() | {orphan.id for orphan in orphans}
+    return (balancer for balancer in load_balancers.of_vpc(account, scope.vpc_id) if balancer.id not in cluster_ids)
 
 
-def _borrowers(account: Account, scope: Scope) -> Iterator[Blocker]:
-    """Subnets of others that use a route table of the cluster's: in an existing VPC, since its own is looked into."""
-    tables = sorted(scope.alive("AWS::EC2::RouteTable"))
-    if scope.own_vpc or not tables:
+def _subnets_using_route_tables(account: Account, scope: Scope) -> Iterator[Blocker]:
+    """Yield foreign subnets that use a route table of the cluster.
+
+    Only in an existing VPC: in the cluster's own, every foreign subnet is found anyway.
+    """
+    route_table_ids = sorted(scope.existing_ids("AWS::EC2::RouteTable"))
+    if scope.own_vpc or not route_table_ids:
         return
-    described = account.client("ec2").describe_route_tables(Filters=[{"Name": "route-table-id", "Values": tables}])
-    for table in described["RouteTables"]:
-        for association in table.get("Associations", ()):
+    response = account.client("ec2").describe_route_tables(
+        Filters=[{"Name": "route-table-id", "Values": route_table_ids}]
+    )
+    for route_table in response["RouteTables"]:
+        for association in route_table.get("Associations", ()):
             if association.get("SubnetId", "") not in scope.ids() | {""}:
                 yield Blocker(
-                    association["SubnetId"], f"subnet that uses the cluster's route table {table['RouteTableId']}"
+                    association["SubnetId"], f"subnet that uses the cluster's route table {route_table['RouteTableId']}"
                 )
 
 
-def _users(
+def _foreign_interfaces(
     account: Account,
     scope: Scope,
-    leftovers: tuple[OrphanedResource, ...],
+    orphans: tuple[OrphanedResource, ...],
     contents: Collection[Content],
-    balancers: Collection[str],
+    load_balancer_names: Collection[str],
 ) -> Iterator[Blocker]:
-    """Instances and network interfaces of others, but those of what is named itself."""
+    """Yield foreign instances and network interfaces, except interfaces of a resource that is listed itself."""
     if not scope.vpc_id:
         return
-    interfaces = [each for each in network_interfaces.there(account, scope.vpc_id) if _holds(each, scope)]
-    attached = sorted({interface for interface in map(_instance, interfaces) if interface} - scope.instances.keys())
-    strangers = _instances(account, attached)
-    known = {leftover.id for leftover in leftovers}
-    ours = {leftover.name for leftover in leftovers if leftover.kind == "load balancer"}
-    named = {each.id for each in contents}
-    named |= {
+    interfaces = [
+        interface
+        for interface in network_interfaces.of_vpc(account, scope.vpc_id)
+        if _occupies_cluster(interface, scope)
+    ]
+    foreign_instance_ids = sorted(set(filter(None, map(_attached_instance_id, interfaces))) - scope.instances.keys())
+    instance_descriptions = _describe_live_instances(account, foreign_instance_ids)
+    orphan_ids = {orphan.id for orphan in orphans}
+    orphaned_load_balancers = {orphan.name for orphan in orphans if orphan.kind == "load balancer"}
+    listed_ids = {content.id for content in contents}
+    listed_ids |= {
         network_interface_id
         for content in contents
         for network_interface_id in content.item.get("NetworkInterfaceIds", ())
     }
     for interface in interfaces:
-        instance, tags = _instance(interface), tag_map(interface.get("TagSet"))
-        if interface["NetworkInterfaceId"] in scope.ids() | known | named or owned(tags, scope.cluster):
+        instance_id, tags = _attached_instance_id(interface), tag_map(interface.get("TagSet"))
+        if interface["NetworkInterfaceId"] in scope.ids() | orphan_ids | listed_ids or owned(tags, scope.cluster):
             continue
-        if instance:
-            if instance in strangers:
-                yield Blocker(instance, strangers[instance])
+        if instance_id:
+            # An interface in use is reported as its instance, unless that is terminated.
+            if instance_id in instance_descriptions:
+                yield Blocker(instance_id, instance_descriptions[instance_id])
             continue
-        if tags.get(INSTANCE, "") in scope.instances or _of_a_stack_resource(interface, tags, scope):
+        if tags.get(INSTANCE_ID_TAG, "") in scope.instances or _belongs_to_stack_resource(interface, tags, scope):
             continue
         description = interface.get("Description", "")
-        if network_interfaces.balancer(description) in {*ours, *balancers}:
+        if network_interfaces.load_balancer_name(description) in {*orphaned_load_balancers, *load_balancer_names}:
             continue
-        if named & set(_words(description)):
+        if listed_ids & set(_words(description)):
             continue
         yield Blocker(
             interface["NetworkInterfaceId"], f"network interface, {description or 'which does not say for what'}"
         )
 
 
-def _holds(interface: Mapping[str, Any], scope: Scope) -> bool:
-    """Whether an interface keeps something of the cluster's: its own VPC, a subnet of its, a security group."""
-    groups = {group["GroupId"] for group in interface.get("Groups", ())}
-    in_subnet = interface.get("SubnetId", "") in scope.alive("AWS::EC2::Subnet")
-    return scope.own_vpc or in_subnet or bool(groups & set(scope.security_groups))
+def _occupies_cluster(interface: Mapping[str, Any], scope: Scope) -> bool:
+    """Return whether an interface lies in the cluster's own VPC or subnets, or uses one of its security groups."""
+    group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
+    is_in_subnet = interface.get("SubnetId", "") in scope.existing_ids("AWS::EC2::Subnet")
+    return scope.own_vpc or is_in_subnet or bool(group_ids & set(scope.security_groups))
 
 
-def _instance(interface: Mapping[str, Any]) -> str:
+def _attached_instance_id(interface: Mapping[str, Any]) -> str:
+    """Return the id of the instance that an interface is attached to; empty if it is attached to none."""
     return str(interface.get("Attachment", {}).get("InstanceId") or "")
 
 
-def _instances(account: Account, ids: list[str]) -> dict[str, str]:
-    """Instances that live, and whose each is. Terminated ones keep their interface for a moment."""
+def _describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]:
+    """Describe those of the instances that are not terminated; terminated ones keep their interface for a moment."""
     if not ids:
         return {}
-    found = {}
-    alive = [{"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
-    alive.append({"Name": "instance-id", "Values": ids})
-    for page in account.client("ec2").get_paginator("describe_instances").paginate(Filters=alive):
-        for each in (instance for reservation in page["Reservations"] for instance in reservation["Instances"]):
-            tags = tag_map(each.get("Tags"))
-            clusters = [key.removeprefix(CLUSTER_PREFIX) for key in tags if key.startswith(CLUSTER_PREFIX)]
+    descriptions = {}
+    filters = [{"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
+    filters.append({"Name": "instance-id", "Values": ids})
+    for page in account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters):
+        for instance in (instance for reservation in page["Reservations"] for instance in reservation["Instances"]):
+            tags = tag_map(instance.get("Tags"))
+            clusters = [key.removeprefix(CLUSTER_TAG_PREFIX) for key in tags if key.startswith(CLUSTER_TAG_PREFIX)]
             name = f" {tags['Name']}" if tags.get("Name") else ""
-            whose = f" of the cluster {', '.join(clusters)}" if clusters else ""
-            found[each["InstanceId"]] = f"instance{name}{whose}"
-    return found
+            owner = f" of the cluster {', '.join(clusters)}" if clusters else ""
+            descriptions[instance["InstanceId"]] = f"instance{name}{owner}"
+    return descriptions
 
 
-def _of_a_stack_resource(each: Mapping[str, Any], tags: Mapping[str, str], scope: Scope) -> bool:
-    """Whether an interface belongs to something of the cluster's stacks for which AWS manages it.
+def _belongs_to_stack_resource(interface: Mapping[str, Any], tags: Mapping[str, str], scope: Scope) -> bool:
+    """Return whether AWS manages an interface for a resource of the cluster's stacks.
 
-    That is a NAT gateway, a load balancer or an endpoint.
+    Such a resource is a NAT gateway, a load balancer or a VPC endpoint.
     """
-    description = each.get("Description", "")
-    if network_interfaces.balancer(description) in scope.load_balancers:
+    description = interface.get("Description", "")
+    if network_interfaces.load_balancer_name(description) in scope.load_balancers:
         return True
-    named = any(word in scope.ids() for word in _words(description))
-    # An interface of a VPC endpoint names the service only; those in the cluster's groups are the cluster's.
-    groups = {group["GroupId"] for group in each.get("Groups", ())}
-    endpoint = each.get("InterfaceType") == "vpc_endpoint" and bool(groups & set(scope.security_groups))
-    return named or endpoint or _of_this_cluster(tags, scope)
+    is_named = any(word in scope.ids() for word in _words(description))
+    # The description of an endpoint's interface names only the service; one in the cluster's groups is the cluster's.
+    group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
+    is_endpoint = interface.get("InterfaceType") == "vpc_endpoint" and bool(group_ids & set(scope.security_groups))
+    return is_named or is_endpoint or _is_created_by_cluster_stack(tags, scope)
 
 
-def _of_this_cluster(tags: Mapping[str, str], scope: Scope) -> bool:
-    """Whether a stack of the cluster made something; one of somebody else's is in the way as any other thing is."""
-    stack = tags.get(STACK_ID, "")
-    return tags.get(CLUSTER_TAG, "") == scope.cluster or stack in {resource.stack_id for resource in scope.resources}
+def _is_created_by_cluster_stack(tags: Mapping[str, str], scope: Scope) -> bool:
+    """Return whether the tags of a resource say that a stack of the cluster created it."""
+    stack_id = tags.get(STACK_ID_TAG, "")
+    return tags.get(CLUSTER_TAG, "") == scope.cluster or stack_id in {resource.stack_id for resource in scope.resources}
 
 
 def _words(description: str) -> list[str]:

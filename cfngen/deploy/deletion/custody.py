@@ -1,10 +1,10 @@
-"""What becomes of a cluster's certificate authorities when it is deleted: a copy is kept, unless somebody says no.
+"""Keeps a copy of a cluster's certificate authorities when the cluster is deleted, unless the operator declines.
 
-Their secret goes with the stack, at once: CloudFormation deletes a secret without a recovery window. With it goes the
-key that Secrets in etcd are encrypted with; no snapshot, of a volume or of etcd, starts as this cluster without both.
-A copy is a file, or a secret of its own that is deleted with a recovery window as soon as it is made: until that ends
-it can be brought back, it is not billed meanwhile ("Delete an AWS Secrets Manager secret", AWS Secrets Manager User
-Guide), and it is encrypted by the account's default key, since the cluster's own waits for its deletion.
+CloudFormation deletes their secret at once, without a recovery window. The secret also holds the key that encrypts
+Secrets in etcd: without both, no volume snapshot and no etcd snapshot can be restored as this cluster. The copy is
+either a file, or a second secret that is scheduled for deletion as soon as it is created. Until its recovery window
+ends it can be restored, and it is not billed ("Delete an AWS Secrets Manager secret", AWS Secrets Manager User Guide).
+It is encrypted with the account's default key, since the cluster's own key is pending deletion.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from cfngen.errors import CfngenError
 
 How = Literal["file", "recovery-window", "destroy"]
 WINDOW = 30
-"""Days for which a copy can be brought back; the longest that Secrets Manager has."""
+"""Recovery window of a copy, in days; the longest that Secrets Manager allows."""
 KIND = "copy of the certificate authorities"
-# No value yet, or no such secret; and one that is being deleted.
-_NOTHING = frozenset({"ResourceNotFoundException", "InvalidRequestException"})
+# The secret has no value yet or does not exist; or it is scheduled for deletion.
+_NO_VALUE_CODES = frozenset({"ResourceNotFoundException", "InvalidRequestException"})
 
 
 class UnreadableAuthoritiesError(CfngenError):
     """The certificate authorities cannot be read, so that no copy of them can be kept."""
 
-    def __init__(self, account: Account, arn: str, why: str) -> None:
+    def __init__(self, account: Account, arn: str, reason: str) -> None:
         super().__init__(
-            f"no copy of the certificate authorities can be kept: {account.caller} may not read {arn}: {why}",
+            f"no copy of the certificate authorities can be kept: {account.caller} may not read {arn}: {reason}",
             hint="you need secretsmanager:GetSecretValue on it and kms:Decrypt on its key; or give them up for good "
             "with --authorities destroy: then no snapshot of this cluster starts again.",
         )
@@ -43,20 +43,20 @@ class UnreadableAuthoritiesError(CfngenError):
 class CopyError(CfngenError):
     """The copy cannot be written to its file."""
 
-    def __init__(self, path: Path, why: str) -> None:
+    def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
-            f"the certificate authorities cannot be copied to {path}: {why}; nothing was deleted",
+            f"the certificate authorities cannot be copied to {path}: {reason}; nothing was deleted",
             hint="name another file with --authorities-file.",
         )
 
 
 @dataclass(frozen=True)
 class Custody:
-    """What is to become of the certificate authorities.
+    """Whether and where a copy of the certificate authorities is kept.
 
     Attributes:
-        how: whether a copy goes to a file, or into a secret with a recovery window, or none is kept.
-        path: the file.
+        how: `file`, `recovery-window` (a second secret), or `destroy` (no copy).
+        path: the file of the copy.
     """
 
     how: How = "recovery-window"
@@ -64,7 +64,7 @@ class Custody:
 
     @property
     def consequence(self) -> str:
-        """What it leads to, as a consequence of the deletion."""
+        """What happens to the certificate authorities, in a sentence of the confirmation prompt."""
         if self.how == "file":
             return f"the certificate authorities go with their secret; a copy is written to {self.path}, for you alone"
         if self.how == "recovery-window":
@@ -78,15 +78,15 @@ class Custody:
 
 
 Choose = Callable[[], Custody]
-"""Asks what is to become of the certificate authorities."""
+"""Asks the user whether and where a copy of the certificate authorities is kept."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """What a secret of certificate authorities holds.
+    """The value of a secret that holds certificate authorities.
 
     Attributes:
-        arn: the secret.
+        arn: ARN of the secret.
         text: its value.
     """
 
@@ -95,60 +95,62 @@ class Held:
 
 
 def name_of_copies(cluster: str) -> str:
-    """Return how the names of a cluster's copies in Secrets Manager begin."""
+    """Return the prefix of the names of a cluster's copies in Secrets Manager."""
     return f"cfngen/{cluster}/authorities-"
 
 
 def read(account: Account, arns: Sequence[str], *, needed: bool) -> tuple[Held, ...]:
-    """Return what there is to be kept: nothing before the first master has written it.
+    """Return the values to copy; secrets that no master has written yet are left out.
 
     Args:
-        account: where they are.
-        arns: secrets of certificate authorities.
-        needed: whether a secret that cannot be read is an error.
+        account: the AWS account.
+        arns: ARNs of the secrets that hold certificate authorities.
+        needed: whether missing permissions to read a secret are an error.
 
     Raises:
-        UnreadableAuthoritiesError: a permission lacks.
+        UnreadableAuthoritiesError: a permission is missing.
     """
-    texts = ((arn, _text(account, arn, needed=needed)) for arn in arns)
+    texts = ((arn, _read_secret(account, arn, needed=needed)) for arn in arns)
     return tuple(Held(arn, text) for arn, text in texts if text.strip() not in ("", "{}"))
 
 
-def _text(account: Account, arn: str, *, needed: bool) -> str:
+def _read_secret(account: Account, arn: str, *, needed: bool) -> str:
+    """Return the value of a secret; empty if it has none, or may not be read and is not needed."""
     from botocore.exceptions import ClientError
 
     try:
         return str(account.client("secretsmanager").get_secret_value(SecretId=arn).get("SecretString", ""))
     except ClientError as error:
-        refused = error_code(error) in DENIED | {"DecryptionFailure"}
-        if refused and needed:
+        is_denied = error_code(error) in DENIED | {"DecryptionFailure"}
+        if is_denied and needed:
             raise UnreadableAuthoritiesError(account, arn, error.response["Error"]["Message"]) from error
-        if not refused and error_code(error) not in _NOTHING:
+        if not is_denied and error_code(error) not in _NO_VALUE_CODES:
             raise
     return ""
 
 
 def keep(
-    account: Account, cluster: str, held: Sequence[Held], custody: Custody, report: Report
+    account: Account, cluster: str, secrets: Sequence[Held], custody: Custody, report: Report
 ) -> tuple[Retained, ...]:
-    """Make the copies; return where they are.
+    """Copy the certificate authorities; return the copies.
 
     Raises:
         CopyError: a file cannot be written.
     """
     if custody.how == "file":
-        return tuple(_in_file(each, custody.path, report) for each in held)
+        return tuple(_copy_to_file(secret, custody.path, report) for secret in secrets)
     if custody.how == "recovery-window":
-        return tuple(_in_secret(account, cluster, each, report) for each in held)
+        return tuple(_copy_to_secret(account, cluster, secret, report) for secret in secrets)
     return ()
 
 
-def _in_file(held: Held, path: Path, report: Report) -> Retained:
+def _copy_to_file(secret: Held, path: Path, report: Report) -> Retained:
+    """Write the copy to a new file; a file that already holds the same copy is fine."""
     report(Step(f"copying the certificate authorities to {path}"))
     try:
-        _write(path, held.text)
+        _write_private_file(path, secret.text)
     except FileExistsError:
-        if path.read_text(encoding="utf-8") != held.text:
+        if path.read_text(encoding="utf-8") != secret.text:
             raise CopyError(path, "it exists, and holds something else") from None
     except OSError as error:
         raise CopyError(path, error.strerror or str(error)) from error
@@ -156,8 +158,8 @@ def _in_file(held: Held, path: Path, report: Report) -> Retained:
     return Retained(KIND, str(path.absolute()), why)
 
 
-def _write(path: Path, text: str) -> None:
-    """Write a new file that only its owner can read, down to the disk."""
+def _write_private_file(path: Path, text: str) -> None:
+    """Write a new file that only its owner can read, and flush it to disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
@@ -165,17 +167,18 @@ def _write(path: Path, text: str) -> None:
         os.fsync(descriptor)
 
 
-def _in_secret(account: Account, cluster: str, held: Held, report: Report) -> Retained:
-    secrets, region = account.client("secretsmanager"), account.region
+def _copy_to_secret(account: Account, cluster: str, secret: Held, report: Report) -> Retained:
+    """Create a secret with the copy and schedule its deletion at once: it can be restored, but is not billed."""
+    client, region = account.client("secretsmanager"), account.region
     name = f"{name_of_copies(cluster)}{account.clock.now():%Y%m%dT%H%M%SZ}"
     report(Step(f"copying the certificate authorities to the secret {name}"))
-    about = f"Certificate authorities of the deleted Kubernetes cluster {cluster}, copied from {held.arn}"
-    arn = secrets.create_secret(Name=name, Description=about, SecretString=held.text)["ARN"]
-    until = secrets.delete_secret(SecretId=arn, RecoveryWindowInDays=WINDOW)["DeletionDate"].date().isoformat()
+    description = f"Certificate authorities of the deleted Kubernetes cluster {cluster}, copied from {secret.arn}"
+    arn = client.create_secret(Name=name, Description=description, SecretString=secret.text)["ARN"]
+    deleted_on = client.delete_secret(SecretId=arn, RecoveryWindowInDays=WINDOW)["DeletionDate"].date().isoformat()
     return Retained(
         KIND,
         name,
-        f"deleted on {until}; until then `aws secretsmanager restore-secret --secret-id {name} --region {region}` "
+        f"deleted on {deleted_on}; until then `aws secretsmanager restore-secret --secret-id {name} --region {region}` "
         "brings it back",
         "not billed while it waits",
         f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {name} --region {region}",

@@ -1,6 +1,7 @@
-"""What became of everything a cluster's stacks had: asked of each service after the deletion, not of CloudFormation.
+"""Counts, after a deletion, which resources of the cluster's stacks still exist.
 
-kube-up's own deletion left key pairs, roles, DHCP options and buckets behind without a word; here each kind is counted.
+Each AWS service is asked, not CloudFormation. (kube-down left key pairs, roles, DHCP options and buckets behind without
+a word.)
 """
 
 from __future__ import annotations
@@ -14,19 +15,20 @@ from cfngen.deploy.aws_errors import DENIED, error_code
 from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.stacks import GROUP
 
-AT_ONCE = 100  # values in one filter; EC2 takes 200
-ABSENT = frozenset({"NoSuchEntity", "ResourceNotFoundException", "NotFoundException"})
+FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
+GROUPS_BATCH_SIZE = 50  # names in one DescribeAutoScalingGroups
+NOT_FOUND_CODES = frozenset({"NoSuchEntity", "ResourceNotFoundException", "NotFoundException"})
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Things of one kind that a cluster's stacks had.
+    """How many resources of one kind, of a cluster's stacks, were deleted.
 
     Attributes:
         kind: what they are, in the plural.
         gone: how many of them no longer exist.
-        left: ids of those that do.
-        unknown: ids of those the caller may not look for.
+        left: ids of those that still exist.
+        unknown: ids of those that the caller has no permission to describe.
     """
 
     kind: str
@@ -36,45 +38,47 @@ class Counted:
 
 
 def count(account: Account, scope: Scope) -> tuple[Counted, ...]:
-    """Return what exists of the resources that a cluster's stacks had, for every kind that outlives mistakes."""
+    """Return, by kind, how many resources of a cluster's stacks are deleted and which still exist."""
     return tuple(
-        _counted(account, kind, ids, existing)
-        for kind, type_name, existing in _KINDS
+        _count_kind(account, kind, ids, find_existing)
+        for kind, type_name, find_existing in _KINDS
         if (ids := sorted(scope.ids(type_name)))
     )
 
 
-def _counted(
-    account: Account, kind: str, ids: list[str], existing: Callable[[Account, list[str]], set[str]]
+def _count_kind(
+    account: Account, kind: str, ids: list[str], find_existing: Callable[[Account, list[str]], set[str]]
 ) -> Counted:
     from botocore.exceptions import ClientError
 
     try:
-        left = existing(account, ids)
+        remaining = find_existing(account, ids)
     except ClientError as error:
-        # Who may delete stacks by a service role need not see what is in them.
+        # A caller who deletes stacks through a service role may lack permission to describe their resources.
         if error_code(error) not in DENIED:
             raise
         return Counted(kind, 0, unknown=tuple(ids))
-    return Counted(kind, len(ids) - len(left), tuple(sorted(left)))
+    return Counted(kind, len(ids) - len(remaining), tuple(sorted(remaining)))
 
 
-def _ec2(
-    operation: str, answer: str, filter_name: str, key: str, argument: str = "Filters"
+def _ec2_finder(
+    operation: str, response_key: str, filter_name: str, id_key: str, filters_argument: str = "Filters"
 ) -> Callable[[Account, list[str]], set[str]]:
-    def existing(account: Account, ids: list[str]) -> set[str]:
-        found: set[str] = set()
-        # By filters: EC2 refuses a whole call for one id that is gone.
-        for start in range(0, len(ids), AT_ONCE):
-            filters = [{"Name": filter_name, "Values": ids[start : start + AT_ONCE]}]
-            items = getattr(account.client("ec2"), operation)(**{argument: filters})[answer]
-            found |= {str(each[key]) for each in items if each.get("State") not in ("deleting", "deleted")}
-        return found
+    """Return a function that finds which of the given ids EC2 still describes."""
 
-    return existing
+    def find_existing(account: Account, ids: list[str]) -> set[str]:
+        existing_ids: set[str] = set()
+        # By filters: given ids, EC2 rejects the whole call if a single one no longer exists.
+        for start in range(0, len(ids), FILTER_BATCH_SIZE):
+            filters = [{"Name": filter_name, "Values": ids[start : start + FILTER_BATCH_SIZE]}]
+            items = getattr(account.client("ec2"), operation)(**{filters_argument: filters})[response_key]
+            existing_ids |= {str(item[id_key]) for item in items if item.get("State") not in ("deleting", "deleted")}
+        return existing_ids
+
+    return find_existing
 
 
-def _addresses(account: Account, ids: list[str]) -> set[str]:
+def _existing_addresses(account: Account, ids: list[str]) -> set[str]:
     # Ref of an Elastic IP is the address itself, not its allocation id.
     filters = [{"Name": "public-ip", "Values": ids}]
     return {
@@ -82,15 +86,16 @@ def _addresses(account: Account, ids: list[str]) -> set[str]:
     }
 
 
-def _groups(account: Account, ids: list[str]) -> set[str]:
-    scaling, found = account.client("autoscaling"), set()
-    for start in range(0, len(ids), 50):
-        answer = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=ids[start : start + 50])
-        found |= {str(auto_scaling_group["AutoScalingGroupName"]) for auto_scaling_group in answer["AutoScalingGroups"]}
-    return found
+def _existing_auto_scaling_groups(account: Account, ids: list[str]) -> set[str]:
+    autoscaling, existing_names = account.client("autoscaling"), set()
+    for start in range(0, len(ids), GROUPS_BATCH_SIZE):
+        batch = ids[start : start + GROUPS_BATCH_SIZE]
+        response = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=batch)
+        existing_names |= {str(group["AutoScalingGroupName"]) for group in response["AutoScalingGroups"]}
+    return existing_names
 
 
-def _launch_templates(account: Account, ids: list[str]) -> set[str]:
+def _existing_launch_templates(account: Account, ids: list[str]) -> set[str]:
     # EC2 has no filter for their ids.
     pages = account.client("ec2").get_paginator("describe_launch_templates").paginate()
     return {
@@ -98,90 +103,94 @@ def _launch_templates(account: Account, ids: list[str]) -> set[str]:
     }.intersection(ids)
 
 
-def _load_balancers(account: Account, ids: list[str]) -> set[str]:
-    # One that is gone fails the whole call, whatever else was asked for.
+def _existing_load_balancers(account: Account, ids: list[str]) -> set[str]:
+    # Given ARNs, the whole call fails if a single load balancer no longer exists.
     pages = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
     return {balancer["LoadBalancerArn"] for page in pages for balancer in page["LoadBalancers"]}.intersection(ids)
 
 
-def _target_groups(account: Account, ids: list[str]) -> set[str]:
+def _existing_target_groups(account: Account, ids: list[str]) -> set[str]:
     pages = account.client("elbv2").get_paginator("describe_target_groups").paginate()
     return {target_group["TargetGroupArn"] for page in pages for target_group in page["TargetGroups"]}.intersection(ids)
 
 
-def _roles(account: Account, ids: list[str]) -> set[str]:
+def _existing_roles(account: Account, ids: list[str]) -> set[str]:
     iam = account.client("iam")
-    return _each(ids, lambda name: iam.get_role(RoleName=name))
+    return _filter_existing(ids, lambda name: iam.get_role(RoleName=name))
 
 
-def _profiles(account: Account, ids: list[str]) -> set[str]:
+def _existing_instance_profiles(account: Account, ids: list[str]) -> set[str]:
     iam = account.client("iam")
-    return _each(ids, lambda name: iam.get_instance_profile(InstanceProfileName=name))
+    return _filter_existing(ids, lambda name: iam.get_instance_profile(InstanceProfileName=name))
 
 
-def _secrets(account: Account, ids: list[str]) -> set[str]:
+def _existing_secrets(account: Account, ids: list[str]) -> set[str]:
     secrets = account.client("secretsmanager")
-    return _each(ids, lambda arn: secrets.describe_secret(SecretId=arn), gone=lambda answer: "DeletedDate" in answer)
+    return _filter_existing(
+        ids, lambda arn: secrets.describe_secret(SecretId=arn), is_deleted=lambda response: "DeletedDate" in response
+    )
 
 
-def _each(
-    ids: Iterable[str], describe: Callable[[str], Any], gone: Callable[[Any], bool] = lambda answer: False
+def _filter_existing(
+    ids: Iterable[str], describe: Callable[[str], Any], is_deleted: Callable[[Any], bool] = lambda response: False
 ) -> set[str]:
-    return {id_ for id_ in ids if _exists(id_, describe, gone)}
+    """Return those of the ids that can be described, and are not marked as deleted."""
+    return {id_ for id_ in ids if _exists(id_, describe, is_deleted)}
 
 
-def _exists(identity: str, describe: Callable[[str], Any], gone: Callable[[Any], bool]) -> bool:
+def _exists(identity: str, describe: Callable[[str], Any], is_deleted: Callable[[Any], bool]) -> bool:
     from botocore.exceptions import ClientError
 
     try:
-        return not gone(describe(identity))
+        return not is_deleted(describe(identity))
     except ClientError as error:
-        if error_code(error) in ABSENT:
+        if error_code(error) in NOT_FOUND_CODES:
             return False
         raise
 
 
+# (kind in the plural, type in CloudFormation, function that returns which of the ids exist)
 _KINDS: tuple[tuple[str, str, Callable[[Account, list[str]], set[str]]], ...] = (
-    ("Auto Scaling groups", GROUP, _groups),
-    ("launch templates", "AWS::EC2::LaunchTemplate", _launch_templates),
-    ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", _load_balancers),
-    ("target groups", "AWS::ElasticLoadBalancingV2::TargetGroup", _target_groups),
-    ("volumes", "AWS::EC2::Volume", _ec2("describe_volumes", "Volumes", "volume-id", "VolumeId")),
-    ("Elastic IPs", "AWS::EC2::EIP", _addresses),
+    ("Auto Scaling groups", GROUP, _existing_auto_scaling_groups),
+    ("launch templates", "AWS::EC2::LaunchTemplate", _existing_launch_templates),
+    ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", _existing_load_balancers),
+    ("target groups", "AWS::ElasticLoadBalancingV2::TargetGroup", _existing_target_groups),
+    ("volumes", "AWS::EC2::Volume", _ec2_finder("describe_volumes", "Volumes", "volume-id", "VolumeId")),
+    ("Elastic IPs", "AWS::EC2::EIP", _existing_addresses),
     (
         "network interfaces",
         "AWS::EC2::NetworkInterface",
-        _ec2("describe_network_interfaces", "NetworkInterfaces", "network-interface-id", "NetworkInterfaceId"),
+        _ec2_finder("describe_network_interfaces", "NetworkInterfaces", "network-interface-id", "NetworkInterfaceId"),
     ),
     (
         "security groups",
         "AWS::EC2::SecurityGroup",
-        _ec2("describe_security_groups", "SecurityGroups", "group-id", "GroupId"),
+        _ec2_finder("describe_security_groups", "SecurityGroups", "group-id", "GroupId"),
     ),
-    ("VPCs", "AWS::EC2::VPC", _ec2("describe_vpcs", "Vpcs", "vpc-id", "VpcId")),
-    ("subnets", "AWS::EC2::Subnet", _ec2("describe_subnets", "Subnets", "subnet-id", "SubnetId")),
+    ("VPCs", "AWS::EC2::VPC", _ec2_finder("describe_vpcs", "Vpcs", "vpc-id", "VpcId")),
+    ("subnets", "AWS::EC2::Subnet", _ec2_finder("describe_subnets", "Subnets", "subnet-id", "SubnetId")),
     (
         "route tables",
         "AWS::EC2::RouteTable",
-        _ec2("describe_route_tables", "RouteTables", "route-table-id", "RouteTableId"),
+        _ec2_finder("describe_route_tables", "RouteTables", "route-table-id", "RouteTableId"),
     ),
     (
         "internet gateways",
         "AWS::EC2::InternetGateway",
-        _ec2("describe_internet_gateways", "InternetGateways", "internet-gateway-id", "InternetGatewayId"),
+        _ec2_finder("describe_internet_gateways", "InternetGateways", "internet-gateway-id", "InternetGatewayId"),
     ),
     (
         "NAT gateways",
         "AWS::EC2::NatGateway",
-        _ec2("describe_nat_gateways", "NatGateways", "nat-gateway-id", "NatGatewayId", "Filter"),
+        _ec2_finder("describe_nat_gateways", "NatGateways", "nat-gateway-id", "NatGatewayId", "Filter"),
     ),
     (
         "DHCP options",
         "AWS::EC2::DHCPOptions",
-        _ec2("describe_dhcp_options", "DhcpOptions", "dhcp-options-id", "DhcpOptionsId"),
+        _ec2_finder("describe_dhcp_options", "DhcpOptions", "dhcp-options-id", "DhcpOptionsId"),
     ),
-    ("key pairs", "AWS::EC2::KeyPair", _ec2("describe_key_pairs", "KeyPairs", "key-name", "KeyName")),
-    ("roles", "AWS::IAM::Role", _roles),
-    ("instance profiles", "AWS::IAM::InstanceProfile", _profiles),
-    ("secrets", "AWS::SecretsManager::Secret", _secrets),
+    ("key pairs", "AWS::EC2::KeyPair", _ec2_finder("describe_key_pairs", "KeyPairs", "key-name", "KeyName")),
+    ("roles", "AWS::IAM::Role", _existing_roles),
+    ("instance profiles", "AWS::IAM::InstanceProfile", _existing_instance_profiles),
+    ("secrets", "AWS::SecretsManager::Secret", _existing_secrets),
 )

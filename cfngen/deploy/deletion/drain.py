@@ -1,4 +1,4 @@
-"""Asking Kubernetes itself to take its load balancers down, as long as it runs: nobody else does it as well."""
+"""Lets Kubernetes delete its own load balancers while it still runs, so that it leaves none of their parts behind."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from cfngen.deploy.access.kubernetes import Kubernetes
 from cfngen.deploy.clock import Clock
 from cfngen.deploy.messages import Report, Step
 
-PATIENCE = 300.0  # seconds for the cloud controller manager, which takes about one for each load balancer
-PAUSE = 5.0
+TIMEOUT_SECONDS = 300.0  # the cloud controller manager takes about a second for each load balancer
+POLL_INTERVAL_SECONDS = 5.0
 
 Drain = Callable[[Report], tuple[str, ...]]
-"""Deletes the Services that have load balancers; returns those that are still there after all patience.
+"""Deletes the Services that have load balancers; returns those that still exist after the timeout.
 
-Raises CfngenError where the API cannot be asked.
+Raises CfngenError if the Kubernetes API cannot be reached.
 """
 
 
-def drain(kubernetes: Kubernetes, clock: Clock, report: Report, *, patience: float = PATIENCE) -> tuple[str, ...]:
+def drain(kubernetes: Kubernetes, clock: Clock, report: Report, *, timeout: float = TIMEOUT_SECONDS) -> tuple[str, ...]:
     """Delete every Service of type LoadBalancer, and wait until their load balancers are gone.
 
-    A Service disappears only when its finalizer, `service.kubernetes.io/load-balancer-cleanup`, has been removed, which
-    the cloud controller manager does once AWS has deleted the load balancer.
+    The cloud controller manager removes the Service's finalizer, `service.kubernetes.io/load-balancer-cleanup`, only
+    after AWS has deleted the load balancer; until then the Service still exists.
 
     Args:
         kubernetes: the cluster's API.
-        clock: the time.
-        report: told what is awaited.
-        patience: seconds to wait.
+        clock: the clock.
+        report: receives a message before waiting.
+        timeout: seconds to wait.
 
     Returns:
-        Services that are still there, each as `namespace/name`.
+        Services that still exist, each as `namespace/name`.
 
     Raises:
-        KubernetesError: the API does not answer, or refuses.
+        KubernetesError: the API does not answer, or denies the request.
     """
-    until = clock.now().timestamp() + patience
-    announced = False
+    deadline = clock.now().timestamp() + timeout
+    has_reported = False
     while True:
         services = kubernetes.load_balancers()
         for service in services:
@@ -45,10 +45,10 @@ def drain(kubernetes: Kubernetes, clock: Clock, report: Report, *, patience: flo
                 kubernetes.delete_service(service.namespace, service.name)
         if not services:
             return ()
-        if not announced:
+        if not has_reported:
             names = ", ".join(f"{service.namespace}/{service.name}" for service in services)
             report(Step(f"waiting for Kubernetes to delete the load balancers of {names}"))
-            announced = True
-        if clock.now().timestamp() >= until:
+            has_reported = True
+        if clock.now().timestamp() >= deadline:
             return tuple(f"{service.namespace}/{service.name}" for service in services)
-        clock.sleep(PAUSE)
+        clock.sleep(POLL_INTERVAL_SECONDS)

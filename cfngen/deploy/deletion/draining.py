@@ -1,10 +1,11 @@
-"""Letting a cluster's nodes go without moving their pods, once the whole cluster goes.
+"""Removes the lifecycle hooks that drain nodes while the whole cluster is deleted.
 
-Each node group has a lifecycle hook that holds a terminating instance until its pods have moved. In a deletion there is
-nowhere to move them, and a disruption budget would hold each node for all of its `drainTimeout`. "If there are any
-outstanding lifecycle actions, they are completed first (... CONTINUE for terminating instances)" (DeleteLifecycleHook,
-Amazon EC2 Auto Scaling API Reference): so the hooks are deleted right after CloudFormation has begun, when nobody can
-keep the cluster any more, and not before, when an interruption would leave a living cluster that does not drain.
+Each node group has a lifecycle hook that keeps a terminating instance until its pods have been evicted. When the whole
+cluster is deleted the pods have nowhere to go, and a PodDisruptionBudget would block each node for its `drainTimeout`.
+"If there are any outstanding lifecycle actions, they are completed first (... CONTINUE for terminating instances)"
+(DeleteLifecycleHook, Amazon EC2 Auto Scaling API Reference). So the hooks are deleted right after CloudFormation has
+begun to delete the stack, when that can no longer be cancelled. Not earlier: an interruption would leave a running
+cluster whose nodes are not drained.
 """
 
 from __future__ import annotations
@@ -17,16 +18,22 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
 
-_KEPT = ("LifecycleHookName", "AutoScalingGroupName", "LifecycleTransition", "HeartbeatTimeout", "DefaultResult")
+_PUT_HOOK_KEYS = (
+    "LifecycleHookName",
+    "AutoScalingGroupName",
+    "LifecycleTransition",
+    "HeartbeatTimeout",
+    "DefaultResult",
+)
 
 
 class Draining:
-    """The draining of a cluster's nodes, on as long as the cluster is to live.
+    """The lifecycle hooks that drain a cluster's nodes. Failures are only reported: they must not fail a deletion.
 
     Args:
-        account: where it is.
-        groups: names of its Auto Scaling groups.
-        report: told of what could not be done; neither is worth failing a deletion for.
+        account: the AWS account.
+        groups: names of the cluster's Auto Scaling groups.
+        report: receives the failures.
     """
 
     def __init__(self, account: Account, groups: Iterable[str], report: Report) -> None:
@@ -35,47 +42,48 @@ class Draining:
         self._report = report
         self._hooks: dict[str, dict[str, Any]] = {}
 
-    def off(self) -> None:
-        """Let instances go at once, those that are draining too."""
+    def remove(self) -> None:
+        """Delete the hooks: instances terminate at once, also those that are being drained."""
         try:
             with translate_aws_errors():
                 for group in self._groups:
-                    self._off(group)
+                    self._remove(group)
         except AwsError as error:
             text = f"nodes still move their pods before they go, which may take all of their drainTimeout: {error}"
             self._report(Notice(text, error.hint))
 
-    def on(self) -> None:
-        """Put the hooks of those groups back that are still there."""
+    def restore(self) -> None:
+        """Put back the deleted hooks of those groups that still exist."""
         try:
             with translate_aws_errors():
                 for group, hook in list(self._hooks.items()):
-                    self._on(group, hook)
+                    self._call(self._account.client("autoscaling").put_lifecycle_hook, **hook)
                     del self._hooks[group]
         except AwsError as error:
             text = f"nodes are no longer drained before they are terminated: {error}"
             self._report(Notice(text, error.hint or "the next `cfngen delete` ends with the cluster, or tries again."))
 
-    def _off(self, group: str) -> None:
-        scaling = self._account.client("autoscaling")
-        named = {"AutoScalingGroupName": group, "LifecycleHookNames": [DRAIN_HOOK]}
-        for hook in self._of_a_group(scaling.describe_lifecycle_hooks, **named).get("LifecycleHooks", ()):
-            self._hooks[group] = {key: hook[key] for key in _KEPT if key in hook}
-            self._of_a_group(
-                scaling.delete_lifecycle_hook, AutoScalingGroupName=group, LifecycleHookName=hook["LifecycleHookName"]
+    def _remove(self, group: str) -> None:
+        autoscaling = self._account.client("autoscaling")
+        response = self._call(
+            autoscaling.describe_lifecycle_hooks, AutoScalingGroupName=group, LifecycleHookNames=[DRAIN_HOOK]
+        )
+        for hook in response.get("LifecycleHooks", ()):
+            self._hooks[group] = {key: hook[key] for key in _PUT_HOOK_KEYS if key in hook}
+            self._call(
+                autoscaling.delete_lifecycle_hook,
+                AutoScalingGroupName=group,
+                LifecycleHookName=hook["LifecycleHookName"],
             )
 
-    def _on(self, group: str, hook: dict[str, Any]) -> None:
-        self._of_a_group(self._account.client("autoscaling").put_lifecycle_hook, **hook)
-
-    def _of_a_group(self, call: Any, **arguments: Any) -> dict[str, Any]:
-        """Call Auto Scaling about a group; one that has gone is no error, and has nothing."""
+    def _call(self, operation: Any, **arguments: Any) -> dict[str, Any]:
+        """Call Auto Scaling; return an empty response if the group or the hook no longer exists."""
         from botocore.exceptions import ClientError
 
         try:
-            return dict(call(**arguments))
+            return dict(operation(**arguments))
         except ClientError as error:
-            # The service has no code of its own for a group, or a hook, that does not exist.
+            # Auto Scaling has no error code of its own for a group, or a hook, that does not exist.
             if error_code(error) != "ValidationError":
                 raise
         return {}

@@ -1,10 +1,10 @@
-"""Deleting a cluster, with everything that Kubernetes made and CloudFormation does not know of.
+"""Deletes a cluster, with everything that Kubernetes created and CloudFormation does not know of.
 
-    look -> consent -> Kubernetes deletes its load balancers -> sweep -> delete the stack, sweeping again where it fails
-         -> volumes and templates, if told -> account for everything
+    plan -> confirmation -> Kubernetes deletes its load balancers -> sweep (remove what is left of them)
+         -> delete the stack, sweep again whenever that fails -> volumes and templates, on request -> report
 
-Every step looks for what is there, so a deletion that was interrupted anywhere goes on when it is asked for again, even
-if the stack is gone by then.
+Every step looks up what exists, so a deletion that was interrupted at any point continues when it is started again,
+even if the stack no longer exists by then.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 from cfngen.text import join_and, pluralize, verb_form
 
-DELETABLE_AT_WORK = frozenset({"CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"})
+DELETABLE_IN_PROGRESS = frozenset({"CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"})
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,20 @@ class Deleted(Message):
     Attributes:
         cluster: name of the cluster.
         region: the region.
-        stack: name of the root.
-        stack_id: its ARN; empty if there was none.
-        status: its status; empty if there is none any more.
-        succeeded: whether nothing is left but what was announced.
-        goes_on: whether CloudFormation goes on without cfngen.
-        seconds: how long CloudFormation took, from its first event to its last; without any, how long it took.
-        counted: by kind, what is gone and what is left of the stacks' resources.
-        removed: what Kubernetes had made, and is gone.
-        retained: what stays, why, and how to get rid of it.
-        leftovers: what Kubernetes had made, and could not be removed.
-        obstacles: what others have in the way of the stack's deletion.
-        objects: how many versions of templates were deleted.
+        stack: name of the root stack.
+        stack_id: its ARN; empty if there was no stack.
+        status: its status; empty if it no longer exists.
+        succeeded: whether nothing is left but what the plan said would stay.
+        goes_on: whether CloudFormation is still deleting the stack.
+        seconds: duration from the first CloudFormation event to the last; without events, of the whole command.
+        counted: how many of the stacks' resources are deleted and which still exist, by kind.
+        removed: resources that Kubernetes created and that were removed.
+        retained: what stays, why, and how to delete it.
+        leftovers: resources that Kubernetes created and that could not be removed.
+        obstacles: foreign resources that block the stack's deletion.
+        objects: how many object versions of templates were deleted.
         bucket_deleted: whether the bucket of the templates was deleted.
-        namesake: which other cluster of this name lives in the region, in a sentence; empty if there is none.
+        namesake: a sentence about another cluster of this name in the region; empty if there is none.
     """
 
     kind: ClassVar[str] = "deleted"
@@ -91,236 +91,247 @@ class Deleted(Message):
 
 
 def survey(account: Account, request: DeletionRequest) -> DeletionPlan:
-    """Find out what deleting a cluster would do; nothing is changed.
+    """Return what deleting a cluster would do; nothing is changed.
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
         AwsError: a call failed.
     """
     with translate_aws_errors():
-        return plan_deletion(account, request).survey
+        return plan_deletion(account, request).plan
 
 
 def rehearse(account: Account, request: DeletionRequest) -> tuple[DeletionPlan, CfngenError | None]:
-    """Find out what deleting a cluster would do, and why `delete` would refuse to; nothing is changed.
+    """Return what deleting a cluster would do, and the error with which `delete` would refuse it; nothing is changed.
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
         AwsError: a call failed.
     """
     with translate_aws_errors():
-        found = plan_deletion(account, request)
+        prepared = plan_deletion(account, request)
         try:
-            _refuse(account, request, found)
+            _check_deletable(account, request, prepared)
         except (BusyError, OccupiedError, template_objects.TemplatesInUseError, LivingNamesakeError) as refusal:
-            return found.survey, refusal
-    return found.survey, None
+            return prepared.plan, refusal
+    return prepared.plan, None
 
 
 def delete(
     account: Account,
     request: DeletionRequest,
-    waiting: Interaction,
+    interaction: Interaction,
     *,
     drain: Drain | None = None,
     choose: Choose = Custody,
 ) -> Deleted:
-    """Delete a cluster, after consent.
+    """Delete a cluster, after confirmation.
 
     Args:
-        account: where it is.
-        request: what is to be deleted, and how far.
-        waiting: who is told and asked.
-        drain: asks Kubernetes to delete its load balancers; None where it cannot be asked.
-        choose: asks what is to become of the certificate authorities where the request does not say.
+        account: the AWS account.
+        request: what to delete.
+        interaction: reports to the user, and asks them.
+        drain: lets Kubernetes delete its load balancers; None if its API is not to be called.
+        choose: asks whether and where to keep a copy of the certificate authorities, if the request does not say.
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
         BusyError: another operation is under way.
-        OccupiedError: others use the cluster's network.
-        TemplatesInUseError: another stack lives on the templates that are to go.
-        LivingNamesakeError: what is to be removed may be another cluster's.
+        OccupiedError: foreign resources use the cluster's network.
+        TemplatesInUseError: another stack uses the templates to delete.
+        LivingNamesakeError: resources to remove may be another cluster's.
         UnreadableAuthoritiesError: no copy of the certificate authorities can be kept.
         CopyError: the copy's file cannot be written.
-        DeclinedError: the user said no.
-        AwsError: a call failed; asked for again, the deletion goes on.
+        DeclinedError: the user declined.
+        AwsError: a call failed; when started again, the deletion continues.
     """
     with translate_aws_errors():
-        return _Deletion(account, request, waiting, drain, choose).run()
+        return _Deletion(account, request, interaction, drain, choose).run()
 
 
 class _Deletion:
     def __init__(
-        self, account: Account, request: DeletionRequest, waiting: Interaction, drain: Drain | None, choose: Choose
+        self, account: Account, request: DeletionRequest, interaction: Interaction, drain: Drain | None, choose: Choose
     ) -> None:
         self.account = account
         self.request = request
-        self.waiting = waiting
-        self.drain = drain
+        self.interaction = interaction
+        self.delete_load_balancers = drain
         self.choose = choose
         self.custody: Custody | None = None
         self.copies: tuple[Retained, ...] = ()
-        self.report: Report = self._told
+        self.report: Report = self._report_and_record
         self.began = account.clock.now()
-        self.events: list[datetime] = []
-        self.removed: dict[tuple[str, str], OrphanedResource] = {}
+        self.event_times: list[datetime] = []
+        self.removed_by_id: dict[tuple[str, str], OrphanedResource] = {}
         self.remaining: tuple[OrphanedResource, ...] = ()
         self.obstacles: tuple[Blocker, ...] = ()
 
     def run(self) -> Deleted:
         """Delete the cluster."""
-        found = plan_deletion(self.account, self.request)
-        self.waiting.report(found.survey)
-        _refuse(self.account, self.request, found)
-        held = self._authorities(found)
-        if not self._agreed(found):
+        prepared = plan_deletion(self.account, self.request)
+        self.interaction.report(prepared.plan)
+        _check_deletable(self.account, self.request, prepared)
+        secrets = self._read_authorities(prepared)
+        if not self._has_consent(prepared):
             raise DeclinedError
-        self.began = self.account.clock.now()  # what somebody takes to answer is no part of it
+        self.began = self.account.clock.now()  # without the time the user took to answer
         if self.custody:
-            self.copies = custody.keep(self.account, self.request.cluster, held, self.custody, self.report)
-        stack = found.stack
+            self.copies = custody.keep(self.account, self.request.cluster, secrets, self.custody, self.report)
+        stack = prepared.stack
         if stack is None:
-            return self._finish(found, None)
-        draining = Draining(self.account, found.scope.alive(GROUP), self.report)
+            return self._clean_up(prepared, None)
+        drain_hooks = Draining(self.account, prepared.scope.existing_ids(GROUP), self.report)
         if stack.status.name != "DELETE_IN_PROGRESS":
-            self._drain(found)
-            self._sweep(found.scope, patiently=True)
+            self._drain_load_balancers(prepared)
+            self._sweep(prepared.scope, wait=True)
             if self.request.detach:
                 stack_removal.start(self.account, stack, self.report)
-                draining.off()
-                return self._result(found, find(self.account, stack.id), goes_on=True)
-        after = stack_removal.remove(
+                drain_hooks.remove()
+                return self._summarize(prepared, find(self.account, stack.id), goes_on=True)
+        result = stack_removal.remove(
             self.account,
             stack,
-            replace(self.waiting, report=self.report),
-            groups=found.scope.alive(GROUP),
-            sweeping=lambda patiently: self._swept_meanwhile(found, patiently=patiently),
-            searching=lambda: self._in_the_way(found),
+            replace(self.interaction, report=self.report),
+            groups=prepared.scope.existing_ids(GROUP),
+            sweep=lambda wait: self._try_sweep(prepared, wait=wait),
+            find_blockers=lambda: self._find_blockers(prepared),
             leave_behind=self.request.leave_behind,
-            begun=draining.off,
+            on_started=drain_hooks.remove,
         )
-        if after and not after.status.in_progress:
-            draining.on()
-        if after and after.status.in_progress:
-            return self._result(found, after, goes_on=True)
-        return self._finish(found, after)
+        if result and not result.status.in_progress:
+            drain_hooks.restore()
+        if result and result.status.in_progress:
+            return self._summarize(prepared, result, goes_on=True)
+        return self._clean_up(prepared, result)
 
     def _seconds(self) -> float:
-        """Return how long CloudFormation has taken; where it had nothing to do, how long everything else has."""
-        if self.events:
-            return (max(self.events) - min(self.events)).total_seconds()
+        """Return how long CloudFormation has taken; if it had nothing to do, how long everything has taken."""
+        if self.event_times:
+            return (max(self.event_times) - min(self.event_times)).total_seconds()
         return (self.account.clock.now() - self.began).total_seconds()
 
-    def _authorities(self, found: PreparedDeletion) -> tuple[Held, ...]:
-        """Find out what of the certificate authorities is to be kept, and how; nothing is changed."""
-        chosen = self.request.authorities
-        if chosen is None and found.survey.status == "DELETE_IN_PROGRESS":
-            # Somebody has decided, and their secret may go at any moment.
+    def _read_authorities(self, prepared: PreparedDeletion) -> tuple[Held, ...]:
+        """Return the certificate authorities to copy, and ask the user how; nothing is changed."""
+        choice = self.request.authorities
+        if choice is None and prepared.plan.status == "DELETE_IN_PROGRESS":
+            # This was decided when the deletion was started, and CloudFormation may delete the secret at any moment.
             return ()
-        destroyed = chosen is not None and chosen.how == "destroy"
-        held = custody.read(self.account, found.survey.authorities, needed=not destroyed)
-        if held:
-            self.custody = chosen or self.choose()
-        return held
+        is_destroyed = choice is not None and choice.how == "destroy"
+        secrets = custody.read(self.account, prepared.plan.authorities, needed=not is_destroyed)
+        if secrets:
+            self.custody = choice or self.choose()
+        return secrets
 
-    def _told(self, message: Message) -> None:
+    def _report_and_record(self, message: Message) -> None:
         if isinstance(message, Removed):
-            self.removed[message.leftover.kind, message.leftover.id] = message.leftover
+            self.removed_by_id[message.leftover.kind, message.leftover.id] = message.leftover
         elif isinstance(message, Event):
-            self.events.append(message.time)
-        self.waiting.report(message)
+            self.event_times.append(message.time)
+        self.interaction.report(message)
 
-    def _agreed(self, found: PreparedDeletion) -> bool:
-        stack, name = found.stack, self.request.cluster
-        going = self._going(found)
-        if stack and stack.status.standing is StackHealth.EMPTY and not going:
+    def _has_consent(self, prepared: PreparedDeletion) -> bool:
+        stack, name = prepared.stack, self.request.cluster
+        consequences = self._consequences(prepared)
+        if stack and stack.status.standing is StackHealth.EMPTY and not consequences:
             text = f"Delete the empty stack {stack.name} and the change sets in it? Nothing has been created from them."
-            return self.waiting.consent(Question(text))
-        if not going:
-            # Nothing is there, or somebody has agreed already to the deletion that is under way.
+            return self.interaction.consent(Question(text))
+        if not consequences:
+            # There is nothing to delete, or the deletion in progress was confirmed when it was started.
             return True
         if stack is None or stack.status.standing is StackHealth.EMPTY:
             text = f"Delete what is left of the cluster {name}?"
-        elif found.survey.by_console:
+        elif prepared.plan.by_console:
             text = f"Delete {stack.name}, which was made from cfngen's templates but not by `cfngen deploy`?"
         else:
             text = f"Delete the cluster {name} and everything in it?"
-        return self.waiting.consent(Question(text, (*going, *self._remarks(found)), dangerous=True, name=name))
+        return self.interaction.consent(
+            Question(text, (*consequences, *self._billing_notes(prepared)), dangerous=True, name=name)
+        )
 
-    def _going(self, found: PreparedDeletion) -> list[str]:
-        """What is lost by going on."""
-        stack, shown, told = found.stack, found.survey, []
+    def _consequences(self, prepared: PreparedDeletion) -> list[str]:
+        """Return what will be deleted, in sentences of the confirmation prompt."""
+        stack, plan, consequences = prepared.stack, prepared.plan, []
         if stack and stack.status.standing is not StackHealth.EMPTY and stack.status.name != "DELETE_IN_PROGRESS":
-            told.append(f"the stack {stack.name} ({stack.status}) goes, with every instance of the cluster")
-            if shown.by_console:
-                told.append("its maker works in the console, and may not know of this")
+            consequences.append(f"the stack {stack.name} ({stack.status}) goes, with every instance of the cluster")
+            if plan.by_console:
+                consequences.append("its maker works in the console, and may not know of this")
             if stack.protected:
-                told.append("its termination protection is lifted")
+                consequences.append("its termination protection is lifted")
             if self.custody:
-                told.append(self.custody.consequence)
-            if shown.obstacles:
-                told.append("the network stays for what others have in it, and may lose its way to the internet")
-        if shown.removed:
-            told.append(f"{_counted(shown.removed)} that Kubernetes made {verb_form(len(shown.removed), 'go')} too")
-        if data := _data(self.request, found):
-            told.append(f"{_counted(data, ' of claims')} {verb_form(len(data), 'go')} too, with all data")
-        if self.request.empty_bucket and shown.objects:
-            where = f"s3://{self.request.bucket}/{self.request.cluster}/"
-            told.append(f"{pluralize(shown.objects, 'object version')} in {where} {verb_form(shown.objects, 'go')}")
+                consequences.append(self.custody.consequence)
+            if plan.obstacles:
+                consequences.append(
+                    "the network stays for what others have in it, and may lose its way to the internet"
+                )
+        if plan.removed:
+            consequences.append(
+                f"{_count_by_kind(plan.removed)} that Kubernetes made {verb_form(len(plan.removed), 'go')} too"
+            )
+        if data := _requested_data(self.request, prepared):
+            consequences.append(f"{_count_by_kind(data, ' of claims')} {verb_form(len(data), 'go')} too, with all data")
+        if self.request.empty_bucket and plan.objects:
+            uri = f"s3://{self.request.bucket}/{self.request.cluster}/"
+            consequences.append(f"{pluralize(plan.objects, 'object version')} in {uri} {verb_form(plan.objects, 'go')}")
         if self.request.delete_bucket:
-            told.append(f"the bucket {self.request.bucket} goes if nothing is left in it")
-        return told
+            consequences.append(f"the bucket {self.request.bucket} goes if nothing is left in it")
+        return consequences
 
-    def _remarks(self, found: PreparedDeletion) -> list[str]:
-        number = len(found.survey.volumes)
-        if number and not self.request.delete_volumes:
-            return [f"{pluralize(number, 'volume of claims', 'stay')}, and {verb_form(number, 'go')} on being billed"]
+    def _billing_notes(self, prepared: PreparedDeletion) -> list[str]:
+        """Return a sentence about the volumes that stay and are still billed, if there are any."""
+        count = len(prepared.plan.volumes)
+        if count and not self.request.delete_volumes:
+            return [f"{pluralize(count, 'volume of claims', 'stay')}, and {verb_form(count, 'go')} on being billed"]
         return []
 
-    def _drain(self, found: PreparedDeletion) -> None:
-        """Let Kubernetes delete its load balancers if it can; what it does not do is done by the sweep."""
-        if self.drain is None or not found.scope.instances:
+    def _drain_load_balancers(self, prepared: PreparedDeletion) -> None:
+        """Let Kubernetes delete its load balancers if possible; the sweep removes what it leaves."""
+        if self.delete_load_balancers is None or not prepared.scope.instances:
             return
         self.report(Step("asking Kubernetes to delete its load balancers"))
         try:
-            left = self.drain(self.report)
+            remaining = self.delete_load_balancers(self.report)
         except CfngenError as error:
             self.report(Notice(f"Kubernetes could not be asked to delete its load balancers: {error}"))
             return
-        if left:
-            self.report(Notice(f"Kubernetes has not deleted the load balancers of {', '.join(left)} in time"))
+        if remaining:
+            self.report(Notice(f"Kubernetes has not deleted the load balancers of {', '.join(remaining)} in time"))
 
-    def _sweep(self, scope: Scope, *, patiently: bool) -> None:
-        """Remove what Kubernetes made and holds the network."""
-        patience = orphan_removal.PATIENCE if patiently else 0.0
-        self.remaining = orphan_removal.sweep(self.account, scope, self.report, patience=patience).remaining
+    def _sweep(self, scope: Scope, *, wait: bool) -> None:
+        """Remove what Kubernetes created and what keeps the network from being deleted."""
+        timeout = orphan_removal.TIMEOUT_SECONDS if wait else 0.0
+        self.remaining = orphan_removal.sweep(self.account, scope, self.report, timeout=timeout).remaining
 
-    def _swept_meanwhile(self, found: PreparedDeletion, *, patiently: bool) -> None:
-        """Sweep once more; the stack's deletion does not depend on it."""
+    def _try_sweep(self, prepared: PreparedDeletion, *, wait: bool) -> None:
+        """Sweep while the stack is being deleted; failures are only reported."""
         try:
             with translate_aws_errors():
-                # What was there at first is told from Kubernetes' things by the stack's resources of then; after a
-                # failure there is time to look at all of them again.
-                stack = find(self.account, found.survey.stack_id) if patiently else None
-                now = replace(self._scope(stack), namesakes=found.scope.namesakes) if stack else found.scope
-                self._sweep(now, patiently=patiently)
+                # The stack's resources as listed at first suffice to recognise what Kubernetes created. After a failed
+                # deletion there is time to list them again.
+                stack = find(self.account, prepared.plan.stack_id) if wait else None
+                scope = (
+                    replace(self._current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
+                    if stack
+                    else prepared.scope
+                )
+                self._sweep(scope, wait=wait)
         except (AwsError, LivingNamesakeError) as error:
             self.report(Notice(f"leftovers could not be removed: {error}", error.hint))
 
-    def _in_the_way(self, found: PreparedDeletion) -> tuple[Blocker, ...]:
-        """Find what others have in the way by now; the stack's deletion does not depend on it."""
+    def _find_blockers(self, prepared: PreparedDeletion) -> tuple[Blocker, ...]:
+        """Return the foreign resources that block the deletion by now; failures are only reported."""
         self.obstacles = ()
         try:
             with translate_aws_errors():
-                stack = find(self.account, found.survey.stack_id)
+                stack = find(self.account, prepared.plan.stack_id)
                 if stack:
-                    scope = replace(self._scope(stack), namesakes=found.scope.namesakes)
+                    scope = replace(self._current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
                     self.obstacles = blockers.find(self.account, scope, orphan_removal.find(self.account, scope))
         except AwsError as error:
             self.report(Notice(f"what is in the way could not be looked for: {error}", error.hint))
         return self.obstacles
 
-    def _scope(self, stack: StackView) -> Scope:
+    def _current_scope(self, stack: StackView) -> Scope:
         return of_stack(
             self.account,
             stack,
@@ -329,114 +340,132 @@ class _Deletion:
             pod_cidr=self.request.pod_cidr,
         )
 
-    def _finish(self, found: PreparedDeletion, after: StackView | None) -> Deleted:
-        """Do what can only be done once nothing runs any more."""
+    def _clean_up(self, prepared: PreparedDeletion, result: StackView | None) -> Deleted:
+        """Do what can only be done once the stack is deleted: sweep, delete volumes, routes and templates."""
         objects, bucket_deleted = 0, False
-        if after is None:
+        if result is None:
             try:
-                self._sweep(found.scope, patiently=True)
-                self.remaining += volumes.remove(self.account, _data(self.request, found), self.report)
+                self._sweep(prepared.scope, wait=True)
+                self.remaining += volumes.remove(self.account, _requested_data(self.request, prepared), self.report)
             except LivingNamesakeError as error:
                 self.report(Notice(str(error), error.hint))
-            self.remaining += orphan_removal.sweep_routes(self.account, found.scope, self.report).remaining
-            objects, bucket_deleted = self._templates()
-        return self._result(found, after, objects=objects, bucket_deleted=bucket_deleted)
+            self.remaining += orphan_removal.sweep_routes(self.account, prepared.scope, self.report).remaining
+            objects, bucket_deleted = self._delete_templates()
+        return self._summarize(prepared, result, objects=objects, bucket_deleted=bucket_deleted)
 
-    def _templates(self) -> tuple[int, bool]:
+    def _delete_templates(self) -> tuple[int, bool]:
+        """Delete what was requested; return how many object versions, and whether the bucket, were deleted."""
         objects, bucket_deleted, bucket = 0, False, self.request.bucket
         if bucket and (self.request.empty_bucket or self.request.delete_bucket):
-            there = template_objects.find(self.account, bucket, self.request.cluster)
-            if there.versions and self.request.empty_bucket:
+            templates = template_objects.find(self.account, bucket, self.request.cluster)
+            if templates.versions and self.request.empty_bucket:
                 self.report(
-                    Step(f"deleting {pluralize(there.versions, 'object version')} in s3://{bucket}/{there.prefix}")
+                    Step(
+                        f"deleting {pluralize(templates.versions, 'object version')} in s3://{bucket}/{templates.prefix}"
+                    )
                 )
                 objects = template_objects.empty(self.account, bucket, self.request.cluster)
-            if there.bucket and self.request.delete_bucket:
+            if templates.bucket and self.request.delete_bucket:
                 bucket_deleted = template_objects.delete_bucket(self.account, bucket)
                 if not bucket_deleted:
                     self.report(Notice(f"the bucket {bucket} stays: something else is in it"))
         return objects, bucket_deleted
 
-    def _result(
+    def _summarize(
         self,
-        found: PreparedDeletion,
-        after: StackView | None,
+        prepared: PreparedDeletion,
+        result: StackView | None,
         *,
         goes_on: bool = False,
         objects: int = 0,
         bucket_deleted: bool = False,
     ) -> Deleted:
-        members = _refreshed(self.account, found)
+        resources = _current_resources(self.account, prepared)
         return Deleted(
             cluster=self.request.cluster,
             region=self.account.region,
             stack=self.request.stack_name,
-            stack_id=found.survey.stack_id,
-            status=after.status.name if after and after.status.exists else "",
-            succeeded=after is None and not self.remaining and not goes_on,
+            stack_id=prepared.plan.stack_id,
+            status=result.status.name if result and result.status.exists else "",
+            succeeded=result is None and not self.remaining and not goes_on,
             goes_on=goes_on,
             seconds=self._seconds(),
-            counted=() if goes_on else deletion_report.count(self.account, found.scope),
-            removed=tuple(self.removed.values()),
-            retained=self.copies if goes_on else self._retained(found, members),
+            counted=() if goes_on else deletion_report.count(self.account, prepared.scope),
+            removed=tuple(self.removed_by_id.values()),
+            retained=self.copies if goes_on else self._retained_resources(prepared, resources),
             leftovers=self.remaining,
-            obstacles=self.obstacles if after and after.status.exists else (),
+            obstacles=self.obstacles if result and result.status.exists else (),
             objects=objects,
             bucket_deleted=bucket_deleted,
-            namesake=found.survey.namesake,
+            namesake=prepared.plan.namesake,
         )
 
-    def _retained(self, found: PreparedDeletion, members: Sequence[StackResource]) -> tuple[Retained, ...]:
-        account, request, scope = self.account, self.request, found.scope
-        told = self.removed.keys() | {(each.kind, each.id) for each in self.remaining}
-        claimed = [volume for volume in found.survey.volumes if (volume.kind, volume.id) not in told]
-        copies = [snapshot for snapshot in found.survey.snapshots if (snapshot.kind, snapshot.id) not in told]
-        # What only the cluster's name says is not listed with a command while another cluster of that name lives.
-        named = not found.survey.namesake
-        bucket = template_objects.find(account, request.bucket, request.cluster) if request.bucket and named else None
+    def _retained_resources(
+        self, prepared: PreparedDeletion, resources: Sequence[StackResource]
+    ) -> tuple[Retained, ...]:
+        account, request, scope = self.account, self.request, prepared.scope
+        reported = self.removed_by_id.keys() | {(resource.kind, resource.id) for resource in self.remaining}
+        volumes_left = [volume for volume in prepared.plan.volumes if (volume.kind, volume.id) not in reported]
+        snapshots_left = [
+            snapshot for snapshot in prepared.plan.snapshots if (snapshot.kind, snapshot.id) not in reported
+        ]
+        # What is found by the cluster's name alone may belong to another, existing cluster of that name.
+        is_name_unique = not prepared.plan.namesake
+        bucket = (
+            template_objects.find(account, request.bucket, request.cluster)
+            if request.bucket and is_name_unique
+            else None
+        )
         return (
-            *retained.left_by_stacks(account, [member for member in members if member.view.type not in backups.KEPT]),
+            *retained.left_by_stacks(
+                account, [resource for resource in resources if resource.view.type not in backups.RETAINED_TYPES]
+            ),
             *self.copies,
             *retained.snapshots(account, scope, copy=next((copy.id for copy in self.copies), "")),
             *retained.keys(account, scope),
             *retained.secrets(account, scope),
-            *backups.snapshots(account, scope, found.stack.outputs if found.stack else {}),
-            *retained.of_leftovers(account, claimed, "data of a claim, kept unless --delete-volumes is given"),
-            *retained.of_leftovers(account, copies, "snapshot of a claim, kept unless --delete-snapshots is given"),
+            *backups.snapshots(account, scope, prepared.stack.outputs if prepared.stack else {}),
+            *retained.of_orphans(account, volumes_left, "data of a claim, kept unless --delete-volumes is given"),
+            *retained.of_orphans(
+                account, snapshots_left, "snapshot of a claim, kept unless --delete-snapshots is given"
+            ),
             *(retained.templates(bucket) if bucket else ()),
-            *(retained.log_groups(account, request.cluster) if named else ()),
-            *(retained.given(scope, tuple(found.stack.parameters.items())) if found.stack else ()),
+            *(retained.log_groups(account, request.cluster) if is_name_unique else ()),
+            *(retained.existing_resources(scope, tuple(prepared.stack.parameters.items())) if prepared.stack else ()),
         )
 
 
-def _refuse(account: Account, request: DeletionRequest, found: PreparedDeletion) -> None:
-    stack = found.stack
-    if stack and stack.status.in_progress and stack.status.name not in DELETABLE_AT_WORK:
+def _check_deletable(account: Account, request: DeletionRequest, prepared: PreparedDeletion) -> None:
+    """Raise an error if the cluster must not be deleted now."""
+    stack = prepared.stack
+    if stack and stack.status.in_progress and stack.status.name not in DELETABLE_IN_PROGRESS:
         raise busy(account, stack)
-    if found.survey.obstacles and not request.even_if_occupied:
-        raise OccupiedError(request.cluster, found.survey.obstacles)
-    if found.contested:
-        raise LivingNamesakeError(request.cluster, found.survey.namesake)
+    if prepared.plan.obstacles and not request.even_if_occupied:
+        raise OccupiedError(request.cluster, prepared.plan.obstacles)
+    if prepared.contested:
+        raise LivingNamesakeError(request.cluster, prepared.plan.namesake)
     if request.empty_bucket:
-        template_objects.check_unused(account, request.cluster, found.survey.stack_id)
-    orphan_removal.check_namesake(account, found.scope, (*found.survey.removed, *_data(request, found)))
-
-
-def _data(request: DeletionRequest, found: PreparedDeletion) -> tuple[OrphanedResource, ...]:
-    """What holds data and goes all the same."""
-    return (
-        *(found.survey.volumes if request.delete_volumes else ()),
-        *(found.survey.snapshots if request.delete_snapshots else ()),
+        template_objects.check_unused(account, request.cluster, prepared.plan.stack_id)
+    orphan_removal.check_name_conflict(
+        account, prepared.scope, (*prepared.plan.removed, *_requested_data(request, prepared))
     )
 
 
-def _refreshed(account: Account, found: PreparedDeletion) -> tuple[StackResource, ...]:
-    """Return the stacks' resources as they are now; those of deleted stacks are listed by ARN."""
-    root = found.stack.id if found.stack else ""
-    return tree(account, root) if root else found.scope.resources
+def _requested_data(request: DeletionRequest, prepared: PreparedDeletion) -> tuple[OrphanedResource, ...]:
+    """Return the resources that hold data and are deleted on request."""
+    return (
+        *(prepared.plan.volumes if request.delete_volumes else ()),
+        *(prepared.plan.snapshots if request.delete_snapshots else ()),
+    )
 
 
-def _counted(found: Sequence[OrphanedResource], whose: str = "") -> str:
+def _current_resources(account: Account, prepared: PreparedDeletion) -> tuple[StackResource, ...]:
+    """Return the stacks' resources as they are now; a deleted stack is looked up by its ARN."""
+    root = prepared.stack.id if prepared.stack else ""
+    return tree(account, root) if root else prepared.scope.resources
+
+
+def _count_by_kind(resources: Sequence[OrphanedResource], suffix: str = "") -> str:
     """`2 load balancers and 1 volume`."""
-    kinds = Counter(each.kind for each in found)
-    return join_and([pluralize(number, f"{kind}{whose}") for kind, number in kinds.items()])
+    kinds = Counter(resource.kind for resource in resources)
+    return join_and([pluralize(number, f"{kind}{suffix}") for kind, number in kinds.items()])

@@ -1,4 +1,4 @@
-"""Load balancers and target groups that Kubernetes made for Services, Ingresses and Gateways of a cluster."""
+"""Load balancers and target groups that Kubernetes created for a cluster's Services, Ingresses and Gateways."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, service, t
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, attempt, remove_each
 from cfngen.deploy.deletion.scope import Scope
 
-AT_ONCE = 20  # load balancers or target groups in one DescribeTags, of either generation
-PROTECTION = "deletion_protection.enabled"
+TAGS_BATCH_SIZE = 20  # the most that DescribeTags takes, for Classic Load Balancers and in ELBv2
+DELETION_PROTECTION = "deletion_protection.enabled"
 
 
 @dataclass(frozen=True)
 class Balancer:
-    """A load balancer, whoever made it.
+    """A load balancer, whoever created it.
 
     Attributes:
         id: its ARN; the name of a Classic Load Balancer.
         name: its name.
-        vpc_id: where it is.
+        vpc_id: its VPC.
     """
 
     id: str
@@ -32,20 +32,20 @@ class Balancer:
 
 def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
     """Return the cluster's load balancers and target groups that are in no stack."""
-    return (*_classic(account, scope), *_current(account, scope), *_target_groups(account, scope))
+    return (*_find_classic(account, scope), *_find_elbv2(account, scope), *_find_target_groups(account, scope))
 
 
 def names(account: Account) -> frozenset[str]:
-    """Return the names of all load balancers of the region, whoever made them."""
-    return frozenset(each.name for each in _all(account))
+    """Return the names of all load balancers of the region, whoever created them."""
+    return frozenset(balancer.name for balancer in _all_load_balancers(account))
 
 
 def of_vpc(account: Account, vpc_id: str) -> tuple[Balancer, ...]:
-    """Return all load balancers of a VPC, whoever made them."""
-    return tuple(each for each in _all(account) if each.vpc_id == vpc_id)
+    """Return all load balancers of a VPC, whoever created them."""
+    return tuple(balancer for balancer in _all_load_balancers(account) if balancer.vpc_id == vpc_id)
 
 
-def _all(account: Account) -> Iterator[Balancer]:
+def _all_load_balancers(account: Account) -> Iterator[Balancer]:
     for page in account.client("elb").get_paginator("describe_load_balancers").paginate():
         for balancer_description in page["LoadBalancerDescriptions"]:
             yield Balancer(
@@ -58,90 +58,105 @@ def _all(account: Account) -> Iterator[Balancer]:
             yield Balancer(balancer["LoadBalancerArn"], balancer["LoadBalancerName"], balancer.get("VpcId", ""))
 
 
-def remove(account: Account, found: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
-    """Ask AWS to delete load balancers and target groups; return what it has accepted.
+def remove(account: Account, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
+    """Ask AWS to delete load balancers and target groups; return those whose deletion it has accepted.
 
-    A target group that a load balancer still uses is left for the next time.
+    A target group that a load balancer still uses is left for the next call.
     """
-    return remove_each(found, lambda each: _delete(account, each))
+    return remove_each(orphans, lambda orphan: _delete(account, orphan))
 
 
-def _delete(account: Account, each: OrphanedResource) -> None:
+def _delete(account: Account, orphan: OrphanedResource) -> None:
+    """Delete a target group or load balancer, after disabling its deletion protection."""
     elbv2 = account.client("elbv2")
-    if each.kind == "target group":
-        elbv2.delete_target_group(TargetGroupArn=each.id)
-    elif each.generation:
-        account.client("elb").delete_load_balancer(LoadBalancerName=each.id)
+    if orphan.kind == "target group":
+        elbv2.delete_target_group(TargetGroupArn=orphan.id)
+    elif orphan.generation:
+        account.client("elb").delete_load_balancer(LoadBalancerName=orphan.id)
     else:
-        if each.protected:
-            off = [{"Key": PROTECTION, "Value": "false"}]
-            elbv2.modify_load_balancer_attributes(LoadBalancerArn=each.id, Attributes=off)
-        elbv2.delete_load_balancer(LoadBalancerArn=each.id)
+        if orphan.protected:
+            attributes = [{"Key": DELETION_PROTECTION, "Value": "false"}]
+            elbv2.modify_load_balancer_attributes(LoadBalancerArn=orphan.id, Attributes=attributes)
+        elbv2.delete_load_balancer(LoadBalancerArn=orphan.id)
 
 
-def _classic(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
+def _find_classic(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
     elb = account.client("elb")
     pages = elb.get_paginator("describe_load_balancers").paginate()
-    there = _there(pages, "LoadBalancerDescriptions", "LoadBalancerName", "VPCId", scope)
-    names = list(there)
-    for start in range(0, len(names), AT_ONCE):
-        some = names[start : start + AT_ONCE]
-        for each in _described(lambda asked: elb.describe_tags(LoadBalancerNames=asked), some):
-            name, tags = each["LoadBalancerName"], tag_map(each.get("Tags"))
-            if _made_by_kubernetes(name, tags, scope):
-                vpc = there[name].get("VPCId", "")
-                yield OrphanedResource("load balancer", name, name, service(tags), generation="classic", vpc_id=vpc)
+    descriptions_by_name = _list_in_vpc(pages, "LoadBalancerDescriptions", "LoadBalancerName", "VPCId", scope)
+    names = list(descriptions_by_name)
+    for start in range(0, len(names), TAGS_BATCH_SIZE):
+        batch = names[start : start + TAGS_BATCH_SIZE]
+        for tag_description in _describe_tags(
+            lambda requested_names: elb.describe_tags(LoadBalancerNames=requested_names), batch
+        ):
+            name, tags = tag_description["LoadBalancerName"], tag_map(tag_description.get("Tags"))
+            if _created_by_kubernetes(name, tags, scope):
+                vpc_id = descriptions_by_name[name].get("VPCId", "")
+                yield OrphanedResource("load balancer", name, name, service(tags), generation="classic", vpc_id=vpc_id)
 
 
-def _current(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
+def _find_elbv2(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_load_balancers").paginate()
-    there = _there(pages, "LoadBalancers", "LoadBalancerArn", "VpcId", scope)
-    for arn, tags in _tags(elbv2, list(there)):
-        if not _made_by_kubernetes(arn, tags, scope):
+    balancers_by_arn = _list_in_vpc(pages, "LoadBalancers", "LoadBalancerArn", "VpcId", scope)
+    for arn, tags in _tags_by_arn(elbv2, list(balancers_by_arn)):
+        if not _created_by_kubernetes(arn, tags, scope):
             continue
-        name, vpc = there[arn]["LoadBalancerName"], there[arn].get("VpcId", "")
+        name, vpc_id = balancers_by_arn[arn]["LoadBalancerName"], balancers_by_arn[arn].get("VpcId", "")
         attributes: list[dict[str, str]] = []
         with attempt():
             attributes = elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)["Attributes"]
-        protected = {"Key": PROTECTION, "Value": "true"} in attributes
-        yield OrphanedResource("load balancer", arn, name, service(tags), protected=protected, vpc_id=vpc)
+        protected = {"Key": DELETION_PROTECTION, "Value": "true"} in attributes
+        yield OrphanedResource("load balancer", arn, name, service(tags), protected=protected, vpc_id=vpc_id)
 
 
-def _target_groups(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
+def _find_target_groups(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_target_groups").paginate()
-    there = _there(pages, "TargetGroups", "TargetGroupArn", "VpcId", scope)
-    for arn, tags in _tags(elbv2, list(there)):
-        if _made_by_kubernetes(arn, tags, scope):
-            each = there[arn]
+    groups_by_arn = _list_in_vpc(pages, "TargetGroups", "TargetGroupArn", "VpcId", scope)
+    for arn, tags in _tags_by_arn(elbv2, list(groups_by_arn)):
+        if _created_by_kubernetes(arn, tags, scope):
+            group = groups_by_arn[arn]
             yield OrphanedResource(
-                "target group", arn, each["TargetGroupName"], service(tags), vpc_id=each.get("VpcId", "")
+                "target group", arn, group["TargetGroupName"], service(tags), vpc_id=group.get("VpcId", "")
             )
 
 
-def _there(pages: Iterable[Any], items: str, name: str, vpc: str, scope: Scope) -> dict[str, Mapping[str, Any]]:
-    """Return what some pages list in the VPC that is looked at, by name."""
-    listed = (each for page in pages for each in page[items])
-    return {each[name]: each for each in listed if scope.vpc_id in ("", each.get(vpc, ""))}
+def _list_in_vpc(
+    pages: Iterable[Any], items_key: str, id_key: str, vpc_key: str, scope: Scope
+) -> dict[str, Mapping[str, Any]]:
+    """Return, by name or ARN, the listed items that lie in the cluster's VPC; all if the VPC is not known."""
+    items = (item for page in pages for item in page[items_key])
+    return {item[id_key]: item for item in items if scope.vpc_id in ("", item.get(vpc_key, ""))}
 
 
-def _tags(elbv2: Any, arns: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    for start in range(0, len(arns), AT_ONCE):
-        some = arns[start : start + AT_ONCE]
-        for each in _described(lambda asked: elbv2.describe_tags(ResourceArns=asked), some):
-            yield each["ResourceArn"], tag_map(each.get("Tags"))
+def _tags_by_arn(elbv2: Any, arns: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    for start in range(0, len(arns), TAGS_BATCH_SIZE):
+        batch = arns[start : start + TAGS_BATCH_SIZE]
+        for tag_description in _describe_tags(
+            lambda requested_arns: elbv2.describe_tags(ResourceArns=requested_arns), batch
+        ):
+            yield tag_description["ResourceArn"], tag_map(tag_description.get("Tags"))
 
 
-def _described(describe: Callable[[list[str]], Any], asked: list[str]) -> list[Mapping[str, Any]]:
-    """Tags of several things; AWS refuses to tell of any when one has gone since it was listed."""
-    found: list[Mapping[str, Any]] = []
-    with attempt() as tried:
-        found = describe(asked)["TagDescriptions"]
-    if tried.gone and len(asked) > 1:
-        return [each for one in asked for each in _described(describe, [one])]
-    return found
+def _describe_tags(describe: Callable[[list[str]], Any], requested_ids: list[str]) -> list[Mapping[str, Any]]:
+    """Return the tags of several resources, without those that were deleted after they had been listed.
+
+    AWS rejects the whole call for a single missing resource; then each is asked about on its own.
+    """
+    tag_descriptions: list[Mapping[str, Any]] = []
+    with attempt() as result:
+        tag_descriptions = describe(requested_ids)["TagDescriptions"]
+    if result.not_found and len(requested_ids) > 1:
+        return [
+            tag_description
+            for requested_id in requested_ids
+            for tag_description in _describe_tags(describe, [requested_id])
+        ]
+    return tag_descriptions
 
 
-def _made_by_kubernetes(name: str, tags: Mapping[str, str], scope: Scope) -> bool:
+def _created_by_kubernetes(name: str, tags: Mapping[str, str], scope: Scope) -> bool:
+    """Return whether the tags name the cluster, and no stack created the resource."""
     return owned(tags, scope.cluster) and not of_a_stack(tags) and name not in scope.ids()

@@ -1,4 +1,4 @@
-"""Network interfaces that outlive what they were made for: of load balancers for a while, of pods for good."""
+"""Network interfaces that outlive their owner: those of load balancers for some minutes, those of pods for good."""
 
 from __future__ import annotations
 
@@ -11,75 +11,83 @@ from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, remove_each
 from cfngen.deploy.deletion.scope import Scope
 
-INSTANCE = "node.k8s.amazonaws.com/instance_id"  # VPC CNI: the instance that an interface was made for
-POD_PREFIX = "aws-K8S-"  # VPC CNI: how its descriptions begin
-BALANCER_PREFIX = "ELB "  # `ELB <name>`, `ELB app/<name>/<id>` or `ELB net/<name>/<id>`
+INSTANCE_ID_TAG = "node.k8s.amazonaws.com/instance_id"  # VPC CNI: the instance that an interface was created for
+POD_DESCRIPTION_PREFIX = "aws-K8S-"  # VPC CNI: how its descriptions begin
+LOAD_BALANCER_DESCRIPTION_PREFIX = "ELB "  # `ELB <name>`, `ELB app/<name>/<id>` or `ELB net/<name>/<id>`
 
 
 def find(account: Account, scope: Scope, *, groups: Iterable[str] = ()) -> tuple[OrphanedResource, ...]:
-    """Return the interfaces that nothing will delete, and those of load balancers that will go by themselves.
+    """Return the cluster's interfaces that nobody else deletes, and those that ELB has yet to delete.
 
     Args:
-        account: where they are.
+        account: the AWS account.
         scope: the cluster.
-        groups: security groups that Kubernetes made.
+        groups: security groups that Kubernetes created.
     """
     if not scope.vpc_id:
         return ()
-    made = frozenset(groups)
-    balancers: frozenset[str] | None = None
-    found = []
-    for each in there(account, scope.vpc_id):
-        identity = each["NetworkInterfaceId"]
-        uses = {group["GroupId"] for group in each.get("Groups", ())}
-        tags = tag_map(each.get("TagSet"))
-        if identity in scope.ids() or of_a_stack(tags):
+    kubernetes_groups = frozenset(groups)
+    existing_load_balancers: frozenset[str] | None = None
+    orphans = []
+    for interface in of_vpc(account, scope.vpc_id):
+        interface_id = interface["NetworkInterfaceId"]
+        group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
+        tags = tag_map(interface.get("TagSet"))
+        if interface_id in scope.ids() or of_a_stack(tags):
             continue
-        description = each.get("Description", "")
-        if name := balancer(description):
-            # Elastic Load Balancing releases it minutes after the load balancer is gone; nobody else may.
-            mine = bool(uses & made)
-            if not mine and scope.own_vpc:
-                balancers = load_balancers.names(account) if balancers is None else balancers
-                mine = name not in balancers
-            if mine:
-                found.append(_leftover(each, f"load balancer {name}", waits=True))
-        elif each.get("Status") == "available" and _of_the_cluster(each, tags, uses, scope):
-            found.append(_leftover(each, description))
-    return tuple(found)
+        description = interface.get("Description", "")
+        if name := load_balancer_name(description):
+            # Elastic Load Balancing deletes it some minutes after the load balancer; nobody else is allowed to.
+            is_orphaned = bool(group_ids & kubernetes_groups)
+            if not is_orphaned and scope.own_vpc:
+                if existing_load_balancers is None:
+                    existing_load_balancers = load_balancers.names(account)
+                is_orphaned = name not in existing_load_balancers
+            if is_orphaned:
+                orphans.append(_orphan(interface, f"load balancer {name}", waits=True))
+        elif interface.get("Status") == "available" and _belongs_to_cluster(interface, tags, group_ids, scope):
+            orphans.append(_orphan(interface, description))
+    return tuple(orphans)
 
 
-def there(account: Account, vpc_id: str) -> Iterator[Mapping[str, Any]]:
-    """Return every network interface of a VPC, as EC2 describes it."""
+def of_vpc(account: Account, vpc_id: str) -> Iterator[Mapping[str, Any]]:
+    """Yield every network interface of a VPC, as EC2 describes it."""
     filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
     for page in account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters):
         yield from page["NetworkInterfaces"]
 
 
-def balancer(description: str) -> str:
-    """Return the load balancer that an interface is described to be of; empty if it is of none."""
-    if not description.startswith(BALANCER_PREFIX):
+def load_balancer_name(description: str) -> str:
+    """Return the name of an interface's load balancer from its description; empty if it belongs to none."""
+    if not description.startswith(LOAD_BALANCER_DESCRIPTION_PREFIX):
         return ""
-    parts = description.removeprefix(BALANCER_PREFIX).split("/")
+    parts = description.removeprefix(LOAD_BALANCER_DESCRIPTION_PREFIX).split("/")
     return parts[1] if len(parts) == 3 else parts[0]
 
 
-def remove(account: Account, found: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
-    """Delete interfaces that nothing uses; return those deleted."""
+def remove(account: Account, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
+    """Delete those interfaces that AWS does not delete by itself; return the deleted ones."""
     ec2 = account.client("ec2")
-    unused = (each for each in found if not each.waits)
-    return remove_each(unused, lambda each: ec2.delete_network_interface(NetworkInterfaceId=each.id))
+    unused = (orphan for orphan in orphans if not orphan.waits)
+    return remove_each(unused, lambda orphan: ec2.delete_network_interface(NetworkInterfaceId=orphan.id))
 
 
-def _of_the_cluster(each: Mapping[str, Any], tags: Mapping[str, str], uses: set[str], scope: Scope) -> bool:
+def _belongs_to_cluster(
+    interface: Mapping[str, Any], tags: Mapping[str, str], group_ids: set[str], scope: Scope
+) -> bool:
+    """Return whether an unused interface was created for pods of the cluster."""
     if owned(tags, scope.cluster):
         return True
-    # Without its cluster's name the VPC CNI says which instance it made an interface for, and gives it the instance's
-    # security groups: the node group of this cluster is in no other cluster's instances.
-    of_pods = INSTANCE in tags or each.get("Description", "").startswith(POD_PREFIX)
-    return of_pods and (tags.get(INSTANCE, "") in scope.instances or bool(uses & set(scope.security_groups)))
+    # If the VPC CNI does not know the cluster's name, it tags an interface with its instance only, and gives it the
+    # instance's security groups. No other cluster's instances are in this cluster's security groups.
+    is_for_pods = INSTANCE_ID_TAG in tags or interface.get("Description", "").startswith(POD_DESCRIPTION_PREFIX)
+    return is_for_pods and (
+        tags.get(INSTANCE_ID_TAG, "") in scope.instances or bool(group_ids & set(scope.security_groups))
+    )
 
 
-def _leftover(each: Mapping[str, Any], purpose: str, *, waits: bool = False) -> OrphanedResource:
-    identity = each["NetworkInterfaceId"]
-    return OrphanedResource("network interface", identity, identity, purpose, vpc_id=each.get("VpcId", ""), waits=waits)
+def _orphan(interface: Mapping[str, Any], purpose: str, *, waits: bool = False) -> OrphanedResource:
+    interface_id = interface["NetworkInterfaceId"]
+    return OrphanedResource(
+        "network interface", interface_id, interface_id, purpose, vpc_id=interface.get("VpcId", ""), waits=waits
+    )

@@ -1,8 +1,8 @@
-"""What Kubernetes made outside of the stack and must go before the network can: found by tags, removed in order.
+"""Removes what Kubernetes created outside of the stacks and what keeps the network from being deleted; found by tags.
 
-Load balancers hold interfaces, interfaces hold security groups, rules hold the groups that they name; each goes a while
-after what it depended on. So nothing here is a plan: a round looks for whatever there is and removes what AWS lets go
-of, and the next round looks again. That makes it safe to interrupt, and to repeat.
+Load balancers use network interfaces, interfaces use security groups, and rules refer to other security groups; each
+can only be deleted some time after whatever uses it. So there is no plan of steps: each round lists what exists now,
+deletes what AWS is ready to delete, and the next round lists again. That makes it safe to interrupt and to repeat.
 """
 
 from __future__ import annotations
@@ -17,125 +17,131 @@ from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Report, Step
 from cfngen.errors import CfngenError
 
-PATIENCE = 600.0
-"""Seconds for AWS to let go; interfaces of load balancers were seen to stay for several minutes."""
-SHORTEST_PAUSE = 3.0
-LONGEST_PAUSE = 20.0
+TIMEOUT_SECONDS = 600.0
+"""Interfaces of load balancers have been observed to exist for several minutes after their load balancer."""
+MIN_POLL_INTERVAL_SECONDS = 3.0
+MAX_POLL_INTERVAL_SECONDS = 20.0
 
 
 class LivingNamesakeError(CfngenError):
-    """Another cluster of the same name lives, and tags do not say whose things are whose."""
+    """Another cluster of the same name exists, and tags do not tell whose resource is whose."""
 
-    def __init__(self, cluster: str, whose: str) -> None:
+    def __init__(self, cluster: str, conflict: str) -> None:
         super().__init__(
-            f"{whose}; what bears the name {cluster} in its tags may be theirs, so none of it is removed",
+            f"{conflict}; what bears the name {cluster} in its tags may be theirs, so none of it is removed",
             hint="name that stack with --stack-name if you mean it; else delete that cluster first, or remove what is "
             "yours by hand.",
         )
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """What a search for leftovers came to.
+class SweepResult:
+    """The result of a sweep.
 
     Attributes:
-        gone: what was removed.
-        remaining: what could not be removed.
+        removed: resources that were removed.
+        remaining: resources that could not be removed.
     """
 
-    gone: tuple[OrphanedResource, ...] = ()
+    removed: tuple[OrphanedResource, ...] = ()
     remaining: tuple[OrphanedResource, ...] = ()
 
 
 def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
-    """Return everything of the cluster's that can keep its network from being deleted, in the order it has to go."""
+    """Return the cluster's resources that can keep its network from being deleted, in the order of their deletion."""
     balancers = load_balancers.find(account, scope)
     groups = security_groups.find(account, scope)
     interfaces = network_interfaces.find(account, scope, groups=[group.id for group in groups])
     return (*balancers, *interfaces, *groups)
 
 
-def sweep(account: Account, scope: Scope, report: Report, *, patience: float = PATIENCE) -> Sweep:
-    """Remove everything of the cluster's that can keep its network from being deleted.
+def sweep(account: Account, scope: Scope, report: Report, *, timeout: float = TIMEOUT_SECONDS) -> SweepResult:
+    """Remove the cluster's resources that can keep its network from being deleted.
 
     Args:
-        account: where it is.
+        account: the AWS account.
         scope: the cluster.
-        report: told what goes.
-        patience: seconds to wait for AWS to let go; 0 is one round without waiting.
+        report: receives a message for each removal.
+        timeout: seconds to wait until AWS releases resources; 0 is one round without waiting.
 
     Raises:
-        LivingNamesakeError: it cannot be told from what another cluster of this name has made.
+        LivingNamesakeError: the resources may be those of another cluster of this name.
     """
     clock = account.clock
-    until, pause = clock.now().timestamp() + patience, SHORTEST_PAUSE
-    gone: dict[tuple[str, str], OrphanedResource] = {}
-    waited_for: frozenset[tuple[str, str]] | None = None
+    deadline, pause = clock.now().timestamp() + timeout, MIN_POLL_INTERVAL_SECONDS
+    removed: dict[tuple[str, str], OrphanedResource] = {}
+    previously_waiting: frozenset[tuple[str, str]] | None = None
     while True:
-        found = find(account, scope)
-        if not found:
-            return Sweep(tuple(gone.values()))
-        if waited_for is None:
-            check_namesake(account, scope, found)
+        orphans = find(account, scope)
+        if not orphans:
+            return SweepResult(tuple(removed.values()))
+        if previously_waiting is None:
+            check_name_conflict(account, scope, orphans)
             report(Step("deleting what Kubernetes made: load balancers, and what belongs to them"))
-        for each in _round(account, scope, found):
-            if (each.kind, each.id) not in gone:
-                gone[each.kind, each.id] = each
-                report(Removed(each))
-        if clock.now().timestamp() >= until:
+        for orphan in _remove_once(account, scope, orphans):
+            if (orphan.kind, orphan.id) not in removed:
+                removed[orphan.kind, orphan.id] = orphan
+                report(Removed(orphan))
+        if clock.now().timestamp() >= deadline:
             break
-        waiting = frozenset((each.kind, each.id) for each in found) - gone.keys()
-        if waiting and waiting != waited_for:
-            report(Step(f"waiting for AWS to release {_named(found, waiting)}"))
-        waited_for = waiting
+        waiting = frozenset((orphan.kind, orphan.id) for orphan in orphans) - removed.keys()
+        if waiting and waiting != previously_waiting:
+            report(Step(f"waiting for AWS to release {_describe_waiting(orphans, waiting)}"))
+        previously_waiting = waiting
         clock.sleep(pause)
-        pause = min(pause * 1.5, LONGEST_PAUSE)
-    left = find(account, scope)
-    still = {(each.kind, each.id) for each in left}
-    return Sweep(tuple(each for key, each in gone.items() if key not in still), left)
+        pause = min(pause * 1.5, MAX_POLL_INTERVAL_SECONDS)
+    remaining = find(account, scope)
+    remaining_keys = {(orphan.kind, orphan.id) for orphan in remaining}
+    return SweepResult(tuple(orphan for key, orphan in removed.items() if key not in remaining_keys), remaining)
 
 
-def sweep_routes(account: Account, scope: Scope, report: Report) -> Sweep:
-    """Remove the pods' routes from a route table that the cluster was lent; only once its instances are gone."""
-    gone = pod_routes.remove(account, pod_routes.find(account, scope))
-    for each in gone:
-        report(Removed(each))
-    return Sweep(gone, pod_routes.find(account, scope))
+def sweep_routes(account: Account, scope: Scope, report: Report) -> SweepResult:
+    """Remove the pods' routes from an existing route table that the cluster uses.
+
+    Call it only after the cluster's instances are terminated.
+    """
+    removed = pod_routes.remove(account, pod_routes.find(account, scope))
+    for route in removed:
+        report(Removed(route))
+    return SweepResult(removed, pod_routes.find(account, scope))
 
 
-def check_namesake(account: Account, scope: Scope, found: Sequence[OrphanedResource]) -> None:
-    """Refuse to touch what may be a living cluster's.
+def check_name_conflict(account: Account, scope: Scope, orphans: Sequence[OrphanedResource]) -> None:
+    """Refuse to remove resources that may belong to another, existing cluster of the same name.
 
-    While the cluster's VPC is known, only what lies in it counts. Without it tags are all there is, and another
-    cluster of the same name bears the same ones. A stack without network and machines owns nothing in a VPC either.
+    If the cluster's VPC is known, it is enough that the resources lie in it. Otherwise there are only tags, which are
+    the same for both clusters. A stack that has neither network nor instances owns nothing in a VPC either.
 
     Raises:
         LivingNamesakeError: there is such a cluster.
     """
-    if not found:
+    if not orphans:
         return
-    strangers = namesakes(account, scope)
-    beside = not scope.standing and (bool(scope.namesakes) or scope.vpc_id in strangers.values())
-    uncertain = beside or not scope.vpc_id or any(not each.vpc_id for each in found)
-    if uncertain and (whose := _whose(scope, strangers)):
-        raise LivingNamesakeError(scope.cluster, whose)
+    other_instances = instances_of_same_name(account, scope)
+    is_separate = not scope.has_infrastructure and (
+        bool(scope.same_name_stacks) or scope.vpc_id in other_instances.values()
+    )
+    is_ambiguous = is_separate or not scope.vpc_id or any(not orphan.vpc_id for orphan in orphans)
+    if is_ambiguous and (conflict := _describe_conflict(scope, other_instances)):
+        raise LivingNamesakeError(scope.cluster, conflict)
 
 
-def namesake(account: Account, scope: Scope) -> str:
-    """Return in a sentence which other cluster of this name lives in the region; empty if there is none."""
-    return _whose(scope, {} if scope.namesakes else namesakes(account, scope))
+def describe_name_conflict(account: Account, scope: Scope) -> str:
+    """Return a sentence about another cluster of this name in the region; empty if there is none."""
+    return _describe_conflict(scope, {} if scope.same_name_stacks else instances_of_same_name(account, scope))
 
 
-def _whose(scope: Scope, strangers: Mapping[str, str]) -> str:
-    if scope.namesakes:
-        return f"the cluster {scope.cluster} lives in the stack {', '.join(scope.namesakes)}"
-    if strangers:
-        return f"instances of a cluster named {scope.cluster} run outside of this stack: {', '.join(strangers)}"
+def _describe_conflict(scope: Scope, other_instances: Mapping[str, str]) -> str:
+    """Return a sentence about the other cluster of this name; empty if there is none."""
+    if scope.same_name_stacks:
+        return f"the cluster {scope.cluster} lives in the stack {', '.join(scope.same_name_stacks)}"
+    if other_instances:
+        return f"instances of a cluster named {scope.cluster} run outside of this stack: {', '.join(other_instances)}"
     return ""
 
 
-def namesakes(account: Account, scope: Scope) -> dict[str, str]:
-    """Return instances of other clusters of this name in the region, and the VPC of each."""
+def instances_of_same_name(account: Account, scope: Scope) -> dict[str, str]:
+    """Return the instances of other clusters of this name in the region: their ids, and the VPC of each."""
     filters = [
         {"Name": f"tag:kubernetes.io/cluster/{scope.cluster}", "Values": ["owned"]},
         {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]},
@@ -150,16 +156,19 @@ def namesakes(account: Account, scope: Scope) -> dict[str, str]:
     }
 
 
-def _round(account: Account, scope: Scope, found: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
-    """Remove what can go now."""
+def _remove_once(account: Account, scope: Scope, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
+    """Remove what AWS is ready to delete now; return it."""
     return (
-        *load_balancers.remove(account, [each for each in found if each.kind in ("load balancer", "target group")]),
-        *network_interfaces.remove(account, [each for each in found if each.kind == "network interface"]),
-        *security_groups.remove(account, scope, [each for each in found if each.kind == "security group"]),
+        *load_balancers.remove(
+            account, [orphan for orphan in orphans if orphan.kind in ("load balancer", "target group")]
+        ),
+        *network_interfaces.remove(account, [orphan for orphan in orphans if orphan.kind == "network interface"]),
+        *security_groups.remove(account, scope, [orphan for orphan in orphans if orphan.kind == "security group"]),
     )
 
 
-def _named(found: Sequence[OrphanedResource], waiting: frozenset[tuple[str, str]]) -> str:
-    shown = [f"{each.kind} {each.name}" for each in found if (each.kind, each.id) in waiting]
-    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
-    return ", ".join(shown[:3]) + more
+def _describe_waiting(orphans: Sequence[OrphanedResource], waiting_keys: frozenset[tuple[str, str]]) -> str:
+    """Return the first three of the resources that are waited for, and how many more there are, in words."""
+    names = [f"{orphan.kind} {orphan.name}" for orphan in orphans if (orphan.kind, orphan.id) in waiting_keys]
+    suffix = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + suffix

@@ -1,4 +1,4 @@
-"""One thing that Kubernetes made outside of the stack, and the way AWS says no to its removal."""
+"""A resource that Kubernetes created outside of the stacks, and the errors with which AWS refuses to delete it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Kind = Literal[
     "snapshot",
 ]
 
-# The same situation bears a name of its own in each service and for each kind of thing.
-GONE = frozenset(
+# Each service, and each type of resource, has error codes of its own for the same situation.
+NOT_FOUND_CODES = frozenset(
     {
         "InvalidGroup.NotFound",
         "InvalidGroupId.Malformed",
@@ -38,7 +38,7 @@ GONE = frozenset(
         "TargetGroupNotFound",
     }
 )
-HELD = frozenset(
+IN_USE_CODES = frozenset(
     {
         "DependencyViolation",
         "InvalidGroup.InUse",
@@ -55,19 +55,19 @@ HELD = frozenset(
 
 @dataclass(frozen=True)
 class OrphanedResource:
-    """Something that Kubernetes made in AWS, and that no stack knows of.
+    """A resource that Kubernetes created in AWS, and that belongs to no stack.
 
     Attributes:
-        kind: what it is.
+        kind: the type of resource.
         id: its id, name or ARN, whichever its service takes.
-        name: what people call it; may be its id.
-        purpose: what it was made for, e.g. `Service default/web`; may be empty.
+        name: its name, or its id if it has none.
+        purpose: what it was created for, e.g. `Service default/web`; may be empty.
         gigabytes: size of a volume or snapshot in GiB.
-        generation: `classic` of a Classic Load Balancer; else empty.
-        protected: whether it is protected from deletion.
-        vpc_id: where it is; empty for what lies in no VPC.
-        waits: whether it goes by itself, once what it belongs to is gone.
-        where: the route table of a route.
+        generation: `classic` for a Classic Load Balancer; else empty.
+        protected: whether it has deletion protection.
+        vpc_id: its VPC; empty if it lies in none.
+        waits: whether AWS deletes it by itself, some time after its owner is deleted.
+        where: id of the route table, for a route.
     """
 
     kind: Kind
@@ -82,12 +82,14 @@ class OrphanedResource:
     where: str = ""
 
     def command(self, region: str) -> str:
-        """Return the command of the AWS CLI that removes it; empty if it can only be waited for."""
+        """Return the AWS CLI command that removes it; empty if AWS deletes it by itself."""
         if self.waits:
             return ""
-        old = f"elb delete-load-balancer --load-balancer-name {self.id}"
+        delete_classic = f"elb delete-load-balancer --load-balancer-name {self.id}"
         call = {
-            "load balancer": old if self.generation else f"elbv2 delete-load-balancer --load-balancer-arn {self.id}",
+            "load balancer": delete_classic
+            if self.generation
+            else f"elbv2 delete-load-balancer --load-balancer-arn {self.id}",
             "target group": f"elbv2 delete-target-group --target-group-arn {self.id}",
             "security group": f"ec2 delete-security-group --group-id {self.id}",
             "network interface": f"ec2 delete-network-interface --network-interface-id {self.id}",
@@ -100,10 +102,10 @@ class OrphanedResource:
 
 @dataclass(frozen=True)
 class Removed(Message):
-    """Something that Kubernetes had made is gone, or has been told to go.
+    """A resource that Kubernetes created has been deleted, or AWS has accepted its deletion.
 
     Attributes:
-        leftover: what.
+        leftover: the resource.
     """
 
     kind: ClassVar[str] = "removed"
@@ -112,45 +114,45 @@ class Removed(Message):
 
 @dataclass
 class Attempt:
-    """One try at removing something.
+    """The result of one attempt to delete a resource.
 
     Attributes:
-        held: whether something else still needs it, so that a later try may succeed.
-        gone: whether it was gone already.
+        in_use: whether another resource still uses it, so that a later attempt may succeed.
+        not_found: whether it was deleted already.
     """
 
-    held: bool = False
-    gone: bool = False
+    in_use: bool = False
+    not_found: bool = False
 
     @property
     def succeeded(self) -> bool:
-        """Whether AWS has accepted the removal."""
-        return not self.held and not self.gone
+        """Whether AWS has accepted the deletion."""
+        return not self.in_use and not self.not_found
 
 
 @contextmanager
 def attempt() -> Iterator[Attempt]:
-    """Let the body remove something; that it is gone already, or still needed by something else, is no error."""
+    """Catch the errors that a resource is deleted already, or still in use, and note them in the result."""
     from botocore.exceptions import ClientError
 
-    tried = Attempt()
+    result = Attempt()
     try:
-        yield tried
+        yield result
     except ClientError as error:
         code = error_code(error)
-        tried.gone, tried.held = code in GONE, code in HELD
-        if not tried.gone and not tried.held:
+        result.not_found, result.in_use = code in NOT_FOUND_CODES, code in IN_USE_CODES
+        if not result.not_found and not result.in_use:
             raise
 
 
 def remove_each(
-    found: Iterable[OrphanedResource], remove: Callable[[OrphanedResource], object]
+    orphans: Iterable[OrphanedResource], remove: Callable[[OrphanedResource], object]
 ) -> tuple[OrphanedResource, ...]:
-    """Remove things one by one; return those whose removal AWS has accepted. What is still needed stays for later."""
+    """Delete resources one by one; return those whose deletion AWS has accepted. Those still in use stay."""
     accepted = []
-    for each in found:
-        with attempt() as tried:
-            remove(each)
-        if tried.succeeded:
-            accepted.append(each)
+    for orphan in orphans:
+        with attempt() as result:
+            remove(orphan)
+        if result.succeeded:
+            accepted.append(orphan)
     return tuple(accepted)

@@ -1,4 +1,4 @@
-"""What deleting a cluster would do: looked up before anything is asked or touched."""
+"""Plans the deletion of a cluster: finds out what it would delete, before anything is asked or changed."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from cfngen.text import pluralize
 
 @dataclass(frozen=True)
 class DeletionRequest:
-    """What is to be deleted, and how far.
+    """Which cluster to delete, and what else to delete with it.
 
     Attributes:
-        stack_name: name of the root.
+        stack_name: name of the root stack.
         cluster: name of the cluster.
         vpc_id: the existing VPC that the cluster file names; empty if the cluster makes its own.
         pod_cidr: address range of the pods.
-        bucket: bucket of the templates.
-        delete_volumes: whether the volumes of claims go too, with their data.
-        delete_snapshots: whether the snapshots of claims go too.
-        empty_bucket: whether the cluster's templates go too.
-        delete_bucket: whether their bucket goes too, if nothing is left in it.
-        even_if_occupied: whether to go on although others use the cluster's network.
-        leave_behind: whether what cannot be deleted is left without asking.
+        bucket: S3 bucket of the templates.
+        delete_volumes: whether to delete the volumes of PersistentVolumeClaims too, with their data.
+        delete_snapshots: whether to delete the snapshots of such volumes too.
+        empty_bucket: whether to delete the cluster's templates too.
+        delete_bucket: whether to delete their bucket too, if it is empty then.
+        even_if_occupied: whether to continue although foreign resources use the cluster's network.
+        leave_behind: whether to retain, without asking, what cannot be deleted.
         detach: whether not to wait for CloudFormation.
-        authorities: what is to become of the certificate authorities; None asks.
+        authorities: whether and where to keep a copy of the certificate authorities; None asks the user.
     """
 
     stack_name: str
@@ -62,7 +62,7 @@ class DeletionRequest:
 
 @dataclass(frozen=True)
 class Part:
-    """Things of one kind that go with the stack.
+    """Resources of one kind that are deleted with the stack.
 
     Attributes:
         kind: what they are, in the plural.
@@ -79,26 +79,26 @@ class DeletionPlan(Message):
 
     Attributes:
         cluster: name of the cluster.
-        stack: name of the root.
-        stack_id: its ARN; empty if there is none.
-        status: its status; empty if there is none.
-        account: number of the account.
+        stack: name of the root stack.
+        stack_id: its ARN; empty if there is no stack.
+        status: its status; empty if there is no stack.
+        account: AWS account id.
         region: the region.
-        by_console: whether somebody made the stack in the console, from cfngen's templates.
-        protected: whether its termination protection would be lifted.
-        goes: what goes with the stack.
-        removed: what Kubernetes made and goes with the cluster.
-        volumes: volumes of claims.
-        snapshots: snapshots of claims.
-        delete_volumes: whether the volumes go too.
-        delete_snapshots: whether the snapshots go too.
+        by_console: whether the stack was created in the console, from cfngen's templates.
+        protected: whether its termination protection would be disabled.
+        goes: what is deleted with the stack.
+        removed: resources that Kubernetes created and that are deleted with the cluster.
+        volumes: volumes of PersistentVolumeClaims.
+        snapshots: snapshots of such volumes.
+        delete_volumes: whether the volumes are deleted too.
+        delete_snapshots: whether the snapshots are deleted too.
         stays: what is known to stay.
-        obstacles: what others have in the way.
-        unclear: volumes of which nobody knows the cluster.
-        namesake: which other cluster of this name lives in the region, in a sentence; empty if there is none.
-        theirs: what bears the name in tags or in the bucket and cannot be told from that cluster's; not touched.
-        authorities: secrets that hold the certificate authorities, and go.
-        objects: how many versions of templates lie in the bucket.
+        obstacles: foreign resources that block the deletion.
+        unclear: volumes whose tags do not name their cluster.
+        namesake: a sentence about another cluster of this name in the region; empty if there is none.
+        theirs: resources with the cluster's name that may belong to that other cluster; they are left alone.
+        authorities: ARNs of the secrets that hold the certificate authorities and are deleted.
+        objects: how many object versions of templates are in the bucket.
     """
 
     kind: ClassVar[str] = "survey"
@@ -127,46 +127,49 @@ class DeletionPlan(Message):
 
 @dataclass(frozen=True)
 class PreparedDeletion:
-    """A survey, and what it was made from.
+    """A plan, and what it was made from.
 
     Attributes:
-        stack: the root; None if there is none.
+        stack: the root stack; None if there is none.
         scope: the cluster.
-        survey: what deleting it would do.
-        contested: what the request is to remove, if it were not another cluster's, as far as anybody can tell.
+        plan: what deleting it would do.
+        contested: resources the request asks to remove, but which may belong to another cluster of the same name.
     """
 
     stack: StackView | None
     scope: Scope
-    survey: DeletionPlan
+    plan: DeletionPlan
     contested: tuple[OrphanedResource, ...] = ()
 
 
 def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletion:
-    """Find out what deleting a cluster would do; nothing is changed.
+    """Return what deleting a cluster would do, with its stack and its resources; nothing is changed.
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
     """
     stack = find(account, request.stack_name)
-    by_console = _claimed(account, stack, request.cluster) if stack else False
+    by_console = _check_ownership(account, stack, request.cluster) if stack else False
     existing = stack if stack and stack.status.exists else None
-    last = stack or last_deleted(account, request)
-    scope = of_stack(account, last, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr)
-    others = live_stacks(account, request.cluster, besides=stack.id if stack else "")
-    scope = replace(scope, namesakes=others)
-    namesake = orphan_removal.namesake(account, scope)
-    told = _Told(
+    last_stack = stack or last_deleted(account, request)
+    scope = of_stack(account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr)
+    other_stacks = live_stacks(account, request.cluster, besides=stack.id if stack else "")
+    scope = replace(scope, same_name_stacks=other_stacks)
+    name_conflict = orphan_removal.describe_name_conflict(account, scope)
+    tagged = _TaggedResources(
         orphan_removal.find(account, scope), volumes.find(account, scope), volumes.find_snapshots(account, scope)
     )
-    mine, theirs = _parted(account, scope, told) if namesake else (told, _Told())
-    removed, claimed, copies = mine.removed, mine.claimed, mine.copies
-    logs = retained.log_groups(account, request.cluster)
-    needed = request.empty_bucket or request.delete_bucket
+    # Without such a conflict the tags suffice: everything with the cluster's name is this cluster's.
+    own, foreign = _split_by_ownership(account, scope, tagged) if name_conflict else (tagged, _TaggedResources())
+    orphans, claimed_volumes, claim_snapshots = own.orphans, own.volumes, own.snapshots
+    log_groups = retained.log_groups(account, request.cluster)
+    is_bucket_needed = request.empty_bucket or request.delete_bucket
     templates = (
-        template_objects.find(account, request.bucket, request.cluster, needed=needed) if request.bucket else Objects()
+        template_objects.find(account, request.bucket, request.cluster, needed=is_bucket_needed)
+        if request.bucket
+        else Objects()
     )
-    survey = DeletionPlan(
+    plan = DeletionPlan(
         cluster=request.cluster,
         stack=request.stack_name,
         stack_id=existing.id if existing else "",
@@ -175,20 +178,28 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         region=account.region,
         by_console=by_console,
         protected=bool(existing and existing.protected),
-        goes=tuple(_parts(scope)) if existing else (),
-        removed=removed,
-        volumes=claimed,
-        snapshots=copies,
+        goes=tuple(_stack_parts(scope)) if existing else (),
+        removed=orphans,
+        volumes=claimed_volumes,
+        snapshots=claim_snapshots,
         delete_volumes=request.delete_volumes,
         delete_snapshots=request.delete_snapshots,
         stays=(
-            *_stays(account, request, existing, scope, claimed, copies, Objects() if namesake else templates),
-            *(() if namesake else logs),
+            *_expected_to_stay(
+                account,
+                request,
+                existing,
+                scope,
+                claimed_volumes,
+                claim_snapshots,
+                Objects() if name_conflict else templates,
+            ),
+            *(() if name_conflict else log_groups),
         ),
-        obstacles=blockers.find(account, scope, removed) if existing else (),
+        obstacles=blockers.find(account, scope, orphans) if existing else (),
         unclear=volumes.unclear(account, scope),
-        namesake=namesake,
-        theirs=_not_ours(theirs, templates, logs) if namesake else (),
+        namesake=name_conflict,
+        theirs=_list_without_commands(foreign, templates, log_groups) if name_conflict else (),
         authorities=tuple(
             resource.view.physical_id
             for resource in scope.resources
@@ -196,77 +207,91 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         ),
         objects=templates.versions,
     )
-    contested = (
-        *theirs.removed,
-        *(theirs.claimed if request.delete_volumes else ()),
-        *(theirs.copies if request.delete_snapshots else ()),
+    foreign_requested = (
+        *foreign.orphans,
+        *(foreign.volumes if request.delete_volumes else ()),
+        *(foreign.snapshots if request.delete_snapshots else ()),
     )
-    return PreparedDeletion(existing, scope, survey, contested)
+    return PreparedDeletion(existing, scope, plan, foreign_requested)
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What is known by its tags.
+class _TaggedResources:
+    """Resources with the cluster's name in their tags.
 
     Attributes:
-        removed: what Kubernetes made and goes with the cluster.
-        claimed: volumes of claims.
-        copies: snapshots of claims.
+        orphans: resources that Kubernetes created and that are deleted with the cluster.
+        volumes: volumes of PersistentVolumeClaims.
+        snapshots: snapshots of such volumes.
     """
 
-    removed: tuple[OrphanedResource, ...] = ()
-    claimed: tuple[OrphanedResource, ...] = ()
-    copies: tuple[OrphanedResource, ...] = ()
+    orphans: tuple[OrphanedResource, ...] = ()
+    volumes: tuple[OrphanedResource, ...] = ()
+    snapshots: tuple[OrphanedResource, ...] = ()
 
 
-def _parted(account: Account, scope: Scope, told: _Told) -> tuple[_Told, _Told]:
-    """Part what is this cluster's for another reason than its tags from what may be a living namesake's."""
-    at_home = frozenset(
-        each.id for each in told.removed if scope.standing and scope.vpc_id and each.vpc_id == scope.vpc_id
+def _split_by_ownership(
+    account: Account, scope: Scope, tagged: _TaggedResources
+) -> tuple[_TaggedResources, _TaggedResources]:
+    """Return what is surely this cluster's, and what may belong to another, existing cluster of the same name.
+
+    Sure are resources in the cluster's own VPC, and volumes that are attached to its instances.
+    """
+    in_own_vpc = frozenset(
+        resource.id
+        for resource in tagged.orphans
+        if scope.has_infrastructure and scope.vpc_id and resource.vpc_id == scope.vpc_id
     )
-    attached = volumes.attached(account, scope)
+    attached_volumes = volumes.attached(account, scope)
     return (
-        _Told(
-            tuple(each for each in told.removed if each.id in at_home),
-            tuple(each for each in told.claimed if each.id in attached),
+        _TaggedResources(
+            tuple(resource for resource in tagged.orphans if resource.id in in_own_vpc),
+            tuple(resource for resource in tagged.volumes if resource.id in attached_volumes),
         ),
-        _Told(
-            tuple(each for each in told.removed if each.id not in at_home),
-            tuple(each for each in told.claimed if each.id not in attached),
-            told.copies,
+        _TaggedResources(
+            tuple(resource for resource in tagged.orphans if resource.id not in in_own_vpc),
+            tuple(resource for resource in tagged.volumes if resource.id not in attached_volumes),
+            tagged.snapshots,
         ),
     )
 
 
-def _not_ours(theirs: _Told, templates: Objects, logs: Sequence[Retained]) -> tuple[Retained, ...]:
-    """What is told without a command, since that would take it from a living cluster."""
-    tagged = (*theirs.removed, *theirs.claimed, *theirs.copies)
-    where, held = f"s3://{templates.bucket}/{templates.prefix}", pluralize(templates.versions, "object version")
+def _list_without_commands(
+    foreign: _TaggedResources, templates: Objects, log_groups: Sequence[Retained]
+) -> tuple[Retained, ...]:
+    """Return the other cluster's resources without delete commands, since those would harm a running cluster."""
+    tagged = (*foreign.orphans, *foreign.volumes, *foreign.snapshots)
+    uri, object_count = f"s3://{templates.bucket}/{templates.prefix}", pluralize(templates.versions, "object version")
     return (
-        *(Retained(each.kind, each.id, each.purpose or "bears the cluster's name in its tags") for each in tagged),
-        *([Retained("templates", where, f"{held} under the cluster's name")] if templates.versions else []),
-        *(Retained(log.kind, log.id, log.why) for log in logs),
+        *(
+            Retained(resource.kind, resource.id, resource.purpose or "bears the cluster's name in its tags")
+            for resource in tagged
+        ),
+        *([Retained("templates", uri, f"{object_count} under the cluster's name")] if templates.versions else []),
+        *(Retained(log.kind, log.id, log.why) for log in log_groups),
     )
 
 
 def last_deleted(account: Account, request: DeletionRequest) -> StackView | None:
-    """Return the cluster's root that was deleted last, as long as CloudFormation remembers it: 90 days."""
+    """Return the cluster's root stack that was deleted last; CloudFormation lists deleted stacks for 90 days."""
     pages = account.client("cloudformation").get_paginator("list_stacks")
     for page in pages.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
         for stack_summary in page["StackSummaries"]:
             if stack_summary["StackName"] == request.stack_name and not stack_summary.get("ParentId"):
-                # Of several CloudFormation names the latest first.
+                # CloudFormation lists the latest first.
                 stack = find(account, stack_summary["StackId"])
                 if stack and stack.cluster in ("", request.cluster):
                     return stack
     return None
 
 
-def _claimed(account: Account, stack: StackView, cluster: str) -> bool:
-    """Make sure that the stack is this cluster's; return whether that is known from its template only.
+def _check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
+    """Check that the stack is this cluster's; return whether only its template says so.
+
+    Then it was created in the console, without the tags that cfngen sets.
 
     Raises:
-        ForeignStackError: it is not.
+        ForeignStackError: it is not this cluster's.
     """
     if stack.parent_id:
         raise ForeignStackError(
@@ -274,7 +299,7 @@ def _claimed(account: Account, stack: StackView, cluster: str) -> bool:
             hint=f"name the root with --stack-name: {stack_name(stack.root_id or stack.parent_id)}.",
         )
     if stack.status.standing is StackHealth.EMPTY:
-        if not stack.cluster and cluster not in _in_review(account, stack):
+        if not stack.cluster and cluster not in _change_set_clusters(account, stack):
             raise ForeignStackError(
                 f"the stack {stack.name} is in {stack.status}: it is empty, and no change set in it says that it is "
                 f"for the cluster {cluster}",
@@ -288,17 +313,17 @@ def _claimed(account: Account, stack: StackView, cluster: str) -> bool:
     return False
 
 
-def _in_review(account: Account, stack: StackView) -> Iterator[str]:
-    """Clusters that the change sets of an empty stack are for; the stack itself may bear no tags yet."""
+def _change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:
+    """Yield the clusters that the change sets of an empty stack are for; the stack itself may have no tags yet."""
     cloudformation = account.client("cloudformation")
     for page in cloudformation.get_paginator("list_change_sets").paginate(StackName=stack.id):
         for summary in page["Summaries"]:
-            found = cloudformation.describe_change_set(ChangeSetName=summary["ChangeSetId"])
-            yield from (tag["Value"] for tag in found.get("Tags", ()) if tag["Key"] == CLUSTER_TAG)
+            change_set = cloudformation.describe_change_set(ChangeSetName=summary["ChangeSetId"])
+            yield from (tag["Value"] for tag in change_set.get("Tags", ()) if tag["Key"] == CLUSTER_TAG)
 
 
 def _template_cluster(account: Account, stack: StackView) -> str:
-    """The cluster that a stack's template was generated for, by its metadata; empty if it is not cfngen's."""
+    """Return the cluster that a stack's template was generated for, from its metadata; empty if it is not cfngen's."""
     from botocore.exceptions import ClientError
 
     try:
@@ -307,64 +332,67 @@ def _template_cluster(account: Account, stack: StackView) -> str:
         if error_code(error) != "ValidationError":
             raise
         return ""
-    about: Any = json.loads(summary.get("Metadata") or "{}").get("cfngen")
-    whole = isinstance(about, dict) and about.get("stack") in ("cluster", "standalone")
-    return str(about.get("cluster", "")) if whole else ""
+    metadata: Any = json.loads(summary.get("Metadata") or "{}").get("cfngen")
+    is_root_template = isinstance(metadata, dict) and metadata.get("stack") in ("cluster", "standalone")
+    return str(metadata.get("cluster", "")) if is_root_template else ""
 
 
-def _parts(scope: Scope) -> Iterator[Part]:
-    """What goes, in the words of a cluster."""
-    if inside := sorted(scope.instances.keys() - scope.outsiders):
-        yield Part("instances", tuple(inside))
-    for kind, type_name in KINDS:
-        if ids := scope.alive(type_name):
+def _stack_parts(scope: Scope) -> Iterator[Part]:
+    """Yield what is deleted with the stack, by kind."""
+    if instance_ids := sorted(scope.instances.keys() - scope.unmanaged_instances):
+        yield Part("instances", tuple(instance_ids))
+    for kind, type_name in PART_TYPES:
+        if ids := scope.existing_ids(type_name):
             yield Part(kind, ids)
-    named = {*backups.KEPT, *(type_name for _, type_name in KINDS)}
-    if others := [resource.name for resource in scope.resources if resource.exists and resource.view.type not in named]:
-        yield Part("other resources", tuple(others))
+    listed_types = {*backups.RETAINED_TYPES, *(type_name for _, type_name in PART_TYPES)}
+    if other_resources := [
+        resource.name for resource in scope.resources if resource.exists and resource.view.type not in listed_types
+    ]:
+        yield Part("other resources", tuple(other_resources))
 
 
-def _stays(
+def _expected_to_stay(
     account: Account,
     request: DeletionRequest,
     stack: StackView | None,
     scope: Scope,
-    claimed: tuple[OrphanedResource, ...],
-    copies: tuple[OrphanedResource, ...],
+    claimed_volumes: tuple[OrphanedResource, ...],
+    claim_snapshots: tuple[OrphanedResource, ...],
     templates: Objects,
 ) -> tuple[Retained, ...]:
-    found: list[Retained] = []
+    """Return what will stay in the account after the deletion, and why."""
+    staying: list[Retained] = []
     if stack:
-        found += [
+        staying += [
             Retained(
                 "snapshot",
-                f"one of {each}",
+                f"one of {resource_id}",
                 "CloudFormation makes it before it deletes a master's volume, so that etcd's data is not lost",
                 "EBS snapshot, billed per GiB of stored data and month",
             )
-            for each in scope.alive("AWS::EC2::Volume")
+            for resource_id in scope.existing_ids("AWS::EC2::Volume")
         ]
-        found += [
+        staying += [
             Retained(
                 "KMS key",
-                each,
+                resource_id,
                 "KMS deletes it after a waiting period, until which it can be kept",
                 "not billed while it waits",
             )
-            for each in scope.alive("AWS::KMS::Key")
+            for resource_id in scope.existing_ids("AWS::KMS::Key")
         ]
-        found += retained.given(scope, tuple(stack.parameters.items()))
-    found += backups.snapshots(account, scope, stack.outputs if stack else {})
+        staying += retained.existing_resources(scope, tuple(stack.parameters.items()))
+    staying += backups.snapshots(account, scope, stack.outputs if stack else {})
     if not request.delete_volumes:
-        found += retained.of_leftovers(account, claimed, "data of a claim; --delete-volumes deletes it")
+        staying += retained.of_orphans(account, claimed_volumes, "data of a claim; --delete-volumes deletes it")
     if not request.delete_snapshots:
-        found += retained.of_leftovers(account, copies, "snapshot of a claim; --delete-snapshots deletes it")
+        staying += retained.of_orphans(account, claim_snapshots, "snapshot of a claim; --delete-snapshots deletes it")
     if not request.empty_bucket:
-        found += retained.templates(templates)
-    return tuple(found)
+        staying += retained.templates(templates)
+    return tuple(staying)
 
 
-KINDS = (
+PART_TYPES = (
     ("nested stacks", NESTED),
     ("master volumes", "AWS::EC2::Volume"),
     ("Elastic IPs", "AWS::EC2::EIP"),

@@ -1,7 +1,7 @@
-"""Routes of pods in a route table that the cluster was lent.
+"""Routes to pods in an existing route table that the cluster uses.
 
-The cloud controller manager writes one for each node, and removes it as long as it runs: those of the last nodes stay.
-In a table of the cluster's own they go with the table.
+The cloud controller manager adds one for each node and removes it when the node goes, but only while it runs itself:
+the routes of the last nodes stay. In a route table of the cluster's own they are deleted together with the table.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from cfngen.deploy.deletion.scope import Scope
 
 
 def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
-    """Return the routes within the pods' range that lead to the cluster's instances, or nowhere any more."""
+    """Return the routes within the pods' range whose target is an instance of the cluster, or no longer exists."""
     if not scope.route_tables or not scope.pod_cidr:
         return ()
-    pods = IPv4Network(scope.pod_cidr)
+    pod_range = IPv4Network(scope.pod_cidr)
     filters = [{"Name": "route-table-id", "Values": list(scope.route_tables)}]
-    tables = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
+    route_tables = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
     return tuple(
         OrphanedResource(
-            "route", route["DestinationCidrBlock"], route["DestinationCidrBlock"], where=table["RouteTableId"]
+            "route", route["DestinationCidrBlock"], route["DestinationCidrBlock"], where=route_table["RouteTableId"]
         )
-        for table in tables
-        for route in table["Routes"]
-        if _within(route, pods) and _of_the_cluster(route, scope)
+        for route_table in route_tables
+        for route in route_table["Routes"]
+        if _is_in_pod_range(route, pod_range) and _belongs_to_cluster(route, scope)
     )
 
 
-def remove(account: Account, found: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
-    """Delete routes; return those deleted."""
+def remove(account: Account, routes: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
+    """Delete routes; return the deleted ones."""
     ec2 = account.client("ec2")
-    return remove_each(found, lambda each: ec2.delete_route(RouteTableId=each.where, DestinationCidrBlock=each.id))
+    return remove_each(routes, lambda route: ec2.delete_route(RouteTableId=route.where, DestinationCidrBlock=route.id))
 
 
-def _within(route: Mapping[str, Any], pods: IPv4Network) -> bool:
+def _is_in_pod_range(route: Mapping[str, Any], pod_range: IPv4Network) -> bool:
     destination = ip_network(route.get("DestinationCidrBlock") or "0.0.0.0/0")
-    return isinstance(destination, IPv4Network) and destination.subnet_of(pods)
+    return isinstance(destination, IPv4Network) and destination.subnet_of(pod_range)
 
 
-def _of_the_cluster(route: Mapping[str, Any], scope: Scope) -> bool:
+def _belongs_to_cluster(route: Mapping[str, Any], scope: Scope) -> bool:
     return route.get("State") == "blackhole" or route.get("InstanceId") in scope.instances

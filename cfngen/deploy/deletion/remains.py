@@ -1,8 +1,8 @@
-"""What a creation that failed has left in the account, and earlier stacks of the same name: nobody else names it.
+"""Reports what a failed creation, or earlier stacks of the same name, left in the account; CloudFormation does not.
 
-The templates keep some things on purpose, for a cluster that has data: the bucket of etcd's snapshots, unless it is
-still empty, and a snapshot of each master's volume. KMS deletes no key at once, and a secret that somebody deletes by
-hand waits, too. What stays of a creation that failed is mostly worth nothing, and is billed all the same.
+The templates retain some resources on purpose, for clusters that hold data: the bucket of etcd snapshots, unless it is
+still empty, and a snapshot of each master's volume. KMS keys, and secrets that somebody deletes by hand, are pending
+deletion for some time. After a failed creation all this is mostly worthless, but still billed.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message, Notice, Report
 from cfngen.deploy.stacks import NESTED, StackView, find, tree
 
-LOOKED_AT = 5
-"""Earlier stacks of a name that are looked at, the latest first: each takes some ten calls."""
+MAX_EARLIER_STACKS = 5
+"""How many earlier stacks of a name are looked at, the latest first; each takes about ten API calls."""
 
 
 @dataclass(frozen=True)
 class Remains(Message):
-    """What stays in the account of a stack that has failed to be created, or of earlier ones of its name.
+    """What a stack whose creation failed, or earlier stacks of its name, left in the account.
 
     Attributes:
         stack: name of the stack.
-        earlier: whether they are of earlier stacks, which are deleted.
-        retained: what stays, why, and how to get rid of it.
+        earlier: whether earlier, deleted stacks left it.
+        retained: what stays, why, and how to delete it.
     """
 
     kind: ClassVar[str] = "remains"
@@ -40,45 +40,54 @@ class Remains(Message):
 
 
 def of_creation(account: Account, stack: StackView, cluster: str, report: Report) -> None:
-    """Tell what a creation has left that was taken back; what cannot be found out is told as well.
+    """Report what a creation that was rolled back has left; a failure to find out is reported as well.
 
     Args:
-        account: where it is.
-        stack: the root as it is now, deleted perhaps.
+        account: the AWS account.
+        stack: the root stack as it is now; it may be deleted.
         cluster: name of the cluster.
-        report: is told.
+        report: receives the message.
     """
-    _tell(report, lambda: Remains(stack.name, earlier=False, retained=_of_stack(account, stack, cluster)))
+    _report_remains(
+        report, lambda: Remains(stack.name, earlier=False, retained=_retained_by_stack(account, stack, cluster))
+    )
 
 
 def of_earlier(account: Account, stack_name: str, cluster: str, report: Report) -> None:
-    """Tell what the stacks have left that had this name before and are deleted, before it is created again.
+    """Report what earlier, deleted stacks of this name have left, before a stack of that name is created again.
 
     Args:
-        account: where they are.
-        stack_name: name of the root.
+        account: the AWS account.
+        stack_name: name of the root stack.
         cluster: name of the cluster.
-        report: is told.
+        report: receives the message.
     """
 
-    def found() -> Remains:
-        stacks = _deleted(account, stack_name, cluster)
-        left = {(each.kind, each.id): each for stack in stacks for each in _of_stack(account, stack, cluster)}
-        return Remains(stack_name, earlier=True, retained=tuple(left.values()))
+    def find_remains() -> Remains:
+        stacks = _find_deleted_stacks(account, stack_name, cluster)
+        retained_by_id = {
+            (resource.kind, resource.id): resource
+            for stack in stacks
+            for resource in _retained_by_stack(account, stack, cluster)
+        }
+        return Remains(stack_name, earlier=True, retained=tuple(retained_by_id.values()))
 
-    _tell(report, found)
+    _report_remains(report, find_remains)
 
 
 def only_buckets(account: Account, stack: StackView) -> bool:
-    """Return whether all that a rollback could not delete is the bucket of etcd's snapshots, which S3 keeps."""
-    kinds = {each.view.type for each in tree(account, stack.id) if each.view.status == "DELETE_FAILED"}
-    return kinds - {NESTED} == {backups.TYPE}
+    """Return whether the bucket of etcd snapshots is all that a rollback could not delete (it is not empty)."""
+    undeleted_types = {
+        resource.view.type for resource in tree(account, stack.id) if resource.view.status == "DELETE_FAILED"
+    }
+    return undeleted_types - {NESTED} == {backups.BUCKET_TYPE}
 
 
-def _tell(report: Report, look: Callable[[], Remains]) -> None:
+def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None:
+    """Report what was left, if anything; if it cannot be found out, report why."""
     try:
         with translate_aws_errors():
-            remains = look()
+            remains = find_remains()
     except AwsError as error:
         report(Notice(f"what earlier attempts have left could not be looked for: {error}", error.hint))
         return
@@ -86,23 +95,24 @@ def _tell(report: Report, look: Callable[[], Remains]) -> None:
         report(remains)
 
 
-def _of_stack(account: Account, stack: StackView, cluster: str) -> tuple[Retained, ...]:
-    members = tree(account, stack.id)
-    scope = Scope(cluster, members)
-    left = [member for member in members if member.view.type not in backups.KEPT]
+def _retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[Retained, ...]:
+    """Return what one stack has left in the account."""
+    resources = tree(account, stack.id)
+    scope = Scope(cluster, resources)
+    deletable_resources = [resource for resource in resources if resource.view.type not in backups.RETAINED_TYPES]
     return (
-        *retained.left_by_stacks(account, left),
+        *retained.left_by_stacks(account, deletable_resources),
         *retained.snapshots(account, scope, created=False),
         *retained.keys(account, scope),
         *retained.secrets(account, scope),
-        # A bucket of the operator's is left out: that it is used was their word.
+        # The operator's own bucket is left out: the cluster file names it, so they know of it.
         *backups.snapshots(account, scope, {}),
     )
 
 
-def _deleted(account: Account, stack_name: str, cluster: str) -> list[StackView]:
-    """Return the cluster's deleted roots of a name, as long as CloudFormation remembers them: 90 days."""
-    found: list[StackView] = []
+def _find_deleted_stacks(account: Account, stack_name: str, cluster: str) -> list[StackView]:
+    """Return the cluster's deleted root stacks of a name; CloudFormation lists deleted stacks for 90 days."""
+    stacks: list[StackView] = []
     pages = account.client("cloudformation").get_paginator("list_stacks")
     for page in pages.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
         for stack_summary in page["StackSummaries"]:
@@ -110,7 +120,7 @@ def _deleted(account: Account, stack_name: str, cluster: str) -> list[StackView]
                 continue
             stack = find(account, stack_summary["StackId"])
             if stack and stack.cluster in ("", cluster):
-                found.append(stack)
-            if len(found) == LOOKED_AT:
-                return found
-    return found
+                stacks.append(stack)
+            if len(stacks) == MAX_EARLIER_STACKS:
+                return stacks
+    return stacks

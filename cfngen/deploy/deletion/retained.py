@@ -1,7 +1,7 @@
-"""What a deleted cluster leaves in the account, why, what that is billed by, and how to get rid of it.
+"""What a deleted cluster leaves in the account: why, how it is billed, and the command that deletes it.
 
-Prices differ by region and change; the units that AWS bills by do not. Sources: the pricing pages of Amazon EBS, Amazon
-S3, AWS KMS (a key that waits for its deletion is not billed), Amazon VPC (public IPv4 addresses, in use or not) and
+Only billing units are named: prices differ by region and change. Sources: the pricing pages of Amazon EBS, Amazon
+S3, AWS KMS (a key that is pending deletion is not billed), Amazon VPC (public IPv4 addresses, in use or not) and
 CloudWatch Logs.
 """
 
@@ -19,21 +19,21 @@ from cfngen.deploy.publishing.template_objects import Objects
 from cfngen.deploy.stacks import NESTED, StackResource
 from cfngen.text import pluralize
 
-KEPT = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
-AT_ONCE = 100  # values in one filter; EC2 takes 200
-_VOLUME = "AWS::EC2::Volume"
+UNDELETED_STATUSES = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
+FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
+_VOLUME_TYPE = "AWS::EC2::Volume"
 
 
 @dataclass(frozen=True)
 class Retained:
-    """Something that stays when the cluster is gone.
+    """A resource that stays after the cluster has been deleted.
 
     Attributes:
         kind: what it is.
         id: its id.
         why: why it stays.
-        cost: what it is billed by; empty if it costs nothing, or nothing is known.
-        command: how to get rid of it; empty where it goes by itself.
+        cost: how it is billed; empty if it is free, or the cost is not known.
+        command: command that deletes it; empty if AWS deletes it by itself.
     """
 
     kind: str
@@ -44,68 +44,70 @@ class Retained:
 
 
 def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool = True) -> tuple[Retained, ...]:
-    """Return the snapshots of the volumes that the stacks had, made by CloudFormation or anybody else.
+    """Return the snapshots of the stacks' volumes, whether CloudFormation or somebody else created them.
 
     Args:
-        account: where they are.
+        account: the AWS account.
         scope: the cluster.
-        copy: where a copy of the certificate authorities is; empty if this deletion made none.
-        created: whether the cluster is known to have been one, so that etcd's data is on its volumes.
+        copy: name of the copy of the certificate authorities; empty if this deletion made none.
+        created: whether the cluster is known to have run, so that its volumes hold etcd data.
     """
-    kept = f"{copy} holds a copy of them" if copy else "they went with their secret"
-    data = "etcd's data" if created else "etcd's data, or blank if no master came up"
-    volumes = sorted(scope.ids(_VOLUME) | _former_volumes(account, scope))
+    authorities_note = f"{copy} holds a copy of them" if copy else "they went with their secret"
+    content = "etcd's data" if created else "etcd's data, or blank if no master came up"
+    volumes = sorted(scope.ids(_VOLUME_TYPE) | _volumes_in_stack_events(account, scope))
     pages = account.client("ec2").get_paginator("describe_snapshots")
-    found = []
-    for start in range(0, len(volumes), AT_ONCE):
-        filters = [{"Name": "volume-id", "Values": volumes[start : start + AT_ONCE]}]
+    retained = []
+    for start in range(0, len(volumes), FILTER_BATCH_SIZE):
+        filters = [{"Name": "volume-id", "Values": volumes[start : start + FILTER_BATCH_SIZE]}]
         for page in pages.paginate(Filters=filters, OwnerIds=["self"]):
-            found += [
+            retained += [
                 Retained(
                     "snapshot",
                     snapshot["SnapshotId"],
-                    f"{data}, of the master volume {snapshot['VolumeId']}; a master starts on it only with the "
-                    f"cluster's old certificate authorities: {kept}",
-                    _per_month(f"snapshot of a volume of {snapshot['VolumeSize']} GiB"),
+                    f"{content}, of the master volume {snapshot['VolumeId']}; a master starts on it only with the "
+                    f"cluster's old certificate authorities: {authorities_note}",
+                    _ebs_cost(f"snapshot of a volume of {snapshot['VolumeSize']} GiB"),
                     f"aws ec2 delete-snapshot --snapshot-id {snapshot['SnapshotId']} --region {account.region}",
                 )
                 for snapshot in page["Snapshots"]
             ]
-    return tuple(found)
+    return tuple(retained)
 
 
-def _former_volumes(account: Account, scope: Scope) -> frozenset[str]:
-    """Return the volumes that the stacks once had, as those of masters whose addition was rolled back.
+def _volumes_in_stack_events(account: Account, scope: Scope) -> frozenset[str]:
+    """Return the volumes that appear in the stacks' events, e.g. of masters whose creation was rolled back.
 
-    No list of resources has them any more, only the stack's events, which CloudFormation keeps for 90 days.
+    The stacks' resources no longer list them; CloudFormation keeps events for 90 days.
     """
     from botocore.exceptions import ClientError
 
     pages = account.client("cloudformation").get_paginator("describe_stack_events")
-    stacks = sorted({resource.stack_id for resource in scope.resources if resource.view.type == _VOLUME})
+    stack_ids = sorted({resource.stack_id for resource in scope.resources if resource.view.type == _VOLUME_TYPE})
     try:
         events = [
             stack_event
-            for stack in stacks
-            for page in pages.paginate(StackName=stack)
+            for stack_id in stack_ids
+            for page in pages.paginate(StackName=stack_id)
             for stack_event in page["StackEvents"]
         ]
     except ClientError as error:
         if error_code(error) not in DENIED:
             raise
         return frozenset()
-    volumes = (event.get("PhysicalResourceId", "") for event in events if event.get("ResourceType") == _VOLUME)
-    return frozenset(filter(None, volumes))
+    volume_ids = (event.get("PhysicalResourceId", "") for event in events if event.get("ResourceType") == _VOLUME_TYPE)
+    return frozenset(filter(None, volume_ids))
 
 
 def keys(account: Account, scope: Scope) -> tuple[Retained, ...]:
-    """Return the KMS keys of the stacks that wait for their deletion."""
-    return tuple(filter(None, (_key(account, id_) for id_ in sorted(scope.ids("AWS::KMS::Key")))))
+    """Return the KMS keys of the stacks that are pending deletion."""
+    return tuple(filter(None, (_pending_key(account, id_) for id_ in sorted(scope.ids("AWS::KMS::Key")))))
 
 
 def secrets(account: Account, scope: Scope) -> tuple[Retained, ...]:
-    """Return the secrets of the stacks that can still be brought back, as whoever deletes one by hand leaves it."""
-    return tuple(filter(None, (_secret(account, id_) for id_ in sorted(scope.ids("AWS::SecretsManager::Secret")))))
+    """Return the secrets of the stacks that are scheduled for deletion (by hand) and can still be restored."""
+    return tuple(
+        filter(None, (_pending_secret(account, id_) for id_ in sorted(scope.ids("AWS::SecretsManager::Secret"))))
+    )
 
 
 def left_by_stacks(account: Account, members: Sequence[StackResource]) -> tuple[Retained, ...]:
@@ -118,24 +120,26 @@ def left_by_stacks(account: Account, members: Sequence[StackResource]) -> tuple[
             + (member.view.reason or "its DeletionPolicy, or your word, keeps it")
             + (" (CloudFormation failed to delete it)" if member.view.status == "DELETE_FAILED" else ""),
             COSTS.get(member.view.type, ""),
-            _command(member, account.region),
+            _delete_command(member, account.region),
         )
         for member in members
-        if member.view.status in KEPT and member.view.type != NESTED
+        if member.view.status in UNDELETED_STATUSES and member.view.type != NESTED
     )
 
 
-def of_leftovers(account: Account, found: Sequence[OrphanedResource], why: str) -> tuple[Retained, ...]:
-    """Return things of Kubernetes that stay."""
+def of_orphans(account: Account, orphans: Sequence[OrphanedResource], reason: str) -> tuple[Retained, ...]:
+    """Return those of Kubernetes' resources that stay, for the given reason."""
     return tuple(
         Retained(
-            each.kind,
-            each.id,
-            f"{each.purpose}: {why}" if each.purpose else why,
-            _per_month(f"{each.kind} of {each.gigabytes} GiB") if each.gigabytes else LEFTOVER_COSTS.get(each.kind, ""),
-            each.command(account.region),
+            orphan.kind,
+            orphan.id,
+            f"{orphan.purpose}: {reason}" if orphan.purpose else reason,
+            _ebs_cost(f"{orphan.kind} of {orphan.gigabytes} GiB")
+            if orphan.gigabytes
+            else ORPHAN_COSTS.get(orphan.kind, ""),
+            orphan.command(account.region),
         )
-        for each in found
+        for orphan in orphans
     )
 
 
@@ -143,28 +147,28 @@ def templates(objects: Objects) -> tuple[Retained, ...]:
     """Return the templates that stay in the bucket."""
     if not objects.versions:
         return ()
-    where = f"s3://{objects.bucket}/{objects.prefix}"
+    uri = f"s3://{objects.bucket}/{objects.prefix}"
     return (
         Retained(
             "templates",
-            where,
+            uri,
             f"{pluralize(objects.versions, 'object version')} of this cluster, kept unless --empty-bucket is given",
             "S3 storage, billed per GiB and month; less than a mebibyte"
             if objects.gigabytes < 1 / 1024
             else f"S3 storage, {objects.gigabytes:.2f} GiB, billed per GiB and month",
-            f"cfngen delete --empty-bucket   (or, without old versions: aws s3 rm --recursive {where})",
+            f"cfngen delete --empty-bucket   (or, without old versions: aws s3 rm --recursive {uri})",
         ),
     )
 
 
 def log_groups(account: Account, cluster: str) -> tuple[Retained, ...]:
-    """Return log groups that Container Insights names after the cluster; others do not say whose they are."""
+    """Return the log groups that Container Insights names after the cluster; no others can be recognised."""
     from botocore.exceptions import ClientError
 
     prefix = f"/aws/containerinsights/{cluster}/"
     try:
-        answer = account.client("logs").get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
-        groups = [log_group for page in answer for log_group in page["logGroups"]]
+        pages = account.client("logs").get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
+        groups = [log_group for page in pages for log_group in page["logGroups"]]
     except ClientError as error:
         if error_code(error) not in DENIED:
             raise
@@ -181,30 +185,31 @@ def log_groups(account: Account, cluster: str) -> tuple[Retained, ...]:
     )
 
 
-def given(scope: Scope, parameters: Sequence[tuple[str, str]]) -> tuple[Retained, ...]:
-    """Return what the operator lent to the cluster, and keeps."""
-    lent = {
+def existing_resources(scope: Scope, parameters: Sequence[tuple[str, str]]) -> tuple[Retained, ...]:
+    """Return the existing resources that the cluster used; they stay."""
+    kinds_by_parameter = {
         "VpcId": "VPC",
         "RouteTableId": "route table",
         "InternetGatewayId": "internet gateway",
         "ApiElasticIpAllocationId": "Elastic IP",
         "KeyName": "key pair",
     }
-    own = scope.ids()
-    found = [
+    cluster_ids = scope.ids()
+    retained = [
         Retained(
-            lent.get(name, "subnet"),
+            kinds_by_parameter.get(name, "subnet"),
             value,
             "yours: it was there before the cluster",
             COSTS["AWS::EC2::EIP"] if name == "ApiElasticIpAllocationId" else "",
         )
         for name, value in parameters
-        if value and value not in own and (name in lent or is_subnet_parameter(name))
+        if value and value not in cluster_ids and (name in kinds_by_parameter or is_subnet_parameter(name))
     ]
-    return tuple(found)
+    return tuple(retained)
 
 
-def _key(account: Account, key_id: str) -> Retained | None:
+def _pending_key(account: Account, key_id: str) -> Retained | None:
+    """Return a KMS key if it is pending deletion."""
     from botocore.exceptions import ClientError
 
     try:
@@ -215,48 +220,53 @@ def _key(account: Account, key_id: str) -> Retained | None:
         raise
     if key["KeyState"] != "PendingDeletion":
         return None
-    until = key["DeletionDate"].date().isoformat() if key.get("DeletionDate") else "a day that KMS does not say"
-    cancel = f"aws kms cancel-key-deletion --key-id {key_id} --region {account.region}"
+    deletion_date = key["DeletionDate"].date().isoformat() if key.get("DeletionDate") else "a day that KMS does not say"
+    cancel_command = f"aws kms cancel-key-deletion --key-id {key_id} --region {account.region}"
     return Retained(
         "KMS key",
         key_id,
-        f"deleted on {until}; until then `{cancel}` keeps it",
+        f"deleted on {deletion_date}; until then `{cancel_command}` keeps it",
         "not billed while it waits",
     )
 
 
-def _secret(account: Account, arn: str) -> Retained | None:
+def _pending_secret(account: Account, arn: str) -> Retained | None:
+    """Return a secret if it is scheduled for deletion."""
     from botocore.exceptions import ClientError
 
     try:
-        found = account.client("secretsmanager").describe_secret(SecretId=arn)
+        secret = account.client("secretsmanager").describe_secret(SecretId=arn)
     except ClientError as error:
         if error_code(error) in DENIED | {"ResourceNotFoundException"}:
             return None
         raise
-    if not found.get("DeletedDate"):
+    if not secret.get("DeletedDate"):
         return None
-    restore = f"aws secretsmanager restore-secret --secret-id {arn} --region {account.region}"
+    restore_command = f"aws secretsmanager restore-secret --secret-id {arn} --region {account.region}"
     return Retained(
         "secret",
         arn,
-        f"deleted when its recovery window ends; until then `{restore}` brings it back",
+        f"deleted when its recovery window ends; until then `{restore_command}` brings it back",
         "not billed while it waits",
         f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {arn} --region {account.region}",
     )
 
 
-def _per_month(what: str) -> str:
+def _ebs_cost(description: str) -> str:
     return (
-        f"EBS {what}, billed per GiB of stored data and month"
-        if "snapshot" in what
-        else f"EBS {what}, billed per GiB and month"
+        f"EBS {description}, billed per GiB of stored data and month"
+        if "snapshot" in description
+        else f"EBS {description}, billed per GiB and month"
     )
 
 
-def _command(each: StackResource, region: str) -> str:
-    call = COMMANDS.get(each.view.type, "")
-    return f"aws {call} {each.view.physical_id} --region {region}" if call and each.view.physical_id else ""
+def _delete_command(resource: StackResource, region: str) -> str:
+    subcommand = DELETE_COMMANDS.get(resource.view.type, "")
+    return (
+        f"aws {subcommand} {resource.view.physical_id} --region {region}"
+        if subcommand and resource.view.physical_id
+        else ""
+    )
 
 
 COSTS = {
@@ -269,8 +279,8 @@ COSTS = {
     "AWS::SecretsManager::Secret": "secret, billed per month",
     "AWS::S3::Bucket": "S3 storage, billed per GiB and month",
 }
-LEFTOVER_COSTS = {"load balancer": "load balancer, billed per hour"}
-COMMANDS = {
+ORPHAN_COSTS = {"load balancer": "load balancer, billed per hour"}
+DELETE_COMMANDS = {
     "AWS::AutoScaling::AutoScalingGroup": "autoscaling delete-auto-scaling-group --force-delete "
     "--auto-scaling-group-name",
     "AWS::EC2::DHCPOptions": "ec2 delete-dhcp-options --dhcp-options-id",

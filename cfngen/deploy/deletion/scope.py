@@ -1,4 +1,4 @@
-"""What a cluster consists of, as far as it takes to tell its things from those of others."""
+"""What belongs to a cluster, as far as needed to tell its resources from foreign ones."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, owned, tag_map
 from cfngen.deploy.stacks import GROUP, StackResource, StackView, tree
 
 VPC = "AWS::EC2::VPC"
-ALIVE = ("pending", "running", "shutting-down", "stopping", "stopped")
-LAUNCHED_BY = "aws:autoscaling:groupName"
-AT_ONCE = 50  # names in one DescribeAutoScalingGroups
+EXISTING_INSTANCE_STATES = ("pending", "running", "shutting-down", "stopping", "stopped")
+AUTO_SCALING_GROUP_TAG = "aws:autoscaling:groupName"
+GROUPS_BATCH_SIZE = 50  # names in one DescribeAutoScalingGroups
 
 
 @dataclass(frozen=True)
 class Scope:
-    """A cluster in its account.
+    """The resources of a cluster in its AWS account.
 
     Attributes:
         cluster: name of the cluster.
-        resources: every resource of its stacks; nested stacks too.
-        vpc_id: its VPC; empty if there is none any more, or it is not known.
+        resources: every resource of its stacks, nested stacks included.
+        vpc_id: its VPC; empty if it no longer exists, or is not known.
         own_vpc: whether the VPC is the cluster's own.
         pod_cidr: address range of the pods.
-        route_tables: route tables that are not the cluster's own, and hold its routes.
-        instances: ids of its instances, and the states they are in.
-        outsiders: those of its instances that no group of its stacks has launched.
+        route_tables: existing route tables, not the cluster's own, that hold routes to its pods.
+        instances: ids of its instances, each with its state.
+        unmanaged_instances: those of its instances that no Auto Scaling group of its stacks has launched.
         security_groups: security groups of its stacks.
-        namesakes: other roots of the region that have a cluster of this name.
+        same_name_stacks: other root stacks of the region, for a cluster of the same name.
     """
 
     cluster: str
@@ -39,17 +39,20 @@ class Scope:
     pod_cidr: str = ""
     route_tables: tuple[str, ...] = ()
     instances: Mapping[str, str] = field(default_factory=dict)
-    outsiders: frozenset[str] = frozenset()
+    unmanaged_instances: frozenset[str] = frozenset()
     security_groups: tuple[str, ...] = ()
-    namesakes: tuple[str, ...] = ()
+    same_name_stacks: tuple[str, ...] = ()
 
     @property
-    def standing(self) -> bool:
-        """Whether the stacks have a network or machines; if not, those that bear the cluster's tags are not theirs."""
-        return bool(self.alive(VPC) or self.alive(GROUP))
+    def has_infrastructure(self) -> bool:
+        """Whether the stacks have a VPC or Auto Scaling groups.
+
+        If not, networks and instances tagged for the cluster belong to another cluster of the same name.
+        """
+        return bool(self.existing_ids(VPC) or self.existing_ids(GROUP))
 
     def ids(self, kind: str = "") -> frozenset[str]:
-        """Return the physical ids of all that the stacks have or had, or of those of one type."""
+        """Return the physical ids of the resources, optionally of one type, that the stacks have or had."""
         return frozenset(
             resource.view.physical_id
             for resource in self.resources
@@ -58,12 +61,12 @@ class Scope:
 
     @property
     def load_balancers(self) -> frozenset[str]:
-        """Return the names of the load balancers that the stacks have or had, as they stand in their ARNs."""
+        """The names of the load balancers that the stacks have or had, from their ARNs."""
         arns = self.ids("AWS::ElasticLoadBalancingV2::LoadBalancer")
         return frozenset(arn.split("/")[-2] for arn in arns if arn.count("/") > 1)
 
-    def alive(self, kind: str) -> tuple[str, ...]:
-        """Return the physical ids of what the stacks have now of one type."""
+    def existing_ids(self, kind: str) -> tuple[str, ...]:
+        """Return the physical ids of the resources of one type that the stacks have now."""
         return tuple(
             resource.view.physical_id for resource in self.resources if resource.exists and resource.view.type == kind
         )
@@ -73,72 +76,82 @@ def of_stack(account: Account, stack: StackView | None, *, cluster: str, vpc_id:
     """Return the scope of a cluster.
 
     Args:
-        account: where it is.
-        stack: its root, deleted perhaps; None if even its ARN is not known.
+        account: the AWS account.
+        stack: its root stack; it may be deleted. None if there is no trace of it.
         cluster: name of the cluster.
         vpc_id: the existing VPC that the cluster file names; empty if the cluster makes its own.
         pod_cidr: address range of the pods.
     """
-    members = tree(account, stack.id) if stack else ()
+    resources = tree(account, stack.id) if stack else ()
 
     def ids(kind: str) -> tuple[str, ...]:
-        return tuple(member.view.physical_id for member in members if member.exists and member.view.type == kind)
+        return tuple(
+            resource.view.physical_id for resource in resources if resource.exists and resource.view.type == kind
+        )
 
-    own, given = ids(VPC), stack.parameters.get("VpcId", "") if stack else ""
-    named = next(iter(own), "") or given or vpc_id
-    vpc = named or _tagged_vpc(account, cluster)
-    table = stack.parameters.get("RouteTableId", "") if stack else ""
-    known = frozenset(member.view.physical_id for member in members if member.view.type == GROUP)
-    instances, outsiders = _instances(account, cluster, vpc, ids(GROUP), known)
-    if outsiders and not own and not ids(GROUP):
-        # Of a stack that is gone, empty or misspelt nothing runs: these are a living cluster's of the same name.
-        instances = {key: state for key, state in instances.items() if key not in outsiders}
-        vpc, outsiders = named, frozenset()
+    own_vpcs, parameter_vpc = ids(VPC), stack.parameters.get("VpcId", "") if stack else ""
+    named_vpc = next(iter(own_vpcs), "") or parameter_vpc or vpc_id
+    cluster_vpc = named_vpc or _find_vpc_by_tag(account, cluster)
+    route_table = stack.parameters.get("RouteTableId", "") if stack else ""
+    known_groups = frozenset(resource.view.physical_id for resource in resources if resource.view.type == GROUP)
+    instances, unmanaged = _find_instances(account, cluster, cluster_vpc, ids(GROUP), known_groups)
+    if unmanaged and not own_vpcs and not ids(GROUP):
+        # A stack that is deleted, empty or misspelt has no instances: these are another cluster's of the same name.
+        instances = {key: state for key, state in instances.items() if key not in unmanaged}
+        cluster_vpc, unmanaged = named_vpc, frozenset()
     return Scope(
         cluster=cluster,
-        resources=members,
-        vpc_id=vpc,
-        own_vpc=bool(vpc) and vpc not in (given, vpc_id),
+        resources=resources,
+        vpc_id=cluster_vpc,
+        own_vpc=bool(cluster_vpc) and cluster_vpc not in (parameter_vpc, vpc_id),
         pod_cidr=pod_cidr,
-        route_tables=(table,) if table and table not in ids("AWS::EC2::RouteTable") else (),
+        route_tables=(route_table,) if route_table and route_table not in ids("AWS::EC2::RouteTable") else (),
         instances=instances,
-        outsiders=outsiders if members else frozenset(),
+        unmanaged_instances=unmanaged if resources else frozenset(),
         security_groups=ids("AWS::EC2::SecurityGroup"),
     )
 
 
-def _tagged_vpc(account: Account, cluster: str) -> str:
-    """The VPC that is left of a cluster whose stack is gone."""
+def _find_vpc_by_tag(account: Account, cluster: str) -> str:
+    """Return the VPC that is left of a cluster whose stack is deleted; empty if there is none."""
     filters = [{"Name": f"tag:{cluster_tag(cluster)}", "Values": ["owned"]}]
     vpcs = account.client("ec2").describe_vpcs(Filters=filters)["Vpcs"]
-    mine = [vpc["VpcId"] for vpc in vpcs if owned(tag_map(vpc.get("Tags")), cluster)]
-    # Two of them are two clusters of one name, and nothing says which is meant.
-    return str(mine[0]) if len(mine) == 1 else ""
+    owned_ids = [vpc["VpcId"] for vpc in vpcs if owned(tag_map(vpc.get("Tags")), cluster)]
+    # Two such VPCs belong to two clusters of the same name, and nothing says which one is meant.
+    return str(owned_ids[0]) if len(owned_ids) == 1 else ""
 
 
-def _instances(
-    account: Account, cluster: str, vpc_id: str, groups: tuple[str, ...], known: frozenset[str]
+def _find_instances(
+    account: Account, cluster: str, vpc_id: str, groups: tuple[str, ...], known_groups: frozenset[str]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """Members of the stacks' groups with what bears the cluster's tag in its VPC, and which of these no group has.
+    """Return the cluster's instances with their states, and those of them that no group has launched.
 
-    A group that is gone still is in the tag that EC2 Auto Scaling gives to the instances it launches.
+    Its instances are the members of the stacks' Auto Scaling groups, and those in the VPC with the cluster's tag. The
+    tag that EC2 Auto Scaling adds to instances still names a group that has been deleted meanwhile.
     """
-    members: dict[str, str] = {}
-    scaling = account.client("autoscaling")
-    for start in range(0, len(groups), AT_ONCE):
-        names = list(groups[start : start + AT_ONCE])
-        for group in scaling.describe_auto_scaling_groups(AutoScalingGroupNames=names)["AutoScalingGroups"]:
-            members.update({instance["InstanceId"]: instance["LifecycleState"] for instance in group["Instances"]})
-    found, outsiders = dict(members), set()
+    group_members: dict[str, str] = {}
+    autoscaling = account.client("autoscaling")
+    for start in range(0, len(groups), GROUPS_BATCH_SIZE):
+        names = list(groups[start : start + GROUPS_BATCH_SIZE])
+        for group in autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=names)["AutoScalingGroups"]:
+            group_members.update(
+                {instance["InstanceId"]: instance["LifecycleState"] for instance in group["Instances"]}
+            )
+    states, unmanaged = dict(group_members), set()
     if vpc_id:
-        filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "instance-state-name", "Values": list(ALIVE)}]
+        filters = [
+            {"Name": "vpc-id", "Values": [vpc_id]},
+            {"Name": "instance-state-name", "Values": list(EXISTING_INSTANCE_STATES)},
+        ]
         for page in account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters):
-            for each in (instance for reservation in page["Reservations"] for instance in reservation["Instances"]):
-                tags, state = tag_map(each.get("Tags")), each["State"]["Name"]
+            for instance in (instance for reservation in page["Reservations"] for instance in reservation["Instances"]):
+                tags, state = tag_map(instance.get("Tags")), instance["State"]["Name"]
                 if not owned(tags, cluster):
                     continue
-                found[each["InstanceId"]] = state
-                launched = each["InstanceId"] in members or tags.get(LAUNCHED_BY, "") in known
-                if not launched and state != "shutting-down":
-                    outsiders.add(each["InstanceId"])
-    return found, frozenset(outsiders)
+                states[instance["InstanceId"]] = state
+                is_launched_by_group = (
+                    instance["InstanceId"] in group_members or tags.get(AUTO_SCALING_GROUP_TAG, "") in known_groups
+                )
+                if not is_launched_by_group and state != "shutting-down":
+                    unmanaged.add(instance["InstanceId"])
+    return states, frozenset(unmanaged)

@@ -1,7 +1,7 @@
-"""Security groups that Kubernetes made for load balancers, and the rules of other groups that refer to them.
+"""Security groups that Kubernetes created for load balancers, and the rules of other groups that refer to them.
 
-EC2 deletes no group that a rule of another group names, be it a rule of the cluster's own node group, nor one that a
-network interface uses. That is what most often keeps a VPC from being deleted.
+EC2 does not delete a security group that a rule of another group refers to (even a rule of the cluster's own node
+group), nor one that a network interface uses. That is the most frequent reason why a VPC cannot be deleted.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, service, t
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, attempt, remove_each
 from cfngen.deploy.deletion.scope import Scope
 
-AT_ONCE = 100  # values in one filter; EC2 takes 200
-NAMED = ("ip-permission.group-id", "egress.ip-permission.group-id")
+FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
+REFERENCE_FILTERS = ("ip-permission.group-id", "egress.ip-permission.group-id")
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Rules of a security group that name others.
+    """A security group with rules that refer to other groups.
 
     Attributes:
         group_id: the group that has the rules.
@@ -35,67 +35,71 @@ class Reference:
 
 
 def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
-    """Return the cluster's security groups that are in no stack."""
-    found = []
-    for group in _groups(account, _in(scope.vpc_id)):
+    """Return the cluster's security groups that belong to no stack."""
+    orphans = []
+    for group in _describe_groups(account, _vpc_filter(scope.vpc_id)):
         tags = tag_map(group.get("Tags"))
         if owned(tags, scope.cluster) and not of_a_stack(tags) and group["GroupId"] not in scope.ids():
             purpose = service(tags) or group.get("Description", "")
-            vpc = group.get("VpcId", "")
-            found.append(OrphanedResource("security group", group["GroupId"], group["GroupName"], purpose, vpc_id=vpc))
-    return tuple(found)
+            vpc_id = group.get("VpcId", "")
+            orphans.append(
+                OrphanedResource("security group", group["GroupId"], group["GroupName"], purpose, vpc_id=vpc_id)
+            )
+    return tuple(orphans)
 
 
 def references(account: Account, scope: Scope, ids: Sequence[str]) -> tuple[Reference, ...]:
-    """Return the groups, other than these, with rules that name one of these.
+    """Return other groups with rules that refer to one of these.
 
     Args:
-        account: where they are.
+        account: the AWS account.
         scope: the cluster.
-        ids: security groups.
+        ids: ids of the security groups.
     """
-    found: dict[str, Reference] = {}
-    for start in range(0, len(ids), AT_ONCE):
-        for named in NAMED:
-            for group in _groups(account, [{"Name": named, "Values": list(ids[start : start + AT_ONCE])}]):
-                identity = group["GroupId"]
-                mine = identity in scope.ids() or owned(tag_map(group.get("Tags")), scope.cluster)
-                if identity not in ids:
-                    found[identity] = Reference(identity, group["GroupName"], mine)
-    return tuple(found.values())
+    references_by_group: dict[str, Reference] = {}
+    for start in range(0, len(ids), FILTER_BATCH_SIZE):
+        for filter_name in REFERENCE_FILTERS:
+            for group in _describe_groups(
+                account, [{"Name": filter_name, "Values": list(ids[start : start + FILTER_BATCH_SIZE])}]
+            ):
+                group_id = group["GroupId"]
+                is_owned = group_id in scope.ids() or owned(tag_map(group.get("Tags")), scope.cluster)
+                if group_id not in ids:
+                    references_by_group[group_id] = Reference(group_id, group["GroupName"], is_owned)
+    return tuple(references_by_group.values())
 
 
-def remove(account: Account, scope: Scope, found: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
-    """Take the rules that name these groups out of the cluster's groups, and delete the groups; return those deleted.
+def remove(account: Account, scope: Scope, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
+    """Revoke the rules of the cluster that refer to these groups, and delete the groups; return the deleted ones.
 
-    A group that is still in use is left for the next time; so is one that a rule of somebody else names.
+    A group that is still in use is left for the next call; so is one that a foreign rule refers to.
     """
-    ids = [each.id for each in found]
-    for holder in (*ids, *(reference.group_id for reference in references(account, scope, ids) if reference.owned)):
-        _revoke(account, holder, frozenset(ids) - {holder})
-    return remove_each(found, lambda each: account.client("ec2").delete_security_group(GroupId=each.id))
+    ids = [orphan.id for orphan in orphans]
+    for group_id in (*ids, *(reference.group_id for reference in references(account, scope, ids) if reference.owned)):
+        _revoke_references(account, group_id, frozenset(ids) - {group_id})
+    return remove_each(orphans, lambda orphan: account.client("ec2").delete_security_group(GroupId=orphan.id))
 
 
-def _revoke(account: Account, holder: str, named: frozenset[str]) -> None:
-    """Take the rules that name certain groups out of a group, by the rules' ids: each is exactly what was found."""
+def _revoke_references(account: Account, group_id: str, referenced_ids: frozenset[str]) -> None:
+    """Revoke the rules of a group that refer to certain other groups; by rule id, so that no other rule can match."""
     ec2 = account.client("ec2")
-    rules: dict[bool, list[str]] = {True: [], False: []}
+    rule_ids_by_direction: dict[bool, list[str]] = {True: [], False: []}
     pages = ec2.get_paginator("describe_security_group_rules")
-    for page in pages.paginate(Filters=[{"Name": "group-id", "Values": [holder]}]):
+    for page in pages.paginate(Filters=[{"Name": "group-id", "Values": [group_id]}]):
         for rule in page["SecurityGroupRules"]:
-            if rule.get("ReferencedGroupInfo", {}).get("GroupId") in named:
-                rules[bool(rule["IsEgress"])].append(rule["SecurityGroupRuleId"])
-    for egress, ids in rules.items():
-        if ids:
-            revoke = ec2.revoke_security_group_egress if egress else ec2.revoke_security_group_ingress
+            if rule.get("ReferencedGroupInfo", {}).get("GroupId") in referenced_ids:
+                rule_ids_by_direction[bool(rule["IsEgress"])].append(rule["SecurityGroupRuleId"])
+    for is_egress, rule_ids in rule_ids_by_direction.items():
+        if rule_ids:
+            revoke = ec2.revoke_security_group_egress if is_egress else ec2.revoke_security_group_ingress
             with attempt():
-                revoke(GroupId=holder, SecurityGroupRuleIds=ids)
+                revoke(GroupId=group_id, SecurityGroupRuleIds=rule_ids)
 
 
-def _in(vpc_id: str) -> list[dict[str, Any]]:
+def _vpc_filter(vpc_id: str) -> list[dict[str, Any]]:
     return [{"Name": "vpc-id", "Values": [vpc_id]}] if vpc_id else []
 
 
-def _groups(account: Account, filters: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def _describe_groups(account: Account, filters: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
     for page in account.client("ec2").get_paginator("describe_security_groups").paginate(Filters=filters):
         yield from page["SecurityGroups"]

@@ -1,4 +1,4 @@
-"""Deleting the stacks of a cluster, and again where CloudFormation fails, until only a question is left."""
+"""Deletes the stacks of a cluster; where CloudFormation fails, tries again, and finally asks what to leave behind."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE
 from cfngen.deploy.watching.watch import watch
 
-ROUNDS = 3
-"""How often a stack is deleted before the user is asked to leave something behind."""
-AGAIN = 30.0  # seconds between two sweeps while CloudFormation works
+MAX_ATTEMPTS = 3
+"""How often the deletion is tried before the user is asked to leave undeletable resources behind."""
+SWEEP_INTERVAL_SECONDS = 30.0  # while CloudFormation deletes the stack
 
-Sweeping = Callable[[bool], None]
-"""Removes what Kubernetes made; waits for AWS to let go if told so."""
-Searching = Callable[[], tuple[Blocker, ...]]
-"""Finds what others have in the way."""
+SweepOrphans = Callable[[bool], None]
+"""Removes what Kubernetes created; its argument says whether to wait until AWS releases the resources."""
+FindBlockers = Callable[[], tuple[Blocker, ...]]
+"""Finds the foreign resources that block the deletion."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Undeleted:
     """A resource that CloudFormation could not delete.
 
     Attributes:
-        name: its logical id behind those of the nested stacks around it, e.g. `VpcStack/Vpc`.
-        id: its id.
+        name: its path of logical ids, through the nested stacks, e.g. `VpcStack/Vpc`.
+        id: its physical id.
         type: e.g. `AWS::EC2::VPC`.
-        reason: what CloudFormation says.
+        reason: why, as CloudFormation says.
     """
 
     name: str
@@ -47,14 +47,14 @@ class Undeleted:
 
 @dataclass(frozen=True)
 class DeletionFailed(Message):
-    """CloudFormation has given up deleting the stack, for this time.
+    """CloudFormation failed to delete the stack, in one of several attempts.
 
     Attributes:
-        stack: the root's name.
-        round: how often it has been tried.
-        rounds: how often it is tried.
-        undeleted: what could not be deleted.
-        obstacles: what others have in the way of it.
+        stack: name of the root stack.
+        round: number of the attempt.
+        rounds: how many attempts are made.
+        undeleted: resources that could not be deleted.
+        obstacles: foreign resources that block the deletion.
     """
 
     kind: ClassVar[str] = "deletionFailed"
@@ -68,140 +68,140 @@ class DeletionFailed(Message):
 def remove(
     account: Account,
     stack: StackView,
-    waiting: Interaction,
+    interaction: Interaction,
     *,
     groups: Sequence[str] = (),
-    sweeping: Sweeping = lambda patiently: None,
-    searching: Searching = lambda: (),
+    sweep: SweepOrphans = lambda wait: None,
+    find_blockers: FindBlockers = lambda: (),
     leave_behind: bool = False,
-    begun: Callable[[], None] = lambda: None,
+    on_started: Callable[[], None] = lambda: None,
 ) -> StackView | None:
-    """Delete a stack; attach to its deletion if that is under way.
+    """Delete a stack, in several attempts if necessary; attach to its deletion if that is in progress.
 
     Args:
-        account: where it is.
-        stack: the root.
-        waiting: who is told, and asked about what cannot be deleted.
-        groups: its Auto Scaling groups; once all are gone, nothing of Kubernetes runs any more.
-        sweeping: removes what stands in the way and is the cluster's.
-        searching: finds what else stands in the way.
-        leave_behind: whether to leave what cannot be deleted without asking.
-        begun: called whenever CloudFormation has begun.
+        account: the AWS account.
+        stack: the root stack.
+        interaction: reports to the user, and asks about what cannot be deleted.
+        groups: its Auto Scaling groups; once all are deleted, Kubernetes no longer runs.
+        sweep: removes the cluster's own resources that block the deletion.
+        find_blockers: finds the foreign resources that block the deletion.
+        leave_behind: whether to retain, without asking, what cannot be deleted.
+        on_started: called whenever CloudFormation has started to delete the stack.
 
     Returns:
-        The stack as it is now; None if it is gone. If others import what it exports, CloudFormation leaves it in the
-        status it had, with the reason.
+        The stack as it is now; None if it is deleted. If other stacks import its exports, CloudFormation rejects the
+        deletion: the stack keeps its status, with the reason.
     """
-    now = stack
-    report = _Meanwhile(account, waiting.report, groups, sweeping)
+    current = stack
+    report = _SweepDuringDeletion(account, interaction.report, groups, sweep)
     undeleted: tuple[Undeleted, ...] = ()
     obstacles: tuple[Blocker, ...] = ()
-    for number in range(1, ROUNDS + 1):
-        since = None
-        if now.status.name != "DELETE_IN_PROGRESS":
-            since = last_event(account, stack.id)
-            start(account, now, waiting.report)
-        begun()
-        after = _watched(account, stack, report, waiting, since)
-        if after is None or after.status.in_progress or _taken_back(after):
-            return after
-        now, undeleted, obstacles = after, _undeleted(account, stack.id), searching()
-        waiting.report(DeletionFailed(stack.name, number, ROUNDS, undeleted, obstacles))
-        sweeping(True)
-    return _left_behind(account, now, undeleted, obstacles, waiting, agreed=leave_behind)
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        last_seen = None
+        if current.status.name != "DELETE_IN_PROGRESS":
+            last_seen = last_event(account, stack.id)
+            start(account, current, interaction.report)
+        on_started()
+        result = _watch_deletion(account, stack, report, interaction, last_seen)
+        if result is None or result.status.in_progress or _is_rejected(result):
+            return result
+        current, undeleted, obstacles = result, _find_undeleted(account, stack.id), find_blockers()
+        interaction.report(DeletionFailed(stack.name, attempt, MAX_ATTEMPTS, undeleted, obstacles))
+        sweep(True)
+    return _delete_retaining(account, current, undeleted, obstacles, interaction, is_agreed=leave_behind)
 
 
 def start(account: Account, stack: StackView, report: Report, **arguments: Any) -> None:
-    """Ask CloudFormation to delete a stack, lifting its termination protection before.
+    """Start to delete a stack, after disabling its termination protection.
 
     Args:
-        account: where it is.
-        stack: the root.
-        report: told what is done.
+        account: the AWS account.
+        stack: the root stack.
+        report: receives a message for each step.
         arguments: further arguments of DeleteStack.
     """
     if stack.protected:
         report(Step(f"lifting the termination protection of {stack.name}"))
         unprotect(account, stack)
     report(Step(f"deleting the stack {stack.name}"))
-    # A token for each call that is meant, so that boto3's repetition of one is not taken for another.
+    # With a token of its own for each deletion, CloudFormation takes boto3's retries of one call for one deletion.
     account.client("cloudformation").delete_stack(
         StackName=stack.id, ClientRequestToken=f"cfngen-delete-{uuid.uuid4()}", **arguments
     )
 
 
-def _left_behind(
+def _delete_retaining(
     account: Account,
     stack: StackView,
     undeleted: Sequence[Undeleted],
     obstacles: Sequence[Blocker],
-    waiting: Interaction,
+    interaction: Interaction,
     *,
-    agreed: bool,
+    is_agreed: bool,
 ) -> StackView | None:
-    """Delete a stack without what cannot be deleted, after consent."""
+    """Delete a stack but retain what cannot be deleted, after confirmation; return the stack if it still exists."""
     question = Question(
         f"Delete {stack.name} without what cannot be deleted, and leave that behind?",
         (
-            *(f"{each.name} ({each.id or each.type}) stays: {each.reason}" for each in undeleted),
-            *(f"in the way is {obstacle.id}: {obstacle.what}" for obstacle in obstacles),
+            *(f"{resource.name} ({resource.id or resource.type}) stays: {resource.reason}" for resource in undeleted),
+            *(f"in the way is {blocker.id}: {blocker.what}" for blocker in obstacles),
         ),
         dangerous=True,
     )
-    if not agreed and not waiting.consent(question):
+    if not is_agreed and not interaction.consent(question):
         return stack
-    since = last_event(account, stack.id)
-    if undeleted and all("/" not in each.name for each in undeleted):
-        start(account, stack, waiting.report, RetainResources=[each.name for each in undeleted])
+    last_seen = last_event(account, stack.id)
+    if undeleted and all("/" not in resource.name for resource in undeleted):
+        start(account, stack, interaction.report, RetainResources=[resource.name for resource in undeleted])
     else:
-        # RetainResources names resources of the root only: it would leave a whole nested stack behind.
-        start(account, stack, waiting.report, DeletionMode="FORCE_DELETE_STACK")
-    return _watched(account, stack, waiting.report, waiting, since)
+        # RetainResources takes logical ids of the root stack only: it would retain a whole nested stack.
+        start(account, stack, interaction.report, DeletionMode="FORCE_DELETE_STACK")
+    return _watch_deletion(account, stack, interaction.report, interaction, last_seen)
 
 
-def _watched(
-    account: Account, stack: StackView, report: Report, waiting: Interaction, since: Event | None
+def _watch_deletion(
+    account: Account, stack: StackView, report: Report, interaction: Interaction, last_seen: Event | None
 ) -> StackView | None:
-    """Watch a deletion; return the stack if it is still there."""
-    watch(account, stack.id, report=report, since=since, interrupted=waiting.interrupted)
-    now = find(account, stack.id)
-    return now if now and now.status.exists else None
+    """Watch a deletion until it ends; return the stack if it still exists."""
+    watch(account, stack.id, report=report, since=last_seen, interrupted=interaction.interrupted)
+    current = find(account, stack.id)
+    return current if current and current.status.exists else None
 
 
-def _taken_back(stack: StackView) -> bool:
-    """Return whether CloudFormation has not even begun to delete a stack, which is as it was: others import from it."""
+def _is_rejected(stack: StackView) -> bool:
+    """Return whether CloudFormation rejected the deletion, since other stacks import exports of this one."""
     return stack.status.standing is not StackHealth.UNDELETED and bool(EXPORT_IN_USE.search(stack.reason))
 
 
-def _undeleted(account: Account, root_id: str) -> tuple[Undeleted, ...]:
-    """Return what CloudFormation failed to delete, without the nested stacks around it."""
+def _find_undeleted(account: Account, root_id: str) -> tuple[Undeleted, ...]:
+    """Return the resources that CloudFormation failed to delete, except nested stacks."""
     return tuple(
-        Undeleted(each.name, each.view.physical_id, each.view.type, each.view.reason)
-        for each in tree(account, root_id)
-        if each.view.status == "DELETE_FAILED" and each.view.type != NESTED
+        Undeleted(resource.name, resource.view.physical_id, resource.view.type, resource.view.reason)
+        for resource in tree(account, root_id)
+        if resource.view.status == "DELETE_FAILED" and resource.view.type != NESTED
     )
 
 
-class _Meanwhile:
-    """Passes on what happens, and sweeps once the last group is gone: from then on nothing makes new leftovers.
+class _SweepDuringDeletion:
+    """Passes messages on, and sweeps once all Auto Scaling groups are deleted: from then on nothing creates orphans.
 
-    What AWS releases late, such as the interfaces of a load balancer, is what later rounds are for.
+    It sweeps again at intervals for what AWS releases late, such as the interfaces of load balancers.
     """
 
-    def __init__(self, account: Account, report: Report, groups: Sequence[str], sweeping: Sweeping) -> None:
+    def __init__(self, account: Account, report: Report, groups: Sequence[str], sweep: SweepOrphans) -> None:
         self._clock = account.clock
         self._report = report
         self._groups = set(groups)
-        self._sweeping = sweeping
-        self._next: float | None = None
+        self._sweep = sweep
+        self._next_sweep: float | None = None
 
     def __call__(self, message: Message) -> None:
         self._report(message)
         if isinstance(message, Event) and message.type == GROUP and message.status == "DELETE_COMPLETE":
             self._groups.discard(message.physical_id)
-            if not self._groups and self._next is None:
-                self._next = 0.0
+            if not self._groups and self._next_sweep is None:
+                self._next_sweep = 0.0
         now = self._clock.now().timestamp()
-        if self._next is not None and now >= self._next:
-            self._next = now + AGAIN
-            self._sweeping(False)
+        if self._next_sweep is not None and now >= self._next_sweep:
+            self._next_sweep = now + SWEEP_INTERVAL_SECONDS
+            self._sweep(False)

@@ -1,4 +1,4 @@
-"""Volumes and snapshots that Kubernetes made for claims. They hold data, so nothing removes them unasked."""
+"""EBS volumes and snapshots of PersistentVolumeClaims. They hold data, so they are only deleted on request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion.kubernetes_tags import (
-    NAMED_BY_CLUSTER,
+    CLUSTER_NAME_TAGS,
     claim,
     cluster_tag,
     of_a_claim,
@@ -19,137 +19,146 @@ from cfngen.deploy.deletion.orphaned_resource import Kind, OrphanedResource, Rem
 from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Report
 
-AT_ONCE = 100  # values in one filter; EC2 takes 200
-PATIENCE = 300.0  # seconds that a volume may take to leave its instance
-PAUSE = 5.0
-VOLUME_KEYS = ("KubernetesCluster", "ebs.csi.aws.com/cluster-name")  # of `NAMED_BY_CLUSTER`, those volumes may bear
-ANY_CLUSTER = "ebs.csi.aws.com/cluster"
+FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
+TIMEOUT_SECONDS = 300.0  # a volume takes some time to be detached from its instance
+POLL_INTERVAL_SECONDS = 5.0
+VOLUME_CLUSTER_TAGS = (
+    "KubernetesCluster",
+    "ebs.csi.aws.com/cluster-name",
+)  # those of `CLUSTER_NAME_TAGS` that volumes have
+EBS_DRIVER_TAG = "ebs.csi.aws.com/cluster"
 """Tag of every volume and snapshot of the EBS CSI driver. Its value is `true`, not the cluster's name."""
 
 
 def attached(account: Account, scope: Scope) -> frozenset[str]:
-    """Return the volumes that the cluster's instances have attached."""
-    return frozenset(_attached(account, scope))
+    """Return the ids of the volumes that are attached to the cluster's instances."""
+    return frozenset(_attached_volumes(account, scope))
 
 
 def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
-    """Return the volumes of the cluster's claims: those that bear its tags, and those its instances have attached."""
+    """Return the volumes of the cluster's claims: those with its tags, and those attached to its instances."""
     volumes = {
-        volume["VolumeId"]: volume for filters in _marked(scope.cluster) for volume in _volumes(account, filters)
+        volume["VolumeId"]: volume
+        for filters in _tag_filters(scope.cluster)
+        for volume in _describe_volumes(account, filters)
     }
-    mine = [volume for volume in volumes.values() if owned(_tags(volume), scope.cluster)]
-    mine += [
-        each
-        for key, each in _attached(account, scope).items()
-        if key not in volumes and not _another(_tags(each), scope.cluster)
+    owned_volumes = [volume for volume in volumes.values() if owned(_tags(volume), scope.cluster)]
+    owned_volumes += [
+        volume
+        for key, volume in _attached_volumes(account, scope).items()
+        if key not in volumes and not _names_another_cluster(_tags(volume), scope.cluster)
     ]
-    found = (
-        _leftover("volume", each["VolumeId"], each["Size"], each) for each in mine if _made_for_a_claim(each, scope)
+    orphans = (
+        _orphan("volume", volume["VolumeId"], volume["Size"], volume)
+        for volume in owned_volumes
+        if _is_for_claim(volume, scope)
     )
-    return tuple(sorted(found, key=lambda each: (each.purpose, each.id)))
+    return tuple(sorted(orphans, key=lambda orphan: (orphan.purpose, orphan.id)))
 
 
 def find_snapshots(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
     """Return the snapshots of the cluster's claims."""
-    snapshots = {
-        page["SnapshotId"]: page
-        for filters in _marked(scope.cluster)
-        for page in _pages(account, "describe_snapshots", "Snapshots", Filters=filters, OwnerIds=["self"])
+    snapshots_by_id = {
+        snapshot["SnapshotId"]: snapshot
+        for filters in _tag_filters(scope.cluster)
+        for snapshot in _paginate(account, "describe_snapshots", "Snapshots", Filters=filters, OwnerIds=["self"])
     }
-    mine = (snapshot for snapshot in snapshots.values() if owned(_tags(snapshot), scope.cluster))
+    owned_snapshots = (snapshot for snapshot in snapshots_by_id.values() if owned(_tags(snapshot), scope.cluster))
     return tuple(
-        _leftover("snapshot", each["SnapshotId"], each["VolumeSize"], each)
-        for each in mine
-        if "CSIVolumeSnapshotName" in _tags(each) and not of_a_stack(_tags(each))
+        _orphan("snapshot", snapshot["SnapshotId"], snapshot["VolumeSize"], snapshot)
+        for snapshot in owned_snapshots
+        if "CSIVolumeSnapshotName" in _tags(snapshot) and not of_a_stack(_tags(snapshot))
     )
 
 
 def unclear(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
-    """Return unattached volumes of the EBS CSI driver that do not say which cluster they were made for.
+    """Return unattached volumes of the EBS CSI driver whose tags do not name their cluster.
 
-    The driver tags volumes with a cluster only if `--k8s-tag-cluster-id` or `--extra-tags` told it the name.
+    The driver tags volumes with the cluster's name only if `--k8s-tag-cluster-id` or `--extra-tags` configures it.
     """
-    filters = [{"Name": f"tag:{ANY_CLUSTER}", "Values": ["true"]}, {"Name": "status", "Values": ["available"]}]
+    filters = [{"Name": f"tag:{EBS_DRIVER_TAG}", "Values": ["true"]}, {"Name": "status", "Values": ["available"]}]
     return tuple(
-        _leftover("volume", volume["VolumeId"], volume["Size"], volume)
-        for volume in _volumes(account, filters)
-        if not _of_any_cluster(_tags(volume)) and volume["VolumeId"] not in scope.ids()
+        _orphan("volume", volume["VolumeId"], volume["Size"], volume)
+        for volume in _describe_volumes(account, filters)
+        if not _names_a_cluster(_tags(volume)) and volume["VolumeId"] not in scope.ids()
     )
 
 
-def remove(account: Account, found: Sequence[OrphanedResource], report: Report) -> tuple[OrphanedResource, ...]:
-    """Delete volumes or snapshots, waiting for those that are leaving an instance; return what remains."""
+def remove(account: Account, orphans: Sequence[OrphanedResource], report: Report) -> tuple[OrphanedResource, ...]:
+    """Delete volumes or snapshots, waiting for volumes that are being detached; return what could not be deleted."""
     ec2, clock = account.client("ec2"), account.clock
-    remaining, until = list(found), clock.now().timestamp() + PATIENCE
+    remaining, deadline = list(orphans), clock.now().timestamp() + TIMEOUT_SECONDS
     while remaining:
-        held = []
-        for each in remaining:
-            with attempt() as tried:
-                if each.kind == "volume":
-                    ec2.delete_volume(VolumeId=each.id)
+        in_use = []
+        for orphan in remaining:
+            with attempt() as result:
+                if orphan.kind == "volume":
+                    ec2.delete_volume(VolumeId=orphan.id)
                 else:
-                    ec2.delete_snapshot(SnapshotId=each.id)
-            if tried.held:
-                held.append(each)
+                    ec2.delete_snapshot(SnapshotId=orphan.id)
+            if result.in_use:
+                in_use.append(orphan)
             else:
-                report(Removed(each))
-        remaining = held
-        if remaining and clock.now().timestamp() >= until:
+                report(Removed(orphan))
+        remaining = in_use
+        if remaining and clock.now().timestamp() >= deadline:
             break
         if remaining:
-            clock.sleep(PAUSE)
+            clock.sleep(POLL_INTERVAL_SECONDS)
     return tuple(remaining)
 
 
-def _attached(account: Account, scope: Scope) -> dict[str, Mapping[str, Any]]:
+def _attached_volumes(account: Account, scope: Scope) -> dict[str, Mapping[str, Any]]:
+    """Return the volumes that are attached to the cluster's instances, by id."""
     return {
         volume["VolumeId"]: volume
-        for some in _batches(sorted(scope.instances))
-        for volume in _volumes(account, [{"Name": "attachment.instance-id", "Values": some}])
+        for batch in _batches(sorted(scope.instances))
+        for volume in _describe_volumes(account, [{"Name": "attachment.instance-id", "Values": batch}])
     }
 
 
-def _marked(cluster: str) -> Iterator[list[dict[str, Any]]]:
-    """Filters, of which each finds some of what names the cluster."""
+def _tag_filters(cluster: str) -> Iterator[list[dict[str, Any]]]:
+    """Yield filters; each finds resources by one of the tags that name the cluster."""
     yield [{"Name": f"tag:{cluster_tag(cluster)}", "Values": ["owned"]}]
-    yield from ([{"Name": f"tag:{key}", "Values": [cluster]}] for key in VOLUME_KEYS)
+    yield from ([{"Name": f"tag:{key}", "Values": [cluster]}] for key in VOLUME_CLUSTER_TAGS)
 
 
-def _volumes(account: Account, filters: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    return _pages(account, "describe_volumes", "Volumes", Filters=filters)
+def _describe_volumes(account: Account, filters: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    return _paginate(account, "describe_volumes", "Volumes", Filters=filters)
 
 
-def _pages(account: Account, operation: str, key: str, **arguments: Any) -> Iterator[Mapping[str, Any]]:
+def _paginate(account: Account, operation: str, key: str, **arguments: Any) -> Iterator[Mapping[str, Any]]:
     for page in account.client("ec2").get_paginator(operation).paginate(**arguments):
         yield from page[key]
 
 
 def _batches(values: Sequence[str]) -> Iterator[list[str]]:
-    for start in range(0, len(values), AT_ONCE):
-        yield list(values[start : start + AT_ONCE])
+    for start in range(0, len(values), FILTER_BATCH_SIZE):
+        yield list(values[start : start + FILTER_BATCH_SIZE])
 
 
-def _tags(each: Mapping[str, Any]) -> dict[str, str]:
-    return tag_map(each.get("Tags"))
+def _tags(resource: Mapping[str, Any]) -> dict[str, str]:
+    return tag_map(resource.get("Tags"))
 
 
-def _made_for_a_claim(each: Mapping[str, Any], scope: Scope) -> bool:
-    tags = _tags(each)
-    return of_a_claim(tags) and not of_a_stack(tags) and each["VolumeId"] not in scope.ids()
+def _is_for_claim(volume: Mapping[str, Any], scope: Scope) -> bool:
+    """Return whether a volume was created for a claim, and not by a stack."""
+    tags = _tags(volume)
+    return of_a_claim(tags) and not of_a_stack(tags) and volume["VolumeId"] not in scope.ids()
 
 
-def _of_any_cluster(tags: Mapping[str, str]) -> bool:
-    return any(key.startswith(cluster_tag("")) or key in NAMED_BY_CLUSTER for key in tags)
+def _names_a_cluster(tags: Mapping[str, str]) -> bool:
+    return any(key.startswith(cluster_tag("")) or key in CLUSTER_NAME_TAGS for key in tags)
 
 
-def _another(tags: Mapping[str, str], cluster: str) -> bool:
-    """Whether the tags name a cluster, and not this one alone."""
-    return _of_any_cluster(tags) and not owned(tags, cluster)
+def _names_another_cluster(tags: Mapping[str, str], cluster: str) -> bool:
+    """Return whether the tags name a cluster, but not this one as the only owner."""
+    return _names_a_cluster(tags) and not owned(tags, cluster)
 
 
-def _leftover(kind: Kind, identity: str, size: int, each: Mapping[str, Any]) -> OrphanedResource:
-    tags = _tags(each)
-    made_for = claim(tags)
-    purpose = f"claim {made_for}" if made_for else ""
-    name = tags.get("Name") or tags.get("CSIVolumeName") or tags.get("CSIVolumeSnapshotName") or identity
-    return OrphanedResource(kind, identity, name, purpose, gigabytes=size)
+def _orphan(kind: Kind, resource_id: str, size: int, resource: Mapping[str, Any]) -> OrphanedResource:
+    tags = _tags(resource)
+    claim_name = claim(tags)
+    purpose = f"claim {claim_name}" if claim_name else ""
+    name = tags.get("Name") or tags.get("CSIVolumeName") or tags.get("CSIVolumeSnapshotName") or resource_id
+    return OrphanedResource(kind, resource_id, name, purpose, gigabytes=size)

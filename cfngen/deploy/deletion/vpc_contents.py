@@ -1,8 +1,8 @@
-"""What lies in a VPC or is attached to it, of the kinds that keep EC2 from deleting the VPC.
+"""Lists what lies in a VPC or is attached to it, and keeps EC2 from deleting the VPC.
 
-Sources: "Delete your VPC", Amazon VPC User Guide, and "Why can't I delete my VPC?", re:Post knowledge center. What goes
-with a VPC by itself is not among them: its main route table, its default network ACL, its default security group.
-Load balancers, instances and network interfaces are looked up elsewhere, since whose they are is not told by their id.
+Sources: "Delete your VPC", Amazon VPC User Guide, and "Why can't I delete my VPC?", re:Post knowledge center. EC2
+deletes the main route table, default network ACL and default security group of a VPC with it, so they are left out.
+Load balancers, instances and network interfaces are looked up elsewhere: their id does not tell whose they are.
 """
 
 from __future__ import annotations
@@ -14,120 +14,124 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
 
-_Item = Mapping[str, Any]
-_ENDED = frozenset({"deleted", "deleting", "failed", "rejected", "expired", "detached", "detaching"})
-# A region, or a partition, that does not have the thing at all.
-_UNKNOWN_THERE = frozenset({"InvalidAction", "UnsupportedOperation"})
+_Description = Mapping[str, Any]
+_ENDED_STATES = frozenset({"deleted", "deleting", "failed", "rejected", "expired", "detached", "detaching"})
+# The region or partition does not offer this kind of resource.
+_UNSUPPORTED_CODES = frozenset({"InvalidAction", "UnsupportedOperation"})
 
 
 @dataclass(frozen=True)
 class Content:
-    """Something that lies in a VPC or is attached to it.
+    """A resource that lies in a VPC or is attached to it.
 
     Attributes:
         id: its id.
         kind: what it is.
-        item: as EC2 describes it.
+        item: its description by EC2.
     """
 
     id: str
     kind: str
-    item: _Item
+    item: _Description
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """How things of one kind are asked for.
+class _ResourceKind:
+    """How EC2 lists resources of one kind.
 
     Attributes:
         name: what they are, in the singular.
-        operation: the call, in boto3's spelling.
-        answer: where they stand in its answer.
-        id: where the id of each stands.
-        stays: whether one is in the way of the VPC; told of it and of the VPC's id.
-        filters: filters by the VPC's id, each asked for by itself; none where EC2 has none.
-        argument: how the call names its filters.
+        operation: the EC2 operation, as a method of the boto3 client.
+        response_key: key of the resources in its response.
+        id_key: key of a resource's id.
+        blocks: whether a resource blocks the deletion of the VPC; called with its description and the VPC's id.
+        filters: names of filters by VPC id, one call for each; none if EC2 has no such filter.
+        filters_argument: the parameter of the operation that takes filters.
     """
 
     name: str
     operation: str
-    answer: str
-    id: str
-    stays: Callable[[_Item, str], bool]
+    response_key: str
+    id_key: str
+    blocks: Callable[[_Description, str], bool]
     filters: tuple[str, ...] = ("vpc-id",)
-    argument: str = "Filters"
+    filters_argument: str = "Filters"
 
 
 def find(account: Account, vpc_id: str) -> Iterator[Content]:
-    """Return what lies in a VPC or is attached to it, by kind."""
-    for kind in _KINDS:
-        items = {each[kind.id]: each for each in _described(account, kind, vpc_id) if kind.stays(each, vpc_id)}
-        yield from (Content(key, kind.name, items[key]) for key in sorted(items))
+    """Yield the resources that lie in a VPC or are attached to it, by kind."""
+    for kind in _RESOURCE_KINDS:
+        items_by_id = {
+            item[kind.id_key]: item for item in _describe(account, kind, vpc_id) if kind.blocks(item, vpc_id)
+        }
+        yield from (Content(key, kind.name, items_by_id[key]) for key in sorted(items_by_id))
 
 
-def _described(account: Account, kind: _Kind, vpc_id: str) -> Iterator[_Item]:
+def _describe(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[_Description]:
     from botocore.exceptions import ClientError
 
-    pages = account.client("ec2").get_paginator(kind.operation)
-    for name in kind.filters or ("",):
-        filters = {kind.argument: [{"Name": name, "Values": [vpc_id]}]} if name else {}
+    paginator = account.client("ec2").get_paginator(kind.operation)
+    for filter_name in kind.filters or ("",):
+        filters = {kind.filters_argument: [{"Name": filter_name, "Values": [vpc_id]}]} if filter_name else {}
         try:
-            for page in pages.paginate(**filters):
-                yield from page[kind.answer]
+            for page in paginator.paginate(**filters):
+                yield from page[kind.response_key]
         except ClientError as error:
-            if error_code(error) not in _UNKNOWN_THERE:
+            if error_code(error) not in _UNSUPPORTED_CODES:
                 raise
 
 
-def _is_there(item: _Item, vpc_id: str) -> bool:
-    return item.get("VpcId") == vpc_id and str(item.get("State", "")).lower() not in _ENDED
+def _is_in_vpc(item: _Description, vpc_id: str) -> bool:
+    return item.get("VpcId") == vpc_id and str(item.get("State", "")).lower() not in _ENDED_STATES
 
 
-def _is_attached(item: _Item, vpc_id: str) -> bool:
+def _is_attached(item: _Description, vpc_id: str) -> bool:
     attachments = item.get("VpcAttachments", item.get("Attachments", ()))
     return any(
-        attachment.get("VpcId") == vpc_id and attachment.get("State") not in _ENDED for attachment in attachments
+        attachment.get("VpcId") == vpc_id and attachment.get("State") not in _ENDED_STATES for attachment in attachments
     )
 
 
-def _is_no_default_group(item: _Item, vpc_id: str) -> bool:
+def _is_custom_group(item: _Description, vpc_id: str) -> bool:
     return item.get("VpcId") == vpc_id and item["GroupName"] != "default"
 
 
-def _is_no_default_acl(item: _Item, vpc_id: str) -> bool:
+def _is_custom_acl(item: _Description, vpc_id: str) -> bool:
     return item.get("VpcId") == vpc_id and not item["IsDefault"]
 
 
-def _is_no_main_table(item: _Item, vpc_id: str) -> bool:
+def _is_custom_route_table(item: _Description, vpc_id: str) -> bool:
     return item.get("VpcId") == vpc_id and not any(
         association.get("Main") for association in item.get("Associations", ())
     )
 
 
-def _is_connected(item: _Item, vpc_id: str) -> bool:
+def _is_peered(item: _Description, vpc_id: str) -> bool:
     sides = (item.get(side, {}).get("VpcId") for side in ("RequesterVpcInfo", "AccepterVpcInfo"))
-    return vpc_id in sides and item.get("Status", {}).get("Code", "") not in _ENDED
+    return vpc_id in sides and item.get("Status", {}).get("Code", "") not in _ENDED_STATES
 
 
-_KINDS = (
-    _Kind("NAT gateway", "describe_nat_gateways", "NatGateways", "NatGatewayId", _is_there, argument="Filter"),
-    _Kind("VPC endpoint", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId", _is_there),
-    _Kind(
+_RESOURCE_KINDS = (
+    _ResourceKind(
+        "NAT gateway", "describe_nat_gateways", "NatGateways", "NatGatewayId", _is_in_vpc, filters_argument="Filter"
+    ),
+    _ResourceKind("VPC endpoint", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId", _is_in_vpc),
+    _ResourceKind(
         "transit gateway attachment",
         "describe_transit_gateway_vpc_attachments",
         "TransitGatewayVpcAttachments",
         "TransitGatewayAttachmentId",
-        _is_there,
+        _is_in_vpc,
     ),
-    _Kind(
+    _ResourceKind(
         "peering connection",
         "describe_vpc_peering_connections",
         "VpcPeeringConnections",
         "VpcPeeringConnectionId",
-        _is_connected,
+        _is_peered,
         ("requester-vpc-info.vpc-id", "accepter-vpc-info.vpc-id"),
     ),
-    _Kind(
+    _ResourceKind(
         "internet gateway",
         "describe_internet_gateways",
         "InternetGateways",
@@ -135,7 +139,7 @@ _KINDS = (
         _is_attached,
         ("attachment.vpc-id",),
     ),
-    _Kind(
+    _ResourceKind(
         "egress-only internet gateway",
         "describe_egress_only_internet_gateways",
         "EgressOnlyInternetGateways",
@@ -143,9 +147,9 @@ _KINDS = (
         _is_attached,
         (),
     ),
-    _Kind("carrier gateway", "describe_carrier_gateways", "CarrierGateways", "CarrierGatewayId", _is_there),
-    _Kind("subnet", "describe_subnets", "Subnets", "SubnetId", _is_there),
-    _Kind("route table", "describe_route_tables", "RouteTables", "RouteTableId", _is_no_main_table),
-    _Kind("network ACL", "describe_network_acls", "NetworkAcls", "NetworkAclId", _is_no_default_acl),
-    _Kind("security group", "describe_security_groups", "SecurityGroups", "GroupId", _is_no_default_group),
+    _ResourceKind("carrier gateway", "describe_carrier_gateways", "CarrierGateways", "CarrierGatewayId", _is_in_vpc),
+    _ResourceKind("subnet", "describe_subnets", "Subnets", "SubnetId", _is_in_vpc),
+    _ResourceKind("route table", "describe_route_tables", "RouteTables", "RouteTableId", _is_custom_route_table),
+    _ResourceKind("network ACL", "describe_network_acls", "NetworkAcls", "NetworkAclId", _is_custom_acl),
+    _ResourceKind("security group", "describe_security_groups", "SecurityGroups", "GroupId", _is_custom_group),
 )

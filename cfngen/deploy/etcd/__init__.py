@@ -1,1 +1,1 @@
-"""Snapshots of etcd: which there are, one more, and the way back to one of them."""
+"""etcd snapshots: listing them, taking one, and restoring one."""

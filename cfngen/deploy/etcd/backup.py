@@ -1,4 +1,4 @@
-"""A snapshot of etcd at once, asked of the masters through the bucket: no port, no shell and no agent is needed."""
+"""Takes an etcd snapshot on demand: the masters find the request in the bucket; no port, shell or agent is needed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from cfngen.deploy.etcd.snapshots import Snapshot, Store
 from cfngen.deploy.messages import Message, Report, Step
 from cfngen.errors import CfngenError
 
-REQUEST = "backup-request.json"
-PATIENCE = timedelta(minutes=5)
-"""The masters look each minute, and a large database takes a while to be read and uploaded."""
-PAUSE = 5.0  # seconds between two looks
-SAY = 60.0  # seconds between two words that it still takes
+REQUEST_KEY = "backup-request.json"
+TIMEOUT = timedelta(minutes=5)
+"""The masters look for a request every minute, and a large database takes some time to read and upload."""
+POLL_INTERVAL_SECONDS = 5.0
+PROGRESS_INTERVAL_SECONDS = 60.0
 
 
 class NoAnswerError(CfngenError):
-    """No master has taken the snapshot in time."""
+    """No master took the snapshot before the timeout."""
 
 
 @dataclass(frozen=True)
 class BackupTaken(Message):
-    """A snapshot was taken because somebody asked for it.
+    """A snapshot was taken on request.
 
     Attributes:
         cluster: name of the cluster.
@@ -40,41 +40,41 @@ class BackupTaken(Message):
     seconds: float
 
 
-def take(place: Store, report: Report, patience: timedelta = PATIENCE) -> BackupTaken:
-    """Ask the masters for a snapshot, and wait until it lies in the bucket.
+def take(store: Store, report: Report, timeout: timedelta = TIMEOUT) -> BackupTaken:
+    """Request a snapshot from the masters, and wait until it is in the bucket.
 
     Args:
-        place: where it shall lie.
-        report: told what is waited for.
-        patience: how long at most.
+        store: where the cluster's snapshots are.
+        report: receives messages while waiting.
+        timeout: how long to wait.
 
     Raises:
-        NoAnswerError: it does not appear.
-        AwsError: S3 refuses.
+        NoAnswerError: no master took the snapshot before the timeout.
+        AwsError: S3 denies a request.
     """
-    clock = place.account.clock
-    began = clock.now()
-    identity = str(uuid.uuid4())
-    before = {snapshot.key for snapshot in place.snapshots()}
-    place.write(REQUEST, {"id": identity, "created": began.isoformat()})
+    clock = store.account.clock
+    started = clock.now()
+    request_id = str(uuid.uuid4())
+    ignored_keys = {snapshot.key for snapshot in store.snapshots()}
+    store.write(REQUEST_KEY, {"id": request_id, "created": started.isoformat()})
     report(Step("asking etcd's leader for a snapshot; the masters look each minute"))
-    said = 0.0
+    last_progress = 0.0
     while True:
-        for snapshot in place.snapshots():
-            if snapshot.key in before or snapshot.period != "hourly":
+        for snapshot in store.snapshots():
+            if snapshot.key in ignored_keys or snapshot.period != "hourly":
                 continue
-            if place.metadata(snapshot.key).get("request") == identity:
-                passed = (clock.now() - began).total_seconds()
-                return BackupTaken(place.cluster, place.bucket, replace(snapshot, age=max(snapshot.age, 0.0)), passed)
-            before.add(snapshot.key)  # one that was under way already
-        passed = (clock.now() - began).total_seconds()
-        if passed >= patience.total_seconds():
+            if store.metadata(snapshot.key).get("request") == request_id:
+                elapsed = (clock.now() - started).total_seconds()
+                return BackupTaken(store.cluster, store.bucket, replace(snapshot, age=max(snapshot.age, 0.0)), elapsed)
+            ignored_keys.add(snapshot.key)  # a regular snapshot that was taken meanwhile
+        elapsed = (clock.now() - started).total_seconds()
+        if elapsed >= timeout.total_seconds():
             raise NoAnswerError(
-                f"no master has taken a snapshot within {passed:.0f} seconds",
+                f"no master has taken a snapshot within {elapsed:.0f} seconds",
                 hint="`cfngen status` shows whether they work; on a master `journalctl -u cfngen-backup` says why not. "
                 "The request stays, and is answered as soon as one can.",
             )
-        if passed - said >= SAY:
-            said = passed
-            report(Step(f"waiting for the snapshot ({passed:.0f} s)"))
-        clock.sleep(PAUSE)
+        if elapsed - last_progress >= PROGRESS_INTERVAL_SECONDS:
+            last_progress = elapsed
+            report(Step(f"waiting for the snapshot ({elapsed:.0f} s)"))
+        clock.sleep(POLL_INTERVAL_SECONDS)

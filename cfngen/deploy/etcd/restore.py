@@ -1,8 +1,8 @@
-"""The way back to a snapshot: a request in the bucket, new masters for all slots, and a look until they work.
+"""Restores an etcd snapshot: writes a request into the bucket, replaces all masters, and waits for them to be ready.
 
-The masters do it themselves as they boot: one that finds a request which its volume has not seen puts the snapshot in
-the place of etcd's data. So each may be replaced at any time, and the command can be interrupted and repeated: what is
-left to do follows from the request, which lies in the bucket until every master works.
+The masters restore it themselves as they boot: a master that finds a request which its volume has not seen yet replaces
+etcd's data by the snapshot. So each master may be replaced at any time, and the command can be interrupted and
+repeated: the request tells what is left to do, and stays in the bucket until every master is ready.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from cfngen.deploy.stacks import ResourceView, StackView, existing, tree
 from cfngen.errors import CfngenError
 from cfngen.text import join_and, pluralize
 
-# The Auto Scaling groups of all slots that there can be.
-_GROUPS = frozenset(auto_scaling_group(slot_id(letter)) for letter in "abcde")
+# Logical ids of the masters' Auto Scaling groups, for every possible slot.
+_MASTER_GROUP_IDS = frozenset(auto_scaling_group(slot_id(letter)) for letter in "abcde")
 REQUEST = "restore.json"
-MORE = timedelta(minutes=15)
-"""What a restore may take beyond the time that an instance has to boot: the old ones must have gone before."""
-INTERRUPTED = 130
+REPLACEMENT_TIMEOUT = timedelta(minutes=15)
+"""Added to the timeout of an instance's boot: the old instances have to be terminated first."""
+INTERRUPTED_EXIT_CODE = 130
 
 
 class NoMastersError(CfngenError):
-    """The stack has no masters that could be set back."""
+    """The stack has no masters that could be restored."""
 
 
 class RestoreUnderWayError(CfngenError):
@@ -46,9 +46,9 @@ class RestoreUnderWayError(CfngenError):
 
 
 class RestoreLeftError(CfngenError):
-    """The user has left a restore that goes on."""
+    """The user interrupted the command; the masters continue the restore."""
 
-    exit_code = INTERRUPTED
+    exit_code = INTERRUPTED_EXIT_CODE
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ class RestorePlan(Message):
     Attributes:
         cluster: name of the cluster.
         region: its region.
-        account: number of the account.
+        account: AWS account id.
         bucket: the bucket of the snapshots.
-        snapshot: the snapshot that the cluster is set back to.
+        snapshot: the snapshot to restore.
         masters: the masters that are replaced.
-        pending: whether this goes on with a restore that was begun before.
-        consequences: what it means, one sentence each.
+        pending: whether this continues a restore that was started before.
+        consequences: what it means for the cluster, one sentence each.
     """
 
     kind: ClassVar[str] = "etcdRestorePlan"
@@ -92,7 +92,7 @@ class RestorePlan(Message):
 
 @dataclass(frozen=True)
 class Restored(Message):
-    """Every master works on the snapshot.
+    """Every master is ready, with the restored data.
 
     Attributes:
         cluster: name of the cluster.
@@ -110,43 +110,44 @@ def restore(
     account: Account,
     stack_name: str,
     cluster: Cluster,
-    wanted: str = LATEST,
+    snapshot_name: str = LATEST,
     *,
     consent: Consent,
     report: Report,
     override: Override = cluster_access.nowhere,
     patience: timedelta | None = None,
 ) -> Restored:
-    """Set a cluster back to a snapshot, after consent; go on with it if that was begun before.
+    """Restore an etcd snapshot, after confirmation; continue a restore that was started before.
 
     Args:
-        account: where it is.
-        stack_name: name of its root stack.
+        account: the AWS account.
+        stack_name: name of the cluster's root stack.
         cluster: the cluster file.
-        wanted: the snapshot, as `chosen` takes it; `latest` also means the one that is being restored already.
+        snapshot_name: the snapshot, as in `chosen`; `latest` also means the one that is being restored already.
         consent: asks the user.
-        report: told what is done.
-        override: where the cluster's API really listens.
-        patience: how long the masters may take; None follows from the cluster file.
+        report: receives progress messages.
+        override: returns the URL at which the API really listens.
+        patience: timeout for the masters; None derives it from the cluster file.
 
     Raises:
         NoStackError: there is no stack.
         ForeignStackError: it is not this cluster's.
-        BusyError: an operation of CloudFormation is under way.
+        BusyError: a CloudFormation operation is in progress.
         NoSnapshotError: there is no such snapshot.
         RestoreUnderWayError: another snapshot is being restored.
-        DeclinedError: the user said no.
-        RestoreFailedError: the masters do not work in time; the same command goes on.
-        RestoreLeftError: the user interrupts it; it goes on, and the same command attaches again.
-        AwsError: a call failed; the same command goes on.
+        DeclinedError: the user declined.
+        RestoreFailedError: the masters are not ready before the timeout; the same command continues.
+        RestoreLeftError: the user interrupted the command; the restore continues, and the same command attaches to it.
+        AwsError: a call failed; the same command continues.
     """
     with translate_aws_errors():
         stack = existing(account, stack_name)
         check(stack, cluster.name)
         if stack.status.in_progress:
             raise busy(account, stack)
-        place = store(account, stack_name, cluster)
-        return _Restore(account, stack, cluster, place, consent, report, override).run(wanted, patience)
+        snapshot_store = store(account, stack_name, cluster)
+        restoration = _Restore(account, stack, cluster, snapshot_store, consent, report, override)
+        return restoration.run(snapshot_name, patience)
 
 
 class _Restore:
@@ -155,7 +156,7 @@ class _Restore:
         account: Account,
         stack: StackView,
         cluster: Cluster,
-        place: Store,
+        store: Store,
         consent: Consent,
         report: Report,
         override: Override,
@@ -163,67 +164,73 @@ class _Restore:
         self.account = account
         self.stack = stack
         self.cluster = cluster
-        self.place = place
+        self.store = store
         self.consent = consent
         self.report = report
         self.override = override
-        self.began = account.clock.now()
-        self._slots: tuple[ResourceView, ...] = ()
+        self.started = account.clock.now()
+        self._group_resources: tuple[ResourceView, ...] = ()
 
-    def run(self, wanted: str, patience: timedelta | None) -> Restored:
-        """Restore."""
-        request: Mapping[str, Any] = self.place.read(REQUEST)
-        snapshot = self._snapshot(request, wanted)
-        found = self._masters()
-        plan = self._plan(snapshot, found, request)
+    def run(self, snapshot_name: str, timeout: timedelta | None) -> Restored:
+        """Restore the snapshot; see `restore`."""
+        request: Mapping[str, Any] = self.store.read(REQUEST)
+        snapshot = self._choose_snapshot(request, snapshot_name)
+        master_groups = self._master_groups()
+        plan = self._make_plan(snapshot, master_groups, request)
         self.report(plan)
-        text = f"{'Go on restoring' if request else 'Restore'} {self.cluster.name} from {snapshot.key}?"
-        if not self.consent(Question(text, dangerous=True, name=self.cluster.name)):
+        question = f"{'Go on restoring' if request else 'Restore'} {self.cluster.name} from {snapshot.key}?"
+        if not self.consent(Question(question, dangerous=True, name=self.cluster.name)):
             raise DeclinedError
         try:
-            request = self._requested(request, snapshot)
-            self._replace(request)
-            self._watch(request, patience)
+            request = self._write_request(request, snapshot)
+            self._terminate_old_masters(request)
+            self._wait_for_masters(request, timeout)
         except KeyboardInterrupt:
             raise RestoreLeftError(
                 f"the restore of {self.cluster.name} goes on without cfngen, as far as it has come",
                 hint="`cfngen etcd restore` attaches again, and sees it to its end.",
             ) from None
-        self._finish()
-        return Restored(self.cluster.name, snapshot, (self.account.clock.now() - self.began).total_seconds())
+        self._delete_request()
+        return Restored(self.cluster.name, snapshot, (self.account.clock.now() - self.started).total_seconds())
 
-    def _snapshot(self, request: Mapping[str, Any], wanted: str) -> Snapshot:
+    def _choose_snapshot(self, request: Mapping[str, Any], snapshot_name: str) -> Snapshot:
+        """Return the snapshot to restore: that of the pending request, else the one the user named."""
         if not request:
-            return chosen(self.place, wanted)
-        going_on = chosen(self.place, str(request["snapshot"]))
-        if wanted != LATEST and chosen(self.place, wanted).key != going_on.key:
+            return chosen(self.store, snapshot_name)
+        restoring = chosen(self.store, str(request["snapshot"]))
+        if snapshot_name != LATEST and chosen(self.store, snapshot_name).key != restoring.key:
             raise RestoreUnderWayError(
-                f"{self.cluster.name} is being set back to {going_on.key} already",
+                f"{self.cluster.name} is being set back to {restoring.key} already",
                 hint="`cfngen etcd restore` goes on with that; another snapshot can be restored when it has ended.",
             )
-        return going_on
+        return restoring
 
-    def _masters(self) -> tuple[Group, ...]:
-        # No operation is under way: what the stack has made stays what it is.
-        self._slots = self._slots or tuple(
-            each.view for each in tree(self.account, self.stack.id) if each.view.logical_id in _GROUPS
+    def _master_groups(self) -> tuple[Group, ...]:
+        """Return the masters' Auto Scaling groups, with their instances of now."""
+        # No CloudFormation operation is in progress, so the stack's resources do not change.
+        self._group_resources = self._group_resources or tuple(
+            resource.view
+            for resource in tree(self.account, self.stack.id)
+            if resource.view.logical_id in _MASTER_GROUP_IDS
         )
-        found = groups(self.account, self.cluster, self._slots)
-        if not found or any(each.missing for each in found):
+        master_groups = groups(self.account, self.cluster, self._group_resources)
+        if not master_groups or any(group.missing for group in master_groups):
             raise NoMastersError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no masters that could be replaced",
                 hint="`cfngen status` shows what there is; `cfngen deploy` makes it whole.",
             )
-        return found
+        return master_groups
 
-    def _plan(self, snapshot: Snapshot, found: tuple[Group, ...], request: Mapping[str, Any]) -> RestorePlan:
-        going = _going(found, request)
-        names = [f"{each.slot} ({', '.join(each.instances)})" for each in going]
-        age = _age(snapshot.age)
+    def _make_plan(
+        self, snapshot: Snapshot, master_groups: tuple[Group, ...], request: Mapping[str, Any]
+    ) -> RestorePlan:
+        replaced = _masters_to_replace(master_groups, request)
+        names = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
+        age = _format_age(snapshot.age)
         consequences = (
             f"what was written to Kubernetes since {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age} ago, is lost",
-            f"the instances of {pluralize(len(going), 'master')} are terminated and replaced: {join_and(names)}"
-            if going
+            f"the instances of {pluralize(len(replaced), 'master')} are terminated and replaced: {join_and(names)}"
+            if replaced
             else "every master's instance has been replaced already",
             "the Kubernetes API is down for some minutes; pods on nodes go on running",
             "volumes and load balancers stay as they are: of those made since then Kubernetes no longer knows",
@@ -232,86 +239,88 @@ class _Restore:
             self.cluster.name,
             self.account.region,
             self.account.id,
-            self.place.bucket,
+            self.store.bucket,
             snapshot,
-            going,
+            replaced,
             bool(request),
             consequences,
         )
 
-    def _requested(self, request: Mapping[str, Any], snapshot: Snapshot) -> Mapping[str, Any]:
-        """Write the request, and then into it which instances are older than it."""
+    def _write_request(self, request: Mapping[str, Any], snapshot: Snapshot) -> Mapping[str, Any]:
+        """Write the request into the bucket, then add the ids of the instances that are older than it; return it."""
         if not request:
             created = self.account.clock.now().isoformat()
             request = {"id": str(uuid.uuid4()), "snapshot": snapshot.key, "created": created}
-            if sha256 := self.place.metadata(snapshot.key).get("sha256"):
+            if sha256 := self.store.metadata(snapshot.key).get("sha256"):
                 request["sha256"] = sha256
             self.report(Step(f"asking the masters to restore {snapshot.key} as they boot"))
-            if not self.place.write(REQUEST, request, new=True):
+            if not self.store.write(REQUEST, request, new=True):
                 raise RestoreUnderWayError(
                     f"somebody else has begun to restore {self.cluster.name} just now",
                     hint="`cfngen etcd restore` shows from which snapshot, and goes on with it.",
                 )
         if "instances" not in request:
-            # Looked up only now: whatever is launched from here on finds the request.
-            old = [instance.id for group in self._masters() for instance in group.instances]
-            request = {**request, "instances": old}
-            self.place.write(REQUEST, request)
+            # Listed only after the request was written: every instance launched from now on finds it.
+            old_instances = [instance.id for group in self._master_groups() for instance in group.instances]
+            request = {**request, "instances": old_instances}
+            self.store.write(REQUEST, request)
         return request
 
-    def _replace(self, request: Mapping[str, Any]) -> None:
-        """Terminate the instances that are older than the request; their groups launch others."""
+    def _terminate_old_masters(self, request: Mapping[str, Any]) -> None:
+        """Terminate the instances that are older than the request; their Auto Scaling groups launch new ones."""
         from botocore.exceptions import ClientError
 
-        scaling = self.account.client("autoscaling")
-        for group in self._masters():
+        autoscaling = self.account.client("autoscaling")
+        for group in self._master_groups():
             for instance in group.instances:
                 if instance.id not in request["instances"] or instance.leaving:
                     continue
                 self.report(Step(f"terminating the instance of master {group.name}, {instance.id}"))
                 try:
-                    scaling.terminate_instance_in_auto_scaling_group(
+                    autoscaling.terminate_instance_in_auto_scaling_group(
                         InstanceId=instance.id, ShouldDecrementDesiredCapacity=False
                     )
                 except ClientError as error:
-                    # Auto Scaling has no code of its own for an instance that has gone meanwhile.
+                    # Auto Scaling has no error code of its own for an instance that was terminated meanwhile.
                     if error_code(error) != "ValidationError":
                         raise
 
-    def _watch(self, request: Mapping[str, Any], patience: timedelta | None) -> None:
-        longest = patience or timedelta(minutes=self.cluster.control_plane.creation_timeout) + MORE
-        old = frozenset(request["instances"])
-        Masters(self.account, self.stack, self._masters, old, self.override, self.report).wait(longest)
+    def _wait_for_masters(self, request: Mapping[str, Any], timeout: timedelta | None) -> None:
+        max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
+        old_instances = frozenset(request["instances"])
+        Masters(self.account, self.stack, self._master_groups, old_instances, self.override, self.report).wait(
+            max_duration
+        )
 
-    def _finish(self) -> None:
-        """Take the request away: no volume that is made later may be set back by it."""
+    def _delete_request(self) -> None:
+        """Delete the request, so that volumes created later are not restored from it."""
         try:
-            self.place.remove(REQUEST)
+            self.store.remove(REQUEST)
         except AwsError as error:
-            where = f"s3://{self.place.bucket}/{self.place.prefix}{REQUEST}"
-            hint = f"delete it: aws s3 rm {where}"
-            self.report(Notice(f"the request {where} could not be deleted: {error}", hint))
+            uri = f"s3://{self.store.bucket}/{self.store.prefix}{REQUEST}"
+            hint = f"delete it: aws s3 rm {uri}"
+            self.report(Notice(f"the request {uri} could not be deleted: {error}", hint))
 
 
-def _going(found: tuple[Group, ...], request: Mapping[str, Any]) -> tuple[ReplacedMaster, ...]:
-    """Return the instances that are still to be replaced."""
-    old = request.get("instances")
+def _masters_to_replace(master_groups: tuple[Group, ...], request: Mapping[str, Any]) -> tuple[ReplacedMaster, ...]:
+    """Return the masters with instances that are still to be replaced."""
+    old_instances = request.get("instances")
     slots = (
         ReplacedMaster(
             group.name,
             tuple(
                 instance.id
                 for instance in group.instances
-                if not instance.leaving and (old is None or instance.id in old)
+                if not instance.leaving and (old_instances is None or instance.id in old_instances)
             ),
         )
-        for group in found
+        for group in master_groups
     )
     return tuple(slot for slot in slots if slot.instances)
 
 
-def _age(seconds: float) -> str:
-    """Return how long ago something was, in its greatest unit."""
+def _format_age(seconds: float) -> str:
+    """Return a duration in its largest unit, e.g. `3 hours`."""
     for noun, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= size:
             return pluralize(int(seconds // size), noun)

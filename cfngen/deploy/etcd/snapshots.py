@@ -1,4 +1,4 @@
-"""The snapshots of etcd that a cluster's masters keep in its bucket."""
+"""The etcd snapshots that a cluster's masters upload to its S3 bucket."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from cfngen.errors import CfngenError
 
 BUCKET = "BackupBucketName"  # output of the stack
 LATEST = "latest"
-_NAME = re.compile(r"(?P<period>hourly|daily)/(?P<time>\d{4}-\d\d-\d\dT\d{6}Z)\.db")
-_MISSING = frozenset({"NoSuchBucket", "404"})
+_KEY_PATTERN = re.compile(r"(?P<period>hourly|daily)/(?P<time>\d{4}-\d\d-\d\dT\d{6}Z)\.db")
+_NO_BUCKET_CODES = frozenset({"NoSuchBucket", "404"})
 
 
 class BackupsOffError(CfngenError):
-    """The cluster has no bucket of snapshots."""
+    """The cluster has no bucket for snapshots."""
 
 
 class NoBackupBucketError(CfngenError):
@@ -41,7 +41,7 @@ class Snapshot:
 
     Attributes:
         key: its key in the bucket.
-        period: `hourly` for the frequent ones, `daily` for the one that is kept of each day.
+        period: `hourly` for the frequent ones, `daily` for the one of each day that is retained longer.
         time: when it was taken.
         size: in bytes.
         age: seconds since then.
@@ -56,14 +56,14 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Snapshots(Message):
-    """Every snapshot that the bucket holds of a cluster.
+    """The snapshots of a cluster in its bucket.
 
     Attributes:
         cluster: name of the cluster.
         bucket: the bucket.
-        prefix: under which they lie.
-        snapshots: the newest first.
-        restoring: key of the snapshot that masters are being set back to; empty if they are not.
+        prefix: prefix of their keys.
+        snapshots: the snapshots, newest first.
+        restoring: key of the snapshot that is being restored; empty if there is none.
     """
 
     kind: ClassVar[str] = "etcdSnapshots"
@@ -76,10 +76,10 @@ class Snapshots(Message):
 
 @dataclass(frozen=True)
 class Store:
-    """Where a cluster's snapshots lie.
+    """The place of a cluster's snapshots in S3.
 
     Attributes:
-        account: the account that asks.
+        account: the AWS account of the caller.
         bucket: the bucket; it may belong to another account.
         cluster: name of the cluster.
     """
@@ -90,27 +90,27 @@ class Store:
 
     @property
     def prefix(self) -> str:
-        """What the keys begin with."""
+        """The prefix of the keys."""
         return f"{self.cluster}/etcd/"
 
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """Return the snapshots, the newest first.
+        """Return the snapshots, newest first.
 
         Raises:
             NoBackupBucketError: there is no such bucket.
-            AwsError: S3 refuses.
+            AwsError: S3 denies the request.
         """
         now = self.account.clock.now()
-        found = [made for object_ in self.objects() if (made := _snapshot(self.prefix, object_, now))]
-        # Of the two objects of one moment the daily one is kept longer.
-        return tuple(sorted(found, key=lambda each: (each.time, each.period == "hourly"), reverse=True))
+        parsed = [snapshot for object_ in self.objects() if (snapshot := _parse_snapshot(self.prefix, object_, now))]
+        # Of two objects with the same time the hourly one comes first, before its daily copy.
+        return tuple(sorted(parsed, key=lambda snapshot: (snapshot.time, snapshot.period == "hourly"), reverse=True))
 
     def objects(self) -> Iterator[Mapping[str, Any]]:
-        """Yield what lies under the prefix, as S3 lists it.
+        """Yield the objects under the prefix, as S3 lists them.
 
         Raises:
             NoBackupBucketError: there is no such bucket.
-            AwsError: S3 refuses.
+            AwsError: S3 denies the request.
         """
         from botocore.exceptions import ClientError
 
@@ -120,7 +120,7 @@ class Store:
                 for page in pages.paginate(Bucket=self.bucket, Prefix=self.prefix):
                     yield from page.get("Contents", ())
             except ClientError as error:
-                if error_code(error) not in _MISSING:
+                if error_code(error) not in _NO_BUCKET_CODES:
                     raise
                 raise NoBackupBucketError(
                     f"there is no bucket {self.bucket}, which the cluster's snapshots should be in",
@@ -131,56 +131,56 @@ class Store:
         """Return the metadata of an object.
 
         Raises:
-            AwsError: there is none, or S3 refuses.
+            AwsError: there is no such object, or S3 denies the request.
         """
         with translate_aws_errors():
-            answer = self.account.client("s3").head_object(Bucket=self.bucket, Key=key)
-        return dict(answer["Metadata"])
+            response = self.account.client("s3").head_object(Bucket=self.bucket, Key=key)
+        return dict(response["Metadata"])
 
     def read(self, name: str) -> dict[str, Any]:
-        """Return a JSON object of the bucket; empty if there is none.
+        """Return the JSON object in a file of the bucket; empty if there is none.
 
         Raises:
-            AwsError: S3 refuses.
+            AwsError: S3 denies the request.
         """
         from botocore.exceptions import ClientError
 
         with translate_aws_errors():
             try:
-                answer = self.account.client("s3").get_object(Bucket=self.bucket, Key=self.prefix + name)
+                response = self.account.client("s3").get_object(Bucket=self.bucket, Key=self.prefix + name)
             except ClientError as error:
-                if error_code(error) not in ("NoSuchKey", *_MISSING):
+                if error_code(error) not in ("NoSuchKey", *_NO_BUCKET_CODES):
                     raise
                 return {}
             try:
-                found = json.loads(answer["Body"].read())
+                document = json.loads(response["Body"].read())
             except ValueError:
                 return {}
-        return found if isinstance(found, dict) else {}
+        return document if isinstance(document, dict) else {}
 
     def write(self, name: str, content: Mapping[str, Any], *, new: bool = False) -> bool:
-        """Put a JSON object into the bucket.
+        """Write a JSON object to a file of the bucket.
 
         Args:
-            name: its name.
-            content: what it holds.
-            new: whether it must not be there yet.
+            name: name of the file.
+            content: the JSON object.
+            new: whether to write only if there is no such file yet.
 
         Returns:
-            Whether it was; not, if it is there already.
+            Whether it was written.
 
         Raises:
-            AwsError: S3 refuses.
+            AwsError: S3 denies the request.
         """
         from botocore.exceptions import ClientError
 
-        body, unless = json.dumps(content, indent=1).encode(), {"IfNoneMatch": "*"} if new else {}
-        where = {"Bucket": self.bucket, "Key": self.prefix + name}
+        body, condition = json.dumps(content, indent=1).encode(), {"IfNoneMatch": "*"} if new else {}
+        location = {"Bucket": self.bucket, "Key": self.prefix + name}
         with translate_aws_errors():
             try:
-                self.account.client("s3").put_object(**where, Body=body, ContentType="application/json", **unless)
+                self.account.client("s3").put_object(**location, Body=body, ContentType="application/json", **condition)
             except ClientError as error:
-                # The second is the answer to one of two that write at the same moment.
+                # S3 answers with the second code if two callers write at the same moment.
                 if not new or error_code(error) not in ("PreconditionFailed", "ConditionalRequestConflict"):
                     raise
                 return False
@@ -190,16 +190,16 @@ class Store:
         """Delete an object.
 
         Raises:
-            AwsError: S3 refuses.
+            AwsError: S3 denies the request.
         """
         with translate_aws_errors():
             self.account.client("s3").delete_object(Bucket=self.bucket, Key=self.prefix + name)
 
 
 def store(account: Account, stack_name: str, cluster: Cluster) -> Store:
-    """Return where a cluster's snapshots lie: in the bucket of its stack, or in that of the cluster file.
+    """Return where a cluster's snapshots are: in the bucket of its stack, or in that of the cluster file.
 
-    The cluster file's is asked where there is no stack, so that what a deleted cluster has left can be looked at.
+    Without a stack the cluster file names the bucket, so that the snapshots of a deleted cluster can be listed.
 
     Raises:
         BackupsOffError: neither names a bucket.
@@ -207,8 +207,8 @@ def store(account: Account, stack_name: str, cluster: Cluster) -> Store:
     """
     with translate_aws_errors():
         stack = find(account, stack_name)
-        values = cluster_access.outputs(account, stack) if stack and stack.status.exists else {}
-    bucket = values.get(BUCKET, "") or cluster.etcd.backups.bucket or ""
+        outputs = cluster_access.outputs(account, stack) if stack and stack.status.exists else {}
+    bucket = outputs.get(BUCKET, "") or cluster.etcd.backups.bucket or ""
     if not bucket:
         message, hint = f"the stack {stack_name} names no bucket of etcd's snapshots", "`cfngen deploy` makes one."
         if not stack or not stack.status.exists:
@@ -216,43 +216,43 @@ def store(account: Account, stack_name: str, cluster: Cluster) -> Store:
         elif not cluster.etcd.backups.enabled:
             message += "; `etcd.backups.enabled` is false in the cluster file"
             hint = f"Turn them on there; {hint}"
-        found = "What a deleted cluster has left is found with `--set etcd.backups.bucket=NAME`."
-        raise BackupsOffError(message, hint=f"{hint} {found}".strip())
+        deleted_cluster_hint = "What a deleted cluster has left is found with `--set etcd.backups.bucket=NAME`."
+        raise BackupsOffError(message, hint=f"{hint} {deleted_cluster_hint}".strip())
     return Store(account, bucket, cluster.name)
 
 
-def chosen(place: Store, wanted: str) -> Snapshot:
-    """Return a snapshot.
+def chosen(snapshot_store: Store, name: str) -> Snapshot:
+    """Return the snapshot with a name.
 
     Args:
-        place: where it lies.
-        wanted: `latest`, its key, or the end of its key. A name that a snapshot shares with its daily copy means the
+        snapshot_store: where the cluster's snapshots are.
+        name: `latest`, its key, or the end of its key. A name that a snapshot shares with its daily copy means the
             snapshot itself.
 
     Raises:
         NoSnapshotError: there is none.
-        AwsError: S3 refuses.
+        AwsError: S3 denies the request.
     """
-    found = place.snapshots()
-    if wanted == LATEST:
-        matching = found[:1]
+    snapshots = snapshot_store.snapshots()
+    if name == LATEST:
+        matches = snapshots[:1]
     else:
-        exact = [each for each in found if each.key == wanted]
-        matching = tuple(exact or [each for each in found if each.key.endswith("/" + wanted)])
-    if matching:
-        return matching[0]
-    what = f"there is no snapshot {wanted}" if found else "there is no snapshot"
+        exact_matches = [snapshot for snapshot in snapshots if snapshot.key == name]
+        matches = tuple(exact_matches or [snapshot for snapshot in snapshots if snapshot.key.endswith("/" + name)])
+    if matches:
+        return matches[0]
+    problem = f"there is no snapshot {name}" if snapshots else "there is no snapshot"
     raise NoSnapshotError(
-        f"{what} under s3://{place.bucket}/{place.prefix}",
-        hint="`cfngen etcd list` shows what there is." if found else "`cfngen etcd backup` takes one.",
+        f"{problem} under s3://{snapshot_store.bucket}/{snapshot_store.prefix}",
+        hint="`cfngen etcd list` shows what there is." if snapshots else "`cfngen etcd backup` takes one.",
     )
 
 
-def _snapshot(prefix: str, found: Mapping[str, Any], now: datetime) -> Snapshot | None:
-    """Return the snapshot that an object is; None if it is something else."""
-    name = _NAME.fullmatch(str(found["Key"]).removeprefix(prefix))
-    if not name:
+def _parse_snapshot(prefix: str, s3_object: Mapping[str, Any], now: datetime) -> Snapshot | None:
+    """Return a snapshot from an S3 object; None if its key is not that of a snapshot."""
+    match = _KEY_PATTERN.fullmatch(str(s3_object["Key"]).removeprefix(prefix))
+    if not match:
         return None
-    # Its name says when it was taken; S3 knows only when it was uploaded or copied.
-    time = datetime.strptime(name["time"], "%Y-%m-%dT%H%M%SZ").replace(tzinfo=timezone.utc)
-    return Snapshot(str(found["Key"]), name["period"], time, int(found["Size"]), (now - time).total_seconds())
+    # The key tells when the snapshot was taken; S3 knows only when it was uploaded or copied.
+    time = datetime.strptime(match["time"], "%Y-%m-%dT%H%M%SZ").replace(tzinfo=timezone.utc)
+    return Snapshot(str(s3_object["Key"]), match["period"], time, int(s3_object["Size"]), (now - time).total_seconds())

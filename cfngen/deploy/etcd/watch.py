@@ -1,4 +1,4 @@
-"""Watching masters come back: old instances go, new ones boot, the API answers, and each is a Ready Node."""
+"""Watches masters being replaced until the API is ready and each new instance is a Ready node."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from cfngen.deploy.stacks import StackView
 from cfngen.deploy.watching import console_output
 from cfngen.errors import CfngenError
 
-PAUSE = 10.0  # seconds between two looks
-LISTEN = 60.0  # seconds between two readings of the consoles
-GOING, AWAITED, BOOTING, READY = "terminating", "waiting for an instance", "booting", "ready"
+POLL_INTERVAL_SECONDS = 10.0
+CONSOLE_INTERVAL_SECONDS = 60.0
+TERMINATING, WAITING_FOR_INSTANCE, BOOTING, READY = "terminating", "waiting for an instance", "booting", "ready"
 
 
 class RestoreFailedError(CfngenError):
-    """The masters do not work in time."""
+    """The masters are not ready before the timeout."""
 
 
 @dataclass(frozen=True)
 class RestoringMaster:
-    """A master's slot on its way back.
+    """A master's slot during a restore.
 
     Attributes:
         slot: its letter.
-        instance: id of the instance that is in it now; empty if there is none.
+        instance: id of its current instance; empty if there is none.
         state: `terminating`, `waiting for an instance`, `booting` or `ready`.
     """
 
@@ -44,11 +44,11 @@ class RestoringMaster:
 
 @dataclass(frozen=True)
 class RestoreProgress(Message):
-    """Something has changed since the last look.
+    """The state of a restore; sent whenever it changes.
 
     Attributes:
         masters: every master.
-        api: what the Kubernetes API says: `ready`, `not ready: …`, `does not answer`, or why it cannot be asked.
+        api: state of the Kubernetes API: `ready`, `not ready: …`, `does not answer`, or why it cannot be called.
     """
 
     kind: ClassVar[str] = "etcdRestoreProgress"
@@ -60,113 +60,117 @@ class Masters:
     """The masters of a cluster while they are replaced.
 
     Args:
-        account: where they are.
-        stack: the root.
-        look: returns the groups of the masters as they are now.
-        old: ids of the instances that must go.
-        override: where the API really listens.
-        report: told of every change.
+        account: the AWS account.
+        stack: the root stack.
+        find_groups: returns the masters' Auto Scaling groups as they are now.
+        old_instances: ids of the instances that are being replaced.
+        override: returns the URL at which the API really listens.
+        report: receives every change.
     """
 
     def __init__(
         self,
         account: Account,
         stack: StackView,
-        look: Callable[[], tuple[Group, ...]],
-        old: Collection[str],
+        find_groups: Callable[[], tuple[Group, ...]],
+        old_instances: Collection[str],
         override: Override,
         report: Report,
     ) -> None:
         self._account = account
         self._stack = stack
-        self._look = look
-        self._old = old
+        self._find_groups = find_groups
+        self._old_instances = old_instances
         self._override = override
         self._report = report
-        self._heard: set[str] = set()
-        self._found: tuple[Mapping[str, str], Authority] | None = None
+        self._reported: set[str] = set()
+        self._api_access: tuple[Mapping[str, str], Authority] | None = None
 
-    def wait(self, patience: timedelta) -> None:
-        """Return when all of them work.
+    def wait(self, timeout: timedelta) -> None:
+        """Return as soon as every master and the API are ready.
 
         Raises:
-            RestoreFailedError: they do not in time.
+            RestoreFailedError: they are not ready before the timeout.
             AwsError: a call failed.
         """
         clock = self._account.clock
-        began, listened, last = clock.now(), 0.0, None
+        started, last_console_reading, previous = clock.now(), 0.0, None
         while True:
-            found = self._look()
-            now = self._progress(found)
-            if now != last:
-                self._report(now)
-                last = now
-            if now.api == READY and all(master.state == READY for master in now.masters):
+            groups = self._find_groups()
+            progress = self._read_progress(groups)
+            if progress != previous:
+                self._report(progress)
+                previous = progress
+            if progress.api == READY and all(master.state == READY for master in progress.masters):
                 return
-            passed = (clock.now() - began).total_seconds()
-            if passed - listened >= LISTEN:
-                listened = passed
-                self._listen(now)
-            if passed >= patience.total_seconds():
-                raise self._failed(found, now, passed)
-            clock.sleep(PAUSE)
+            elapsed = (clock.now() - started).total_seconds()
+            if elapsed - last_console_reading >= CONSOLE_INTERVAL_SECONDS:
+                last_console_reading = elapsed
+                self._report_boot_failures(progress)
+            if elapsed >= timeout.total_seconds():
+                raise self._timeout_error(groups, progress, elapsed)
+            clock.sleep(POLL_INTERVAL_SECONDS)
 
-    def _progress(self, found: tuple[Group, ...]) -> RestoreProgress:
-        # An old master may still answer: its word counts only when it has gone.
-        going = any(instance.id in self._old for group in found for instance in group.instances)
-        ready, api = (frozenset[str](), "is about to go down") if going else self._kubernetes()
-        return RestoreProgress(tuple(self._master(each, ready) for each in found), api)
+    def _read_progress(self, groups: tuple[Group, ...]) -> RestoreProgress:
+        # An old master may still answer, so the API is only asked once all of them are terminated.
+        is_terminating = any(instance.id in self._old_instances for group in groups for instance in group.instances)
+        ready_instances, api = (frozenset[str](), "is about to go down") if is_terminating else self._ask_kubernetes()
+        return RestoreProgress(tuple(self._master_state(group, ready_instances) for group in groups), api)
 
-    def _master(self, group: Group, ready: Collection[str]) -> RestoringMaster:
-        new = [instance for instance in group.instances if instance.id not in self._old and not instance.leaving]
-        if not new:
-            gone = next((instance.id for instance in group.instances), "")
-            return RestoringMaster(group.name, gone, GOING if gone else AWAITED)
-        # To Auto Scaling an instance is in service as soon as it runs: only its Node says that it works.
-        works = new[0].in_service and new[0].id in ready
-        return RestoringMaster(group.name, new[0].id, READY if works else BOOTING)
+    def _master_state(self, group: Group, ready_instances: Collection[str]) -> RestoringMaster:
+        new_instances = [
+            instance for instance in group.instances if instance.id not in self._old_instances and not instance.leaving
+        ]
+        if not new_instances:
+            old_instance = next((instance.id for instance in group.instances), "")
+            return RestoringMaster(group.name, old_instance, TERMINATING if old_instance else WAITING_FOR_INSTANCE)
+        # To Auto Scaling an instance is InService as soon as it runs; only its node tells whether the master is ready.
+        is_ready = new_instances[0].in_service and new_instances[0].id in ready_instances
+        return RestoringMaster(group.name, new_instances[0].id, READY if is_ready else BOOTING)
 
-    def _kubernetes(self) -> tuple[frozenset[str], str]:
-        """Return which instances are Ready Nodes, and what the API says of itself."""
+    def _ask_kubernetes(self) -> tuple[frozenset[str], str]:
+        """Return the ids of the instances that are Ready nodes, and the state of the API."""
         try:
-            values, found = self._found = self._found or self._find()
-            where = cluster_access.endpoint(self._stack, values, self._override)
-            with cluster_access.connection(where, found, self._account.caller, self._account.clock.now()) as api:
+            outputs, authority = self._api_access = self._api_access or self._find_api_access()
+            endpoint = cluster_access.endpoint(self._stack, outputs, self._override)
+            with cluster_access.connection(endpoint, authority, self._account.caller, self._account.clock.now()) as api:
                 readiness = api.readiness()
-                nodes = frozenset(node.instance_id or node.name for node in api.nodes() if node.ready)
+                ready_instances = frozenset(node.instance_id or node.name for node in api.nodes() if node.ready)
         except ApiUnreachableError:
             return frozenset(), "does not answer"
         except CfngenError as error:
             return frozenset(), str(error)
-        return nodes, READY if readiness.ready else f"not ready: {', '.join(readiness.failing)}"
+        return ready_instances, READY if readiness.ready else f"not ready: {', '.join(readiness.failing)}"
 
-    def _find(self) -> tuple[Mapping[str, str], Authority]:
-        """Return the stack's outputs and the authority that the API trusts; a restore changes neither."""
-        values = cluster_access.outputs(self._account, self._stack)
-        return values, cluster_access.authority(self._account, self._stack, values)
+    def _find_api_access(self) -> tuple[Mapping[str, str], Authority]:
+        """Return the stack's outputs and the API's certificate authority; a restore changes neither."""
+        outputs = cluster_access.outputs(self._account, self._stack)
+        return outputs, cluster_access.authority(self._account, self._stack, outputs)
 
-    def _listen(self, now: RestoreProgress) -> None:
-        """Pass on what a master says that fails to boot; it tries again by itself, each minute."""
-        for master in now.masters:
+    def _report_boot_failures(self, progress: RestoreProgress) -> None:
+        """Report errors of masters that fail to boot, from their console output; they retry every minute."""
+        for master in progress.masters:
             if master.state != BOOTING:
                 continue
-            words = console_output.of_instance(self._account, master.instance)
-            said = [text for text in words.words if " FAILED after " in text]
-            if words.failed and said and said[-1] not in self._heard:
-                self._heard.add(said[-1])
+            console = console_output.of_instance(self._account, master.instance)
+            failures = [text for text in console.words if " FAILED after " in text]
+            if console.failed and failures and failures[-1] not in self._reported:
+                self._reported.add(failures[-1])
                 self._report(
-                    Notice(f"master {master.slot} ({master.instance}): {said[-1]}", "it tries again each minute.")
+                    Notice(f"master {master.slot} ({master.instance}): {failures[-1]}", "it tries again each minute.")
                 )
 
-    def _failed(self, found: tuple[Group, ...], now: RestoreProgress, passed: float) -> RestoreFailedError:
-        missing = [f"master {master.slot} is {master.state}" for master in now.masters if master.state != READY]
-        missing += [] if now.api == READY else [f"the API: {now.api}"]
-        waiting = {master.slot for master in now.masters if master.state == AWAITED}
-        for group in found:
-            if group.name in waiting:
-                missing += console_output.launch_failures(self._account, group.id)[:1]
+    def _timeout_error(
+        self, groups: tuple[Group, ...], progress: RestoreProgress, elapsed: float
+    ) -> RestoreFailedError:
+        problems = [f"master {master.slot} is {master.state}" for master in progress.masters if master.state != READY]
+        problems += [] if progress.api == READY else [f"the API: {progress.api}"]
+        slots_without_instance = {master.slot for master in progress.masters if master.state == WAITING_FOR_INSTANCE}
+        for group in groups:
+            if group.name in slots_without_instance:
+                problems += console_output.launch_failures(self._account, group.id)[:1]
         return RestoreFailedError(
-            f"not every master works after {passed / 60:.0f} minutes: {'; '.join(missing)}",
+            f"not every master works after {elapsed / 60:.0f} minutes: {'; '.join(problems)}",
             hint="`cfngen etcd restore` goes on waiting; the console of a master says what it does: "
             f"aws ec2 get-console-output --latest --region {self._account.region} --output text --instance-id ID.",
         )

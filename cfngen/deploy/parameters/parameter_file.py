@@ -19,9 +19,9 @@ SHAPES = (
     "write `Key: Value`, or a list of `Key=Value`, or the AWS CLI's list of ParameterKey and ParameterValue; "
     "as YAML or JSON."
 )
-_NULLS = ("", "~", "null", "Null", "NULL")
+_YAML_NULLS = ("", "~", "null", "Null", "NULL")
 # Of a file for CodePipeline or rain, beside Parameters.
-_NEIGHBOURS = ("Tags", "StackPolicy")
+_OTHER_SECTIONS = ("Tags", "StackPolicy")
 
 
 class ParameterFileError(CfngenError):
@@ -109,19 +109,19 @@ class _Reader:
         if node.kind != "map":
             self.problems.append(f"{node.place}holds a single value; parameters are keys and values")
             return
-        inner = next(
+        parameters = next(
             (value for key, value in node.pairs if key == "Parameters" and value.kind in ("map", "list")), None
         )
-        if inner is None:
+        if parameters is None:
             self._mapping(node)
             return
         for key, value in node.pairs:
-            if key in _NEIGHBOURS and (value.pairs or value.items or value.text):
+            if key in _OTHER_SECTIONS and (value.pairs or value.items or value.text):
                 message = f"{key} is not taken from a parameter file; leave it out (tags belong into the cluster file)"
                 self.problems.append(f"{value.place}{message}")
-            elif key != "Parameters" and key not in _NEIGHBOURS:
+            elif key != "Parameters" and key not in _OTHER_SECTIONS:
                 self.problems.append(f"{value.place}{key} stands beside Parameters; move it into them, or leave it out")
-        self.read(inner)
+        self.read(parameters)
 
     def _mapping(self, node: _Node) -> None:
         for key, value in node.pairs:
@@ -144,23 +144,28 @@ class _Reader:
             return
         key = self._text("ParameterKey", fields["ParameterKey"]) or ""
         previous = fields.get("UsePreviousValue")
-        kept = previous is not None and previous.text.lower() == "true"
+        keeps_previous = previous is not None and previous.text.lower() == "true"
         # What `aws cloudformation describe-stacks` prints has the resolved value too.
         unknown = fields.keys() - {"ParameterKey", "ParameterValue", "UsePreviousValue", "ResolvedValue"}
         for name in sorted(unknown):
             self.problems.append(f"{node.place}{key}: {name} is no field of a parameter; leave it out")
         # The AWS CLI's skeleton has every field, the empty ones too.
-        if kept and "ParameterValue" in fields and fields["ParameterValue"].text:
+        if keeps_previous and "ParameterValue" in fields and fields["ParameterValue"].text:
             self.problems.append(f"{node.place}{key}: has a value and keeps the previous one; decide for one of them")
-        elif not kept and "ParameterValue" not in fields:
+        elif not keeps_previous and "ParameterValue" not in fields:
             self.problems.append(f"{node.place}{key}: has no ParameterValue; give one, or UsePreviousValue: true")
         else:
-            self._set(key, None if kept else self._text(key, fields["ParameterValue"]), node, kept=kept)
+            self._set(
+                key,
+                None if keeps_previous else self._text(key, fields["ParameterValue"]),
+                node,
+                keeps_previous=keeps_previous,
+            )
 
-    def _set(self, key: str, value: str | None, node: _Node, *, kept: bool = False) -> None:
+    def _set(self, key: str, value: str | None, node: _Node, *, keeps_previous: bool = False) -> None:
         if key in self.values:
             self.problems.append(f"{node.place}{key}: stands twice; remove one")
-        elif value is not None or kept:
+        elif value is not None or keeps_previous:
             self.values[key] = value
 
     def _text(self, key: str, node: _Node) -> str | None:
@@ -169,12 +174,12 @@ class _Reader:
             return ",".join(item.text for item in node.items)
         if node.kind == "text":
             return node.text
-        what = (
+        problem = (
             'has no value; give one, or "" for the empty text'
             if node.kind == "null"
             else "has a nested value; give text"
         )
-        self.problems.append(f"{node.place}{key}: {what}")
+        self.problems.append(f"{node.place}{key}: {problem}")
         return None
 
 
@@ -237,18 +242,18 @@ def _yaml(name: str, text: str) -> _Node:
     return _yaml_node(root, frozenset())
 
 
-def _yaml_node(node: Any, above: frozenset[int]) -> _Node:
+def _yaml_node(node: Any, ancestors: frozenset[int]) -> _Node:
     import yaml
 
     line = node.start_mark.line + 1
-    if id(node) in above:
+    if id(node) in ancestors:
         return _Node("alias", line=line)
-    within = above | {id(node)}
+    ancestors_and_self = ancestors | {id(node)}
     if isinstance(node, yaml.MappingNode):
-        pairs = tuple((str(key.value), _yaml_node(value, within)) for key, value in node.value)
+        pairs = tuple((str(key.value), _yaml_node(value, ancestors_and_self)) for key, value in node.value)
         return _Node("map", pairs=pairs, line=line)
     if isinstance(node, yaml.SequenceNode):
-        return _Node("list", items=tuple(_yaml_node(item, within) for item in node.value), line=line)
-    if node.style is None and node.value in _NULLS:
+        return _Node("list", items=tuple(_yaml_node(item, ancestors_and_self) for item in node.value), line=line)
+    if node.style is None and node.value in _YAML_NULLS:
         return _Node("null", line=line)
     return _Node("text", node.value, line=line)

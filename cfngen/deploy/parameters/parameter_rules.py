@@ -24,15 +24,15 @@ def broken_rule(name: str, definition: Mapping[str, Any], value: str) -> str:
     kind = str(definition.get("Type", ""))
     is_list = kind.startswith(("List<", "AWS::SSM::Parameter::Value<List<")) or "CommaDelimitedList" in kind
     # Of a parameter that names one of Parameter Store, the rules are about the name.
-    for item in [each.strip() for each in value.split(",")] if is_list else [value]:
-        said = str(definition.get("ConstraintDescription", ""))
+    for item in [part.strip() for part in value.split(",")] if is_list else [value]:
+        description = str(definition.get("ConstraintDescription", ""))
         if reason := _broken(definition, item, numeric=kind in ("Number", "List<Number>")):
-            return f"{said} ({reason})" if said else reason
+            return f"{description} ({reason})" if description else reason
         if not _fits_pattern(definition, item):
             # A description says in words what the pattern is for.
-            return said or f"does not match {definition['AllowedPattern']}"
+            return description or f"does not match {definition['AllowedPattern']}"
         if name.endswith("Cidr") and (reason := _no_range(item)):
-            return f"{said} ({reason})" if said else reason
+            return f"{description} ({reason})" if description else reason
     return ""
 
 
@@ -42,11 +42,11 @@ def _broken(definition: Mapping[str, Any], item: str, *, numeric: bool) -> str:
         return f"is not one of {', '.join(allowed)}"
     if numeric and not _NUMBER.fullmatch(item):
         return "is not a number"
-    for bound, word, too in (("MinValue", "least", float.__lt__), ("MaxValue", "most", float.__gt__)):
-        if numeric and bound in definition and too(float(item), float(definition[bound])):
+    for bound, word, is_beyond in (("MinValue", "least", float.__lt__), ("MaxValue", "most", float.__gt__)):
+        if numeric and bound in definition and is_beyond(float(item), float(definition[bound])):
             return f"must be at {word} {definition[bound]}"
-    for bound, word, wrong in (("MinLength", "least", int.__lt__), ("MaxLength", "most", int.__gt__)):
-        if bound in definition and wrong(len(item), int(definition[bound])):
+    for bound, word, breaks_rule in (("MinLength", "least", int.__lt__), ("MaxLength", "most", int.__gt__)):
+        if bound in definition and breaks_rule(len(item), int(definition[bound])):
             return f"must have at {word} {definition[bound]} characters"
     return ""
 

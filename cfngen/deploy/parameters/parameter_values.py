@@ -101,26 +101,26 @@ def chosen(
         ),
     ]
     values: dict[str, str] = {}
-    kept: list[str] = []
+    kept_names: list[str] = []
     missing: list[str] = []
     for name, definition in definitions.items():
-        hidden = _hidden(definition)
-        asked = name in keep or (name in file.keep and name not in flags)
+        is_secret = _hidden(definition)
+        keeps_value = name in keep or (name in file.keep and name not in flags)
         if name in flags:
             values[name], source = flags[name], f"--parameter {name}"
-        elif name in file.values and not asked:
+        elif name in file.values and not keeps_value:
             values[name], source = file.values[name], f"{file.name}: {name}"
-        elif name in stack and (asked or "Default" not in definition or hidden):
+        elif name in stack and (keeps_value or "Default" not in definition or is_secret):
             # A secret is never reset to a default: nobody can see what it was.
-            kept.append(name)
+            kept_names.append(name)
             values[name], source = stack[name], f"{name}, as it is in the stack"
         elif "Default" in definition:
             values[name], source = str(definition["Default"]), f"{name}, by its default"
         else:
             missing.append(name)
             continue
-        if not (hidden and name in kept) and (rule := broken_rule(name, definition, values[name])):
-            problems.append(f"{source}: {MASK if hidden else repr(values[name])} {rule}")
+        if not (is_secret and name in kept_names) and (rule := broken_rule(name, definition, values[name])):
+            problems.append(f"{source}: {MASK if is_secret else repr(values[name])} {rule}")
     if problems:
         problems += [_asked(name, definitions[name]) for name in missing]
         raise ParameterError(problems, hint="correct them and repeat; nothing was changed.")
@@ -129,17 +129,19 @@ def chosen(
         texts = [_asked(name, definitions[name]) for name in missing]
         raise MissingParameterError(texts, missing, hint=f"give a value for each: {names}")
     return Chosen(
-        entries=tuple(_entry(name, value, kept=name in kept) for name, value in values.items()),
-        values={name: value for name, value in values.items() if not (name in kept and _hidden(definitions[name]))},
+        entries=tuple(_entry(name, value, keeps_previous=name in kept_names) for name, value in values.items()),
+        values={
+            name: value for name, value in values.items() if not (name in kept_names and _hidden(definitions[name]))
+        },
         notices=(
-            *_open(values, {*flags, *file.values, *kept}),
-            *_reverted(definitions, values, {*flags, *file.values, *kept}, stack, previous_root),
+            *_open(values, {*flags, *file.values, *kept_names}),
+            *_reverted(definitions, values, {*flags, *file.values, *kept_names}, stack, previous_root),
         ),
     )
 
 
-def _entry(name: str, value: str, *, kept: bool) -> dict[str, Any]:
-    return {"ParameterKey": name, **({"UsePreviousValue": True} if kept else {"ParameterValue": value})}
+def _entry(name: str, value: str, *, keeps_previous: bool) -> dict[str, Any]:
+    return {"ParameterKey": name, **({"UsePreviousValue": True} if keeps_previous else {"ParameterValue": value})}
 
 
 def _hidden(definition: Mapping[str, Any]) -> bool:
@@ -157,13 +159,13 @@ def _unknown(definitions: Mapping[str, Any], names: Iterable[str], source: str) 
     problems = []
     for name in sorted(set(names) - definitions.keys()):
         if name in ANSWERED:
-            answer = f"the cluster file's `{ANSWERED[name]}` answers it for good"
-            problems.append(f"{source}{name}: {answer}; leave it out, or change the file")
+            advice_ = f"the cluster file's `{ANSWERED[name]}` answers it for good"
+            problems.append(f"{source}{name}: {advice_}; leave it out, or change the file")
             continue
         if name in LOCATION:
             advice = "cfngen uploads the templates itself; leave it out (--bucket chooses the bucket)"
-        elif near := difflib.get_close_matches(name, definitions) or _spelled(name, definitions):
-            advice = f"did you mean {near[0]}?"
+        elif matches := difflib.get_close_matches(name, definitions) or _spelled(name, definitions):
+            advice = f"did you mean {matches[0]}?"
         else:
             advice = f"there are {', '.join(definitions)}" if definitions else "the template has none"
         problems.append(f"{source}{name}: there is no such parameter; {advice}")
@@ -174,9 +176,9 @@ def _spelled(name: str, definitions: Iterable[str]) -> list[str]:
     return [definition for definition in definitions if definition.lower() == name.lower()]
 
 
-def _open(values: Mapping[str, str], given: Collection[str]) -> list[Notice]:
+def _open(values: Mapping[str, str], explicit: Collection[str]) -> list[Notice]:
     """Name what lets everybody in; of what the cluster file says, its own check has told."""
-    if API_CIDR not in given or not values.get(API_CIDR, "").endswith("/0"):
+    if API_CIDR not in explicit or not values.get(API_CIDR, "").endswith("/0"):
         return []
     return [
         Notice(
@@ -189,17 +191,17 @@ def _open(values: Mapping[str, str], given: Collection[str]) -> list[Notice]:
 def _reverted(
     definitions: Mapping[str, Mapping[str, Any]],
     values: Mapping[str, str],
-    given: Collection[str],
+    explicit: Collection[str],
     stack: Mapping[str, str],
     previous_root: Mapping[str, Any] | None,
 ) -> list[Notice]:
     """Name what somebody has set on the stack, and this deployment, which goes by the cluster file, sets back."""
-    before = (previous_root or {}).get("Parameters", {})
+    previous_definitions = (previous_root or {}).get("Parameters", {})
     notices = []
     for name, value in values.items():
-        if name in given or name not in stack or stack[name] == value or _hidden(definitions[name]):
+        if name in explicit or name not in stack or stack[name] == value or _hidden(definitions[name]):
             continue
-        default = before.get(name, {}).get("Default")
+        default = previous_definitions.get(name, {}).get("Default")
         # Without the template of the last deployment, a changed cluster file and a changed stack look the same.
         if default is not None and str(default) == stack[name]:
             continue

@@ -24,9 +24,11 @@ def reading(place: Place) -> list[dict[str, Any]]:
 
 def operating(place: Place) -> list[dict[str, Any]]:
     """Return the statements of somebody who takes and restores snapshots, beside those of the operator."""
-    ours = f"{place.backups}/{place.cluster}/etcd/"
+    objects = f"{place.backups}/{place.cluster}/etcd/"
     return [
-        allow("Snapshots", "s3:GetObject", [f"{ours}*"]),
-        allow("AskMasters", "s3:DeleteObject s3:PutObject", [f"{ours}backup-request.json", f"{ours}restore.json"]),
+        allow("Snapshots", "s3:GetObject", [f"{objects}*"]),
+        allow(
+            "AskMasters", "s3:DeleteObject s3:PutObject", [f"{objects}backup-request.json", f"{objects}restore.json"]
+        ),
         allow("ReplaceMasters", "autoscaling:TerminateInstanceInAutoScalingGroup", place.groups, tagged(place)),
     ]

@@ -14,12 +14,12 @@ from __future__ import annotations
 _RANDOM = 13
 
 
-def beginning(stack: str, longest: int) -> str:
+def beginning(stack: str, max_length: int) -> str:
     """Return a pattern for the beginning of names that are generated in stacks that a root nests.
 
     Args:
         stack: name of the root; the nested stacks' names begin with it and a hyphen.
         longest: most characters that the service takes.
     """
-    half = (longest - len("-") - len("-") - _RANDOM) // 2
+    half = (max_length - len("-") - len("-") - _RANDOM) // 2
     return f"{stack}-*" if len(stack) < half else f"{stack[:half]}*"

@@ -14,12 +14,18 @@ from cfngen.deploy.policies.policy_statements import Place, allow, tagged
 
 def statements(place: Place) -> list[dict[str, Any]]:
     """Return the statements of CloudFormation's service role."""
-    balancing = f"arn:{place.partition}:elasticloadbalancing:{place.region}:{place.account}:"
+    arn_prefix = f"arn:{place.partition}:elasticloadbalancing:{place.region}:{place.account}:"
     # The names of the templates: one for an internet-facing load balancer, one for an internal one.
-    named = [f"{balancing}{kind}/net/{place.cluster}-{end}/*" for kind in ("loadbalancer", "listener") for end in _ENDS]
+    load_balancers = [
+        f"{arn_prefix}{kind}/net/{place.cluster}-{suffix}/*"
+        for kind in ("loadbalancer", "listener")
+        for suffix in _NAME_SUFFIXES
+    ]
     # CloudFormation names target groups.
-    groups = f"{balancing}targetgroup/*"
-    linked = f"arn:{place.partition}:iam::{place.account}:role/aws-service-role/elasticloadbalancing.amazonaws.com/*"
+    target_groups = f"{arn_prefix}targetgroup/*"
+    service_linked_role = (
+        f"arn:{place.partition}:iam::{place.account}:role/aws-service-role/elasticloadbalancing.amazonaws.com/*"
+    )
     return [
         # The service looks at security groups with the rights of its caller (aws-load-balancer-controller#3917).
         allow("LookAtBalancers", "ec2:GetSecurityGroupsForVpc elasticloadbalancing:Describe*"),
@@ -30,7 +36,7 @@ def statements(place: Place) -> list[dict[str, Any]]:
             elasticloadbalancing:ModifyListenerAttributes elasticloadbalancing:ModifyLoadBalancerAttributes
             elasticloadbalancing:SetIpAddressType elasticloadbalancing:SetSecurityGroups
             elasticloadbalancing:SetSubnets""",
-            [*named, groups],
+            [*load_balancers, target_groups],
         ),
         allow(
             "BalanceOwn",
@@ -38,12 +44,12 @@ def statements(place: Place) -> list[dict[str, Any]]:
             elasticloadbalancing:DeleteTargetGroup elasticloadbalancing:DeregisterTargets
             elasticloadbalancing:ModifyTargetGroup elasticloadbalancing:ModifyTargetGroupAttributes
             elasticloadbalancing:RegisterTargets elasticloadbalancing:RemoveTags""",
-            [*named, groups],
+            [*load_balancers, target_groups],
             tagged(place),
         ),
         # The first load balancer of an account makes the service's own role.
-        allow("BalancersLinkedRole", "iam:CreateServiceLinkedRole", [linked]),
+        allow("BalancersLinkedRole", "iam:CreateServiceLinkedRole", [service_linked_role]),
     ]
 
 
-_ENDS = ("api", "int")
+_NAME_SUFFIXES = ("api", "int")

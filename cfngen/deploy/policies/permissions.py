@@ -82,7 +82,7 @@ def operator_policy(
     """
     place = Place(partition, account, region, cluster, stack or cluster)
     chosen = [group for group in groups(place, role=role) if not only or group.name in only]
-    return document(merged([statement for each in chosen for statement in each.statements]))
+    return document(merged([statement for group in chosen for statement in group.statements]))
 
 
 def execution_policy(

@@ -61,9 +61,10 @@ class Place:
 
         CloudFormation takes a part of its name where the whole is too long.
         """
-        longest = {"instance-profile": _IAM_NAME, "policy": _IAM_NAME, "role": _ROLE_NAME}
+        max_lengths = {"instance-profile": _IAM_NAME, "policy": _IAM_NAME, "role": _ROLE_NAME}
         return [
-            f"arn:{self.partition}:iam::{self.account}:{kind}/{self._generated(most)}" for kind, most in longest.items()
+            f"arn:{self.partition}:iam::{self.account}:{kind}/{self._generated(max_length)}"
+            for kind, max_length in max_lengths.items()
         ]
 
     @property
@@ -111,9 +112,9 @@ class Place:
         """Return the ARNs of resources of EC2, e.g. `volume/*`."""
         return [self._arn("ec2", resource) for resource in resources]
 
-    def _generated(self, longest: int) -> str:
+    def _generated(self, max_length: int) -> str:
         """Return a pattern for names of at most so many characters that CloudFormation makes in nested stacks."""
-        return "*-*" if self.stack == "*" else beginning(self.stack, longest)
+        return "*-*" if self.stack == "*" else beginning(self.stack, max_length)
 
     def _arn(self, service: str, resource: str) -> str:
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
@@ -137,16 +138,20 @@ def allow(
 
 def merged(statements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return statements with those in one that are about the same resources, which a policy has little room for."""
-    found: list[dict[str, Any]] = []
+    merged_statements: list[dict[str, Any]] = []
     for statement in statements:
         about = {key: value for key, value in statement.items() if key not in ("Sid", "Action")}
-        same = (other for other in found if about == {key: other[key] for key in other if key not in ("Sid", "Action")})
+        same = (
+            other
+            for other in merged_statements
+            if about == {key: other[key] for key in other if key not in ("Sid", "Action")}
+        )
         first = next(same, None)
         if first is None:
-            found.append(dict(statement))
+            merged_statements.append(dict(statement))
         else:
             first["Action"] = sorted({*first["Action"], *statement["Action"]})
-    return found
+    return merged_statements
 
 
 def tagged(place: Place, key: str = CLUSTER, value: str = "") -> dict[str, Any]:

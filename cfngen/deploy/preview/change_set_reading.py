@@ -20,10 +20,10 @@ UNKNOWN = "{{changeSet:KNOWN_AFTER_APPLY}}"
 
 # DescribeChangeSet with property values may leave out what it cannot show, and says so only by these words in a status
 # reason (aws/aws-cdk-cli#1780).
-_INCOMPLETE = "can return incomplete ChangeSet data"
-_NO_CHANGES = ("The submitted information didn't contain changes", "No updates are to be performed")
-_PATIENCE = 180  # seconds for which calls that fail for a passing reason are repeated
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 5.0  # seconds
+_INCOMPLETE_DATA_WARNING = "can return incomplete ChangeSet data"
+_NO_CHANGES_REASONS = ("The submitted information didn't contain changes", "No updates are to be performed")
+_RETRY_SECONDS = 180  # seconds for which calls that fail for a passing reason are repeated
+_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 5.0  # seconds
 
 Answer = TypeVar("Answer")
 
@@ -143,16 +143,16 @@ class Description:
     @property
     def nothing_to_do(self) -> bool:
         """Whether it failed only because nothing would change; there is no status for that, only two wordings."""
-        return self.failed and any(words in self.reason for words in _NO_CHANGES)
+        return self.failed and any(words in self.reason for words in _NO_CHANGES_REASONS)
 
 
 def pauses() -> Callable[[], float]:
     """Return what gives the seconds to wait before each next look: short ones first."""
-    seconds = _FIRST_PAUSE / 1.5
+    seconds = _MIN_PAUSE_SECONDS / 1.5
 
     def following() -> float:
         nonlocal seconds
-        seconds = min(seconds * 1.5, _LONGEST_PAUSE)
+        seconds = min(seconds * 1.5, _MAX_PAUSE_SECONDS)
         return seconds
 
     return following
@@ -170,13 +170,13 @@ def persistently(clock: Clock, call: Callable[[], Answer]) -> Answer:
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
-    since, pause = clock.now(), pauses()
+    start, pause = clock.now(), pauses()
     with translate_aws_errors():
         while True:
             try:
                 return call()
             except (BotoCoreError, ClientError) as error:
-                if not is_transient(error) or (clock.now() - since).total_seconds() > _PATIENCE:
+                if not is_transient(error) or (clock.now() - start).total_seconds() > _RETRY_SECONDS:
                     raise
             clock.sleep(pause())
 
@@ -192,16 +192,18 @@ def glance(account: Account, change_set_id: str) -> Description:
 def read(account: Account, change_set_id: str) -> Description:
     """Return a change set and those of its nested stacks with everything that CloudFormation tells."""
     first, entries = _pages(account, change_set_id, values=True)
-    if _INCOMPLETE in first.get("StatusReason", ""):
+    if _INCOMPLETE_DATA_WARNING in first.get("StatusReason", ""):
         plain_first, plain_entries = _pages(account, change_set_id, values=False)
         # The warning hides the real reason.
         first = {**first, "StatusReason": plain_first.get("StatusReason", "")}
         entries = _restored(entries, plain_entries)
-    found = _described(first, entries)
+    change_set = _described(first, entries)
     children = {
-        entry.logical_id: read(account, entry.change_set_id) for entry in found.entries.values() if entry.change_set_id
+        entry.logical_id: read(account, entry.change_set_id)
+        for entry in change_set.entries.values()
+        if entry.change_set_id
     }
-    return replace(found, children=children)
+    return replace(change_set, children=children)
 
 
 def _pages(account: Account, change_set_id: str, *, values: bool) -> tuple[dict[str, Any], list[Entry]]:
@@ -223,21 +225,21 @@ def _pages(account: Account, change_set_id: str, *, values: bool) -> tuple[dict[
         arguments["NextToken"] = page["NextToken"]
 
 
-def _restored(told: list[Entry], plain: list[Entry]) -> list[Entry]:
+def _restored(with_values: list[Entry], without_values: list[Entry]) -> list[Entry]:
     """Return the entries with values, and those without of what is missing among them.
 
     A detail without values has no path, so it is missing only if none with values is about the same property for the
     same reason.
     """
-    entries = {each.logical_id: each for each in told}
-    for each in plain:
-        known = entries.get(each.logical_id)
-        if known is None:
-            entries[each.logical_id] = each
+    entries = {entry.logical_id: entry for entry in with_values}
+    for entry in without_values:
+        existing = entries.get(entry.logical_id)
+        if existing is None:
+            entries[entry.logical_id] = entry
             continue
-        there = {_identity(detail) for detail in known.details}
-        missing = tuple(detail for detail in each.details if _identity(detail) not in there)
-        entries[each.logical_id] = replace(known, details=known.details + missing)
+        identities = {_identity(detail) for detail in existing.details}
+        missing = tuple(detail for detail in entry.details if _identity(detail) not in identities)
+        entries[entry.logical_id] = replace(existing, details=existing.details + missing)
     return list(entries.values())
 
 
@@ -295,7 +297,7 @@ def _detail(detail: Mapping[str, Any]) -> Detail:
 def _context(text: str | None) -> Mapping[str, Any]:
     """Return a definition; an empty one if there is none, or the service has cut it off."""
     try:
-        found = json.loads(text or "{}")
+        definition = json.loads(text or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return definition if isinstance(definition, dict) else {}

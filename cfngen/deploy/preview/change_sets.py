@@ -24,13 +24,13 @@ from cfngen.deploy.stacks import find
 from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.errors import CfngenError
 
-_STALE = timedelta(hours=1)
-_LONGEST = 1800  # seconds that CloudFormation may take to make a change set
-_VISIBLE = 30  # seconds after which a new change set must be visible to reads
-_GONE = 120  # seconds that its deletion may take
-_INVALID = ("InvalidChangeSetStatus", "InvalidChangeSetStatusException")
-_DEAD = ("EXECUTE_COMPLETE", "EXECUTE_FAILED", "OBSOLETE")
-_NOT_FOUND = ("ChangeSetNotFound", "ChangeSetNotFoundException")
+_STALE_AGE = timedelta(hours=1)
+_CREATION_TIMEOUT_SECONDS = 1800  # seconds that CloudFormation may take to make a change set
+_VISIBILITY_SECONDS = 30  # seconds after which a new change set must be visible to reads
+_DELETION_TIMEOUT_SECONDS = 120  # seconds that its deletion may take
+_INVALID_STATUS_CODES = ("InvalidChangeSetStatus", "InvalidChangeSetStatusException")
+_FINAL_EXECUTION_STATUSES = ("EXECUTE_COMPLETE", "EXECUTE_FAILED", "OBSOLETE")
+_NOT_FOUND_CODES = ("ChangeSetNotFound", "ChangeSetNotFoundException")
 
 
 class ChangeSetTimeoutError(CfngenError):
@@ -85,8 +85,8 @@ def make_plan(
         # (ansible-collections/amazon.aws#1655).
         request = replace(request, on_failure="DO_NOTHING")
     # An empty stack of ours is what an earlier plan has left behind.
-    ours = current is None or not status.exists or current.cluster == request.cluster.name
-    shell = status.change_set_kind == "CREATE" and ours
+    is_ours = current is None or not status.exists or current.cluster == request.cluster.name
+    shell = status.change_set_kind == "CREATE" and is_ours
     change_set_id, stack_id = _create(account, request, status)
     try:
         description = _wait(account, change_set_id)
@@ -146,34 +146,34 @@ def _create(account: Account, request: PlanRequest, status: StackStatus) -> tupl
         arguments["NotificationARNs"] = list(request.notification_arns)
     if request.express:
         # Unless told otherwise, this mode does not roll back.
-        keep = request.on_failure == "DO_NOTHING"
-        arguments["DeploymentConfig"] = {"Mode": "EXPRESS", "DisableRollback": keep}
+        keeps_failed = request.on_failure == "DO_NOTHING"
+        arguments["DeploymentConfig"] = {"Mode": "EXPRESS", "DisableRollback": keeps_failed}
     elif kind == "CREATE" and request.on_failure == "DELETE":
         # Nothing else is said so: a stack that was created with DO_NOTHING, and failed, cannot be updated from there,
         # while one with rollback off can (code-dot-org/code-dot-org#68524 quotes the refusal).
         arguments["OnStackFailure"] = request.on_failure
     client = account.client("cloudformation")
-    answer = persistently(account.clock, lambda: client.create_change_set(**arguments))
-    return str(answer["Id"]), str(answer["StackId"])
+    response = persistently(account.clock, lambda: client.create_change_set(**arguments))
+    return str(response["Id"]), str(response["StackId"])
 
 
 def _wait(account: Account, change_set_id: str) -> Description:
     """Wait until CloudFormation has made a change set, or failed to, and return all it says."""
-    since, pause = account.clock.now(), pauses()
+    start, pause = account.clock.now(), pauses()
     while True:
-        seconds = (account.clock.now() - since).total_seconds()
+        elapsed = (account.clock.now() - start).total_seconds()
         try:
-            pending = glance(account, change_set_id).pending
+            is_pending = glance(account, change_set_id).pending
         except AwsError as error:
             # A read may come from a copy that does not know of it yet.
-            if error.code not in _NOT_FOUND or seconds > _VISIBLE:
+            if error.code not in _NOT_FOUND_CODES or elapsed > _VISIBILITY_SECONDS:
                 raise
-            pending = True
-        if not pending:
+            is_pending = True
+        if not is_pending:
             return read(account, change_set_id)
-        if seconds > _LONGEST:
+        if elapsed > _CREATION_TIMEOUT_SECONDS:
             raise ChangeSetTimeoutError(
-                f"CloudFormation has been planning for {seconds / 60:.0f} minutes and is not done",
+                f"CloudFormation has been planning for {elapsed / 60:.0f} minutes and is not done",
                 hint="nothing has been changed; look at the change sets of the stack in the console, and repeat.",
             )
         account.clock.sleep(pause())
@@ -199,9 +199,11 @@ def _remove(account: Account, change_set_id: str, shell_id: str, report: Report 
         if shell_id:
             _delete_shell(account, shell_id)
     except (AwsError, _UndeletableError) as error:
-        what = "an empty stack in REVIEW_IN_PROGRESS" if shell_id else "a change set"
+        leftover = "an empty stack in REVIEW_IN_PROGRESS" if shell_id else "a change set"
         if report:
-            report(Notice(f"{what} stays in the account: {error}", "it does no harm; the next deployment removes it."))
+            report(
+                Notice(f"{leftover} stays in the account: {error}", "it does no harm; the next deployment removes it.")
+            )
 
 
 def execute(account: Account, plan: Plan) -> str:
@@ -219,8 +221,8 @@ def execute(account: Account, plan: Plan) -> str:
         AwsError: CloudFormation refuses.
     """
     if plan.refusal:
-        what = "the express mode" if plan.express else "the wish to keep what failed"
-        hint = f"leave out {what}, and repeat; from a failure that was kept, `cfngen rollback` leads back first."
+        option = "the express mode" if plan.express else "the wish to keep what failed"
+        hint = f"leave out {option}, and repeat; from a failure that was kept, `cfngen rollback` leads back first."
         raise ReplacementRefusedError(plan.refusal, hint=hint)
     if plan.retries:
         retrying.retry(account, plan)
@@ -241,7 +243,7 @@ def execute(account: Account, plan: Plan) -> str:
     except AwsError as error:
         if error.code:
             plan.mark_refused()
-        if error.code in (*_NOT_FOUND, *_INVALID):
+        if error.code in (*_NOT_FOUND_CODES, *_INVALID_STATUS_CODES):
             raise PlanOutdatedError(
                 f"the plan of {plan.stack} cannot be carried out any more: {error}",
                 hint="somebody else may be working on the stack; make the plan again.",
@@ -266,37 +268,37 @@ def _remove_stale(account: Account, stack: str, name: str) -> None:
             if not page.get("NextToken"):
                 break
             arguments["NextToken"] = page["NextToken"]
-        for each in stale:
-            _delete(account, each)
+        for change_set_id in stale:
+            _delete(account, change_set_id)
     except (DeniedError, _UndeletableError):
         return
 
 
 def _is_stale(account: Account, summary: Mapping[str, Any], name: str) -> bool:
-    ours = str(summary["ChangeSetName"]).startswith(PREFIX)
-    dead = summary.get("Status") == "FAILED" or summary.get("ExecutionStatus") in _DEAD
+    is_ours = str(summary["ChangeSetName"]).startswith(PREFIX)
+    is_finished = summary.get("Status") == "FAILED" or summary.get("ExecutionStatus") in _FINAL_EXECUTION_STATUSES
     created = summary.get("CreationTime")
-    old = created is not None and account.clock.now() - created > _STALE
-    return ours and (dead or old or summary["ChangeSetName"] == name)
+    is_old = created is not None and account.clock.now() - created > _STALE_AGE
+    return is_ours and (is_finished or is_old or summary["ChangeSetName"] == name)
 
 
 def _delete(account: Account, change_set_id: str) -> None:
     """Delete a change set with those it nests, and wait until it is gone: with nested stacks that takes a while."""
     client = account.client("cloudformation")
-    since, pause = account.clock.now(), pauses()
-    asked = False
+    start, pause = account.clock.now(), pauses()
+    is_accepted = False
     try:
-        while (account.clock.now() - since).total_seconds() <= _GONE:
-            if not asked:
-                asked = _asked_to_delete(account, client, change_set_id)
+        while (account.clock.now() - start).total_seconds() <= _DELETION_TIMEOUT_SECONDS:
+            if not is_accepted:
+                is_accepted = _asked_to_delete(account, client, change_set_id)
             elif glance(account, change_set_id).status in ("DELETE_COMPLETE", "DELETE_FAILED"):
                 return
             account.clock.sleep(pause())
     except AwsError as error:
-        if error.code not in _NOT_FOUND:
+        if error.code not in _NOT_FOUND_CODES:
             raise
     else:
-        if not asked:
+        if not is_accepted:
             raise _UndeletableError("CloudFormation is still making it")
 
 
@@ -305,7 +307,7 @@ def _asked_to_delete(account: Account, client: Any, change_set_id: str) -> bool:
     try:
         persistently(account.clock, lambda: client.delete_change_set(ChangeSetName=change_set_id))
     except AwsError as error:
-        if error.code not in _INVALID:
+        if error.code not in _INVALID_STATUS_CODES:
             raise
         if not glance(account, change_set_id).pending:
             raise _UndeletableError(str(error)) from error
@@ -322,7 +324,7 @@ def _delete_shell(account: Account, stack_id: str) -> None:
         return
     if stack.protected and account.only_planning:
         return  # somebody has deployed into it, or was about to
-    others = persistently(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
-    if not any(not each.get("Status", "").startswith("DELETE_") for each in others):
+    summaries = persistently(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
+    if not any(not summary.get("Status", "").startswith("DELETE_") for summary in summaries):
         unprotect(account, stack)
         persistently(account.clock, lambda: client.delete_stack(StackName=stack_id))

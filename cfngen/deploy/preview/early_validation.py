@@ -15,8 +15,8 @@ from cfngen.deploy.aws_errors import DeniedError
 from cfngen.deploy.preview.change_set_reading import Description, persistently, read
 from cfngen.errors import CfngenError
 
-_MARK = "AWS::EarlyValidation"
-_NESTED = re.compile(r"Nested change set (arn:\S+?:changeSet/\S+)")
+_EARLY_VALIDATION = "AWS::EarlyValidation"
+_NESTED_CHANGE_SET_ARN = re.compile(r"Nested change set (arn:\S+?:changeSet/\S+)")
 
 
 class ChangeSetFailedError(CfngenError):
@@ -53,8 +53,8 @@ class ValidationFailure:
     logical_id: str = ""
 
     def __str__(self) -> str:
-        where = self.path or self.logical_id
-        return f"{self.stack}: {where}: {self.reason}" if where else f"{self.stack}: {self.reason}"
+        location = self.path or self.logical_id
+        return f"{self.stack}: {location}: {self.reason}" if location else f"{self.stack}: {self.reason}"
 
 
 class EarlyValidationError(ChangeSetFailedError):
@@ -76,12 +76,20 @@ def failure(account: Account, description: Description) -> ChangeSetFailedError:
         account: where it is.
         description: the failed change set of a root.
     """
-    culprits = list(_culprits(account, description, set()))
-    findings = tuple(problem for each in culprits if _MARK in each.reason for problem in _findings(account, each))
-    culprit = next((each for each in culprits if _MARK in each.reason), culprits[0])
-    if findings:
-        return EarlyValidationError(culprit.stack_name, culprit.reason, findings)
-    if _MARK in culprit.reason:
+    failed_change_sets = list(_culprits(account, description, set()))
+    problems = tuple(
+        problem
+        for change_set in failed_change_sets
+        if _EARLY_VALIDATION in change_set.reason
+        for problem in _findings(account, change_set)
+    )
+    culprit = next(
+        (change_set for change_set in failed_change_sets if _EARLY_VALIDATION in change_set.reason),
+        failed_change_sets[0],
+    )
+    if problems:
+        return EarlyValidationError(culprit.stack_name, culprit.reason, problems)
+    if _EARLY_VALIDATION in culprit.reason:
         hint = (
             "DescribeEvents would tell more, and you may not call it: allow cloudformation:DescribeEvents, and repeat."
         )
@@ -89,17 +97,21 @@ def failure(account: Account, description: Description) -> ChangeSetFailedError:
     return ChangeSetFailedError(culprit.stack_name, culprit.reason)
 
 
-def _culprits(account: Account, description: Description, seen: set[str]) -> Iterator[Description]:
+def _culprits(account: Account, description: Description, visited: set[str]) -> Iterator[Description]:
     """Return the failed change sets that do not merely repeat the failure of one they nest."""
-    seen.add(description.id)
-    named = {each.rstrip(".,:;") for each in _NESTED.findall(description.reason)}
-    nested = [each for each in description.children.values() if each.failed and not each.nothing_to_do]
+    visited.add(description.id)
+    named_arns = {arn.rstrip(".,:;") for arn in _NESTED_CHANGE_SET_ARN.findall(description.reason)}
+    nested = [
+        change_set for change_set in description.children.values() if change_set.failed and not change_set.nothing_to_do
+    ]
     # A nested change set that failed early is not always listed among the changes of its parent.
-    missing = sorted(named - {each.id for each in nested} - seen)
-    nested += [read(account, each) for each in missing]
-    deeper = [culprit for child in nested if child.id not in seen for culprit in _culprits(account, child, seen)]
-    yield from deeper
-    if not deeper or (_MARK in description.reason and not named):
+    missing_arns = sorted(named_arns - {change_set.id for change_set in nested} - visited)
+    nested += [read(account, arn) for arn in missing_arns]
+    nested_failures = [
+        culprit for child in nested if child.id not in visited for culprit in _culprits(account, child, visited)
+    ]
+    yield from nested_failures
+    if not nested_failures or (_EARLY_VALIDATION in description.reason and not named_arns):
         yield description
 
 

@@ -66,11 +66,11 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
 
 def _policies(account: Account, cluster: Cluster) -> Iterator[str]:
     """Yield the policies that no role of the account can have: those of another one."""
-    named = {"iam.permissionsBoundary": cluster.iam.permissions_boundary or ""}
+    arns_by_key = {"iam.permissionsBoundary": cluster.iam.permissions_boundary or ""}
     for path, instances in all_instances(cluster):
         for position, arn in enumerate(instances.additional_policies):
-            named[dotted((*path, "additionalPolicies", position))] = arn
-    for key, arn in named.items():
+            arns_by_key[dotted((*path, "additionalPolicies", position))] = arn
+    for key, arn in arns_by_key.items():
         owner = arn.split(":")[4] if arn else "aws"
         if owner not in ("aws", account.id):
             yield f"{key}: {arn} belongs to the account {owner}; name a policy of {account.id}"
@@ -78,11 +78,11 @@ def _policies(account: Account, cluster: Cluster) -> Iterator[str]:
 
 def _named_groups(cluster: Cluster) -> dict[str, str]:
     """Return the security groups that the cluster file names, with the first key of each."""
-    named: dict[str, str] = {}
+    keys_by_group: dict[str, str] = {}
     for path, instances in all_instances(cluster):
         for position, group in enumerate(instances.additional_security_groups):
-            named.setdefault(group, dotted((*path, "additionalSecurityGroups", position)))
-    return named
+            keys_by_group.setdefault(group, dotted((*path, "additionalSecurityGroups", position)))
+    return keys_by_group
 
 
 def _before_their_vpc(cluster: Cluster) -> Iterator[str]:
@@ -95,12 +95,12 @@ def _before_their_vpc(cluster: Cluster) -> Iterator[str]:
 
 
 def _security_groups(account: Account, cluster: Cluster, vpc: str) -> Iterator[str]:
-    named = _named_groups(cluster)
+    keys_by_group = _named_groups(cluster)
     described = {
         group["GroupId"]: group
-        for group in _described(account, "describe_security_groups", "SecurityGroups", "group-id", list(named))
+        for group in _described(account, "describe_security_groups", "SecurityGroups", "group-id", list(keys_by_group))
     }
-    for identifier, key in named.items():
+    for identifier, key in keys_by_group.items():
         group = described.get(identifier)
         if group is None:
             yield f"{key}: there is no security group {identifier} in {account.region}"
@@ -121,7 +121,8 @@ def _network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc:
     }
     ids = [identifier for identifier, _ in subnets.values()]
     described = {
-        each["SubnetId"]: each for each in _described(account, "describe_subnets", "Subnets", "subnet-id", ids)
+        response["SubnetId"]: response
+        for response in _described(account, "describe_subnets", "Subnets", "subnet-id", ids)
     }
     for key, (identifier, subnet) in subnets.items():
         actual = described.get(identifier, {})
@@ -136,16 +137,18 @@ def _network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc:
             yield f"{key}: {identifier} has the range {actual['CidrBlock']} and not {subnet.cidr}; correct its cidr"
     if table := values.get("RouteTableId", ""):
         tables = _described(account, "describe_route_tables", "RouteTables", "route-table-id", [table])
-        yield from _of_vpc("network.routeTable", table, [each["VpcId"] for each in tables], vpc, account.region)
+        yield from _of_vpc(
+            "network.routeTable", table, [route_table["VpcId"] for route_table in tables], vpc, account.region
+        )
     if gateway := values.get("InternetGatewayId", ""):
         gateways = _described(
             account, "describe_internet_gateways", "InternetGateways", "internet-gateway-id", [gateway]
         )
-        attached = [
-            next((attachment["VpcId"] for attachment in found["Attachments"]), "no VPC: it is not attached")
-            for found in gateways
+        attached_vpcs = [
+            next((attachment["VpcId"] for attachment in internet_gateway["Attachments"]), "no VPC: it is not attached")
+            for internet_gateway in gateways
         ]
-        yield from _of_vpc("network.internetGateway", gateway, attached, vpc, account.region)
+        yield from _of_vpc("network.internetGateway", gateway, attached_vpcs, vpc, account.region)
 
 
 def _of_vpc(key: str, identifier: str, owners: list[str], vpc: str, region: str) -> Iterator[str]:
@@ -160,19 +163,21 @@ def _elastic_ip(account: Account, values: Mapping[str, str]) -> Iterator[str]:
     if not allocation:
         return
     described = _described(account, "describe_addresses", "Addresses", "allocation-id", [allocation])
-    actual = next((str(each["PublicIp"]) for each in described), "")
+    actual = next((str(elastic_ip["PublicIp"]) for elastic_ip in described), "")
     if not actual:
         yield f"api.elasticIp.allocationId: there is no Elastic IP {allocation} in {account.region}"
     elif actual != address:
         yield f"api.elasticIp.address: {allocation} is {actual} and not {address}; correct one of the two"
 
 
-def _described(account: Account, call: str, items: str, name: str, ids: list[str]) -> list[Mapping[str, Any]]:
+def _described(
+    account: Account, operation: str, result_key: str, filter_name: str, ids: list[str]
+) -> list[Mapping[str, Any]]:
     """Return what EC2 knows of objects; those that it does not know are left out."""
     if not ids:
         return []
     client = account.client("ec2")
-    filters = [{"Name": name, "Values": ids}]
-    if not client.can_paginate(call):
-        return list(getattr(client, call)(Filters=filters)[items])
-    return [item for page in client.get_paginator(call).paginate(Filters=filters) for item in page[items]]
+    filters = [{"Name": filter_name, "Values": ids}]
+    if not client.can_paginate(operation):
+        return list(getattr(client, operation)(Filters=filters)[result_key])
+    return [item for page in client.get_paginator(operation).paginate(Filters=filters) for item in page[result_key]]

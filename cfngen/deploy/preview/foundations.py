@@ -36,7 +36,7 @@ class Foundation(NamedTuple):
     why: str
 
 
-def check(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+def check(current: Mapping[str, str], requested: Mapping[str, str]) -> None:
     """Refuse a deployment that would exchange the VPC, or a subnet whose zone stays.
 
     Args:
@@ -47,19 +47,21 @@ def check(before: Mapping[str, str], after: Mapping[str, str]) -> None:
         DecidedOnceError: as above.
     """
     problems = []
-    for foundation in _foundations(before):
+    for foundation in _foundations(current):
         old, new = (
             next((values[name] for name in (foundation.made, foundation.exists) if name and name in values), None)
-            for values in (before, after)
+            for values in (current, requested)
         )
         if old is None or new is None or old == new:
             continue
         problems.append(f"{foundation.key}: is {old} and cannot become {new}: {foundation.why}")
     if problems:
-        kept = " ".join(f"--keep {name}" for name in sorted(before) if name in after and before[name] != after[name])
+        keep_options = " ".join(
+            f"--keep {name}" for name in sorted(current) if name in requested and current[name] != requested[name]
+        )
         hint = "set it back in the cluster file (and in the parameters), or make a new cluster."
         raise ImmutableSettingError(
-            tuple(problems), hint + (f" `{kept}` goes on with what the stack has." if kept else "")
+            tuple(problems), hint + (f" `{keep_options}` goes on with what the stack has." if keep_options else "")
         )
 
 
@@ -68,8 +70,8 @@ def _foundations(parameters: Mapping[str, str]) -> Iterator[Foundation]:
     for name in sorted(parameters):
         if match := _SUBNET.fullmatch(name):
             zone = match["zone"]
-            why = "the instances and network interfaces in this subnet cannot move"
-            yield Foundation(f"network.subnets (zone {zone})", f"Subnet{zone}Cidr", f"Subnet{zone}Id", why)
+            reason = "the instances and network interfaces in this subnet cannot move"
+            yield Foundation(f"network.subnets (zone {zone})", f"Subnet{zone}Cidr", f"Subnet{zone}Id", reason)
         elif match := _ZONE.fullmatch(name):
-            why = "subnets and volumes stay in their zone"
-            yield Foundation(f"network.subnets (zone {match['zone']})", name, "", why)
+            reason = "subnets and volumes stay in their zone"
+            yield Foundation(f"network.subnets (zone {match['zone']})", name, "", reason)

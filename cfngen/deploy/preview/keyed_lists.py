@@ -42,7 +42,9 @@ def keyed_list(entry: Entry, place: str) -> KeyedList | None:
     """
     for pattern, items in ((_TAGS, _tags), (_POLICIES, _statements)):
         if match := pattern.match(place):
-            before, after = (items(_at(each, match[0])) if each else None for each in (entry.before, entry.after))
+            before, after = (
+                items(_at(definition, match[0])) if definition else None for definition in (entry.before, entry.after)
+            )
             if before is not None and after is not None:
                 return KeyedList(match[0], before, after)
     return None
@@ -50,38 +52,38 @@ def keyed_list(entry: Entry, place: str) -> KeyedList | None:
 
 def _at(definition: Mapping[str, Any], place: str) -> Any:
     """Return what lies at a path; an empty list if there is nothing."""
-    found: Any = definition
+    value: Any = definition
     for part in place.split("/")[1:]:
-        if isinstance(found, list):
-            found = found[int(part)] if part.isdecimal() and int(part) < len(found) else []
-        elif isinstance(found, Mapping):
-            found = found.get(part, [])
+        if isinstance(value, list):
+            value = value[int(part)] if part.isdecimal() and int(part) < len(value) else []
+        elif isinstance(value, Mapping):
+            value = value.get(part, [])
         else:
             return None
-    return found
+    return value
 
 
-def _tags(found: Any) -> dict[str, str] | None:
+def _tags(value: Any) -> dict[str, str] | None:
     """Return tags by their keys; None if it is something else."""
-    if not isinstance(found, list) or not all(isinstance(each, Mapping) and "Key" in each for each in found):
+    if not isinstance(value, list) or not all(isinstance(tag, Mapping) and "Key" in tag for tag in value):
         return None
-    return {str(each["Key"]): str(each.get("Value", "")) for each in found}
+    return {str(tag["Key"]): str(tag.get("Value", "")) for tag in value}
 
 
-def _statements(found: Any) -> dict[str, str] | None:
+def _statements(value: Any) -> dict[str, str] | None:
     """Return the statements of a policy document, or of a list of policies, by their Sids.
 
     None where a statement has no Sid or shares one, or the document has other parts than statements and a version.
     """
-    if isinstance(found, list):
-        documents = {str(each.get("PolicyName", "")): each.get("PolicyDocument") for each in found}
-        if len(documents) < len(found):
+    if isinstance(value, list):
+        documents = {str(policy.get("PolicyName", "")): policy.get("PolicyDocument") for policy in value}
+        if len(documents) < len(value):
             return None
         parts = {name: _statements(document) for name, document in documents.items()}
         return _together(parts)
-    if not isinstance(found, Mapping) or not found.keys() <= {"Statement", "Version", "Id"}:
+    if not isinstance(value, Mapping) or not value.keys() <= {"Statement", "Version", "Id"}:
         return None
-    statements = found.get("Statement", [])
+    statements = value.get("Statement", [])
     if not isinstance(statements, list) or not all(
         isinstance(statement, Mapping) and statement.get("Sid") for statement in statements
     ):
@@ -92,9 +94,9 @@ def _statements(found: Any) -> dict[str, str] | None:
 
 def _together(parts: Mapping[str, dict[str, str] | None]) -> dict[str, str] | None:
     """Return the statements of several policies, each by its policy's name and its Sid."""
-    together: dict[str, str] = {}
+    joined: dict[str, str] = {}
     for name, statements in parts.items():
         if statements is None:
             return None
-        together.update({f"{name}/{sid}": text for sid, text in statements.items()})
-    return together
+        joined.update({f"{name}/{sid}": text for sid, text in statements.items()})
+    return joined

@@ -57,12 +57,14 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
     Raises:
         AddressesTakenError: somebody has one. What cannot be found out stops nobody.
     """
-    before = existing.parameters if existing else {}
+    deployed_parameters = existing.parameters if existing else {}
     masters = {slot_id(slot.letter): slot.letter for slot in cluster.slots}
     new = {
         value: match[1]
         for name, value in values.items()
-        if (match := _ADDRESS.fullmatch(name)) and f"Master{match[1]}" in masters and before.get(name) != value
+        if (match := _ADDRESS.fullmatch(name))
+        and f"Master{match[1]}" in masters
+        and deployed_parameters.get(name) != value
     }
     vpc = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
     if not (new and vpc):
@@ -77,30 +79,34 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
     except AwsError:
         return
     # An update that failed and was kept has made some of them.
-    others = {
+    conflicts = {
         address: (letter, interface)
         for address, (letter, interface) in taken.items()
         if own.get(f"Master{letter}NetworkInterface") != interface["NetworkInterfaceId"]
     }
-    if others:
-        raise AddressesTakenError(others)
+    if conflicts:
+        raise AddressesTakenError(conflicts)
 
 
 def _taken(
     addresses: Mapping[str, str], interfaces: list[Mapping[str, Any]]
 ) -> Iterator[tuple[str, tuple[str, Mapping[str, Any]]]]:
     for interface in interfaces:
-        held = {
+        private_ips = {
             private_ip_address["PrivateIpAddress"] for private_ip_address in interface.get("PrivateIpAddresses", ())
         }
         prefixes = [IPv4Network(ipv4_prefix["Ipv4Prefix"]) for ipv4_prefix in interface.get("Ipv4Prefixes", ())]
         for address, letter in addresses.items():
-            if address in held or any(IPv4Address(address) in prefix for prefix in prefixes):
+            if address in private_ips or any(IPv4Address(address) in prefix for prefix in prefixes):
                 yield address, (letter, interface)
 
 
 def _own(account: Account, existing: StackView) -> dict[str, str]:
-    return {each.view.logical_id: each.view.physical_id for each in tree(account, existing.id) if each.exists}
+    return {
+        resource.view.logical_id: resource.view.physical_id
+        for resource in tree(account, existing.id)
+        if resource.exists
+    }
 
 
 def _holder(interface: Mapping[str, Any]) -> str:

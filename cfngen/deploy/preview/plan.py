@@ -330,17 +330,17 @@ class Plan(Message):
     @property
     def refusal(self) -> str:
         """Why CloudFormation would not carry it out in the way that was asked for; empty if it would."""
-        if failing := [consequence.text for consequence in self.consequences if consequence.fails]:
-            return "; ".join(failing)
-        if short := [quota.name for quota in self.quotas if quota.enough is False and not self.quotas_ignored]:
-            return f"the account's quotas do not suffice ({', '.join(short)}); --ignore-quotas goes on all the same"
+        if failures := [consequence.text for consequence in self.consequences if consequence.fails]:
+            return "; ".join(failures)
+        if exceeded := [quota.name for quota in self.quotas if quota.enough is False and not self.quotas_ignored]:
+            return f"the account's quotas do not suffice ({', '.join(exceeded)}); --ignore-quotas goes on all the same"
         keep = self.on_failure == "DO_NOTHING"
         if self.operation == "create" or not self.replaces or not (keep or self.express):
             return ""
         first, *more = (replace.logical_id for replace in self.replaces)
-        others = f" and {len(more)} more" if more else ""
-        way = "in express mode" if self.express else "while what failed is kept (rollback is off)"
-        return f"{first}{others} may be replaced, and CloudFormation replaces nothing {way}"
+        others_text = f" and {len(more)} more" if more else ""
+        mode = "in express mode" if self.express else "while what failed is kept (rollback is off)"
+        return f"{first}{others_text} may be replaced, and CloudFormation replaces nothing {mode}"
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -350,7 +350,7 @@ class Plan(Message):
     @property
     def consequences(self) -> tuple[Impact, ...]:
         """What may hurt, the worst first, nothing twice."""
-        found = dict.fromkeys(
+        impacts = dict.fromkeys(
             meaning
             for meaning in (
                 *self.foreseen,
@@ -358,7 +358,7 @@ class Plan(Message):
             )
             if meaning and meaning.danger is not Danger.NONE
         )
-        return tuple(sorted(found, key=lambda each: -each.danger.rank))
+        return tuple(sorted(impacts, key=lambda each: -each.danger.rank))
 
 
 @dataclass(frozen=True)

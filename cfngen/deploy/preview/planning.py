@@ -33,8 +33,8 @@ CompareUserData = Callable[[str, str], str]
 _ACTIONS = {"Add": "add", "Modify": "update", "Remove": "remove", "Import": "import", "Dynamic": "update"}
 _POLICIES = {"Delete": "delete", "Retain": "retain", "Snapshot": "snapshot"}
 USER_DATA = "/UserData"
-_MASKED = re.compile(r"\*{4,}")
-_CAUSES = {"ParameterReference": "parameter", "ResourceReference": "resource", "ResourceAttribute": "attribute"}
+_MASKED_VALUE = re.compile(r"\*{4,}")
+_CAUSE_LABELS = {"ParameterReference": "parameter", "ResourceReference": "resource", "ResourceAttribute": "attribute"}
 
 
 def assemble(
@@ -146,11 +146,11 @@ class _Assembly:
 
     def _removed(self, entry: Entry, child: Description | None, path: tuple[str, ...]) -> StackPlan:
         """Return the plan of a nested stack that goes: what is in it is read where the change set does not say it."""
-        found: list[Entry] = list(child.entries.values()) if child else []
-        if not found and entry.physical_id:
+        entries: list[Entry] = list(child.entries.values()) if child else []
+        if not entries and entry.physical_id:
             try:
                 with translate_aws_errors():
-                    found = [
+                    entries = [
                         Entry("Remove", resource.logical_id, resource.physical_id, resource.type)
                         for resource in resources(self._account, entry.physical_id)
                         if not resource.status.startswith("DELETE_")
@@ -158,7 +158,7 @@ class _Assembly:
             except AwsError as error:
                 self._report(Notice(f"what {'/'.join(path)} consists of cannot be listed: {error}"))
         meaning = self._meanings.of_stack(child, path, "delete")
-        changes = [self._change(self._root, each, in_update=True) for each in found]
+        changes = [self._change(self._root, removed_entry, in_update=True) for removed_entry in entries]
         if meaning:
             # It says what the removal of each resource means, unless that is worse.
             changes = [
@@ -169,17 +169,19 @@ class _Assembly:
         return StackPlan(path, name, "delete", tuple(sorted(changes, key=_order_of_changes)), meaning)
 
     def _change(self, description: Description, entry: Entry, *, in_update: bool) -> Change:
-        judged = self._certainty.details(description, entry) if entry.action == "Modify" else ()
+        analyzed_changes = self._certainty.details(description, entry) if entry.action == "Modify" else ()
         replacement = self._certainty.replacement(description, entry)
-        goes = entry.action == "Remove" or replacement is not Replacement.NO
+        disappears = entry.action == "Remove" or replacement is not Replacement.NO
         change = Change(
             logical_id=entry.logical_id,
             physical_id=entry.physical_id,
             type=entry.type,
             action=_ACTIONS.get(entry.action, "update"),
             replacement=replacement,
-            policy=_POLICIES.get(entry.policy.removeprefix("ReplaceAnd"), "") if goes else "",
-            properties=tuple(sorted(self._properties(entry, judged), key=lambda each: each.path)),
+            policy=_POLICIES.get(entry.policy.removeprefix("ReplaceAnd"), "") if disappears else "",
+            properties=tuple(
+                sorted(self._properties(entry, analyzed_changes), key=lambda property_change: property_change.path)
+            ),
         )
         if not in_update:
             return change
@@ -194,47 +196,47 @@ class _Assembly:
         try:
             with translate_aws_errors():
                 scaling = self._account.client("autoscaling")
-                answer = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+                response = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
         except AwsError:
             return None
-        groups = answer["AutoScalingGroups"]
+        groups = response["AutoScalingGroups"]
         return len(groups[0]["Instances"]) if groups else None
 
-    def _properties(self, entry: Entry, judged: tuple[AnalyzedChange, ...]) -> Iterator[PropertyChange]:
+    def _properties(self, entry: Entry, analyzed_changes: tuple[AnalyzedChange, ...]) -> Iterator[PropertyChange]:
         lists: dict[str, tuple[AnalyzedChange, Mapping[str, str], Mapping[str, str]]] = {}
-        for each in judged:
-            if (keyed := keyed_list(entry, each.detail.place)) is None:
-                yield self._property(each)
+        for analyzed in analyzed_changes:
+            if (keyed := keyed_list(entry, analyzed.detail.place)) is None:
+                yield self._property(analyzed)
             else:
-                lists.setdefault(keyed.place, (each, keyed.before, keyed.after))
-        for place, (each, before, after) in lists.items():
+                lists.setdefault(keyed.place, (analyzed, keyed.before, keyed.after))
+        for place, (analyzed, before, after) in lists.items():
             for key in sorted(before.keys() | after.keys()):
                 if before.get(key) != after.get(key):
-                    known = UNKNOWN not in (after.get(key) or "")
+                    is_known = UNKNOWN not in (after.get(key) or "")
                     yield PropertyChange(
                         f"{place}[{key}]",
                         before.get(key),
-                        after.get(key) if known else None,
-                        known=known,
-                        certain=each.certain,
-                        replaces=each.replaces,
+                        after.get(key) if is_known else None,
+                        known=is_known,
+                        certain=analyzed.certain,
+                        replaces=analyzed.replaces,
                     )
 
-    def _property(self, judged: AnalyzedChange) -> PropertyChange:
-        detail = judged.detail
-        secret = any(value and _MASKED.fullmatch(value) for value in (detail.before, detail.after))
-        secret = secret or (detail.source == "ParameterReference" and detail.cause in self._secret)
-        kind = _CAUSES.get(detail.source, "")
+    def _property(self, analyzed: AnalyzedChange) -> PropertyChange:
+        detail = analyzed.detail
+        is_secret = any(value and _MASKED_VALUE.fullmatch(value) for value in (detail.before, detail.after))
+        is_secret = is_secret or (detail.source == "ParameterReference" and detail.cause in self._secret)
+        kind = _CAUSE_LABELS.get(detail.source, "")
         note = self._note(detail)
-        shown = not secret and (not note or detail.place.endswith(USER_DATA))
+        is_visible = not is_secret and (not note or detail.place.endswith(USER_DATA))
         return PropertyChange(
             path=detail.place,
-            before=detail.before if shown else None,
-            after=detail.after if shown and not detail.unknown else None,
+            before=detail.before if is_visible else None,
+            after=detail.after if is_visible and not detail.unknown else None,
             known=detail.told and not detail.unknown,
-            certain=judged.certain,
-            sensitive=secret,
-            replaces=judged.replaces,
+            certain=analyzed.certain,
+            sensitive=is_secret,
+            replaces=analyzed.replaces,
             cause=f"{kind} {detail.cause}" if kind and detail.cause else "",
             note=note,
         )
@@ -242,10 +244,10 @@ class _Assembly:
     def _note(self, detail: Detail) -> str:
         """Return in words what changes where the values themselves say nothing to a person."""
         if detail.place.endswith(USER_DATA):
-            words = ""
+            difference = ""
             if self._compare_user_data and detail.before and detail.after and not detail.unknown:
-                words = self._compare_user_data(detail.before, detail.after)
-            return words or "the boot program or its configuration changes"
+                difference = self._compare_user_data(detail.before, detail.after)
+            return difference or "the boot program or its configuration changes"
         if detail.cause.endswith(".LatestVersionNumber"):
             return "the new version of its launch template"
         return ""
@@ -287,13 +289,13 @@ def _templates_differ(account: Account, request: PlanRequest, description: Descr
 
     Nested templates are named after their content, so theirs shows in what the root hands on; the root's is compared.
     """
-    handed = (
+    url_details = (
         detail
         for entry in description.entries.values()
         for detail in entry.details
         if detail.place == "/Properties/TemplateURL"
     )
-    if not description.entries or any(each.told and each.before != each.after for each in handed):
+    if not description.entries or any(detail.told and detail.before != detail.after for detail in url_details):
         return True
     root = next((document for document in request.documents if document.children), None)
     if root is None:
@@ -304,6 +306,6 @@ def _templates_differ(account: Account, request: PlanRequest, description: Descr
     except AwsError:
         return False
     # Where the nested templates are is no matter: that has been looked at.
-    wanted = with_addresses(root, dict.fromkeys(root.children, ""))
-    sections = (set(wanted) | set(deployed)) - {"Resources"}
-    return any(wanted.get(section) != deployed.get(section) for section in sections)
+    requested = with_addresses(root, dict.fromkeys(root.children, ""))
+    sections = (set(requested) | set(deployed)) - {"Resources"}
+    return any(requested.get(section) != deployed.get(section) for section in sections)

@@ -21,11 +21,11 @@ from cfngen.templates.document import Document
 
 # Attributes that change though the resource stays; all others of ours identify it. A reference guide lists them as
 # return values: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-launchtemplate.html
-_VERSIONS = ("LatestVersionNumber", "DefaultVersionNumber")
+_VERSION_ATTRIBUTES = ("LatestVersionNumber", "DefaultVersionNumber")
 # What a nested stack is handed; what that changes is listed in its own change set.
-_OUTPUTS = "Outputs."
-_REFERENCES = ("ParameterReference", "ResourceReference", "ResourceAttribute")
-_HANDED_ON = ("/Properties/Parameters", "/Properties/TemplateURL")
+_OUTPUTS_PREFIX = "Outputs."
+_REFERENCE_SOURCES = ("ParameterReference", "ResourceReference", "ResourceAttribute")
+_NESTED_STACK_INPUTS = ("/Properties/Parameters", "/Properties/TemplateURL")
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ class ReplacementAnalysis:
             verdict = self._detail(stack, entry, detail)
             if verdict is Replacement.NO:
                 continue
-            judged = AnalyzedChange(detail, verdict is Replacement.WILL, self._makes_new(detail, entry, verdict))
+            analyzed = AnalyzedChange(detail, verdict is Replacement.WILL, self._makes_new(detail, entry, verdict))
             # The reason that says what the cause is, and is the most certain, stands for all at its place.
-            weight = 2 * judged.certain + bool(detail.cause)
+            weight = 2 * analyzed.certain + bool(detail.cause)
             if detail.place not in best or weight > best[detail.place][0]:
-                best[detail.place] = weight, judged
-        return tuple(judged for _, judged in best.values())
+                best[detail.place] = weight, analyzed
+        return tuple(analyzed for _, analyzed in best.values())
 
     def replacement(self, stack: Description, entry: Entry) -> Replacement:
         """Return whether a resource gives way to a new one."""
@@ -98,13 +98,13 @@ class ReplacementAnalysis:
 
     def _detail(self, stack: Description, entry: Entry, detail: Detail) -> Replacement:
         """Return whether a value will, might or will not change."""
-        if entry.type == NESTED and (detail.source == "Automatic" or detail.place.startswith(_HANDED_ON)):
+        if entry.type == NESTED and (detail.source == "Automatic" or detail.place.startswith(_NESTED_STACK_INPUTS)):
             return Replacement.NO
         if detail.told and not detail.unknown:
             return Replacement.NO if detail.before == detail.after else Replacement.WILL
         if detail.cause and detail.source != "DirectModification":
             return self._cause(stack, detail)
-        if any(each.cause for each in entry.details if each is not detail and each.place == detail.place):
+        if any(other.cause for other in entry.details if other is not detail and other.place == detail.place):
             # CloudFormation lists a reference that changes twice, and the other entry knows the cause.
             return Replacement.NO
         return Replacement.MIGHT if detail.unknown or detail.evaluation == "Dynamic" else Replacement.WILL
@@ -123,28 +123,30 @@ class ReplacementAnalysis:
         if detail.source == "ParameterReference":
             # A parameter of the root has its value already; without values, all that is told is whether it is certain.
             return self._parameter(stack, detail.cause) if stack.id in self._parents else _of_evaluation(detail)
-        if attribute.startswith(_OUTPUTS):
-            return self._output(stack, name, attribute.removeprefix(_OUTPUTS))
+        if attribute.startswith(_OUTPUTS_PREFIX):
+            return self._output(stack, name, attribute.removeprefix(_OUTPUTS_PREFIX))
         return self._resource(stack, name, attribute)
 
     def _parameter(self, stack: Description, name: str) -> Replacement:
         """Return whether a nested stack's parameter gets another value."""
         parent, logical_id = self._parents[stack.id]
-        handed = [
+        details = [
             detail for detail in parent.entries[logical_id].details if detail.place == f"/Properties/Parameters/{name}"
         ]
-        if any(each.told and not each.unknown and each.before != each.after for each in handed):
+        if any(detail.told and not detail.unknown and detail.before != detail.after for detail in details):
             return Replacement.WILL
-        made_of = self._handed.get((logical_id, name))
-        if made_of is None:
-            caused = [self._cause(parent, each) for each in handed if each.source in _REFERENCES]
-            return _most(caused) if caused else Replacement.MIGHT
+        sources = self._handed.get((logical_id, name))
+        if sources is None:
+            caused_verdicts = [self._cause(parent, detail) for detail in details if detail.source in _REFERENCE_SOURCES]
+            return _most(caused_verdicts) if caused_verdicts else Replacement.MIGHT
         verdicts = [
-            self._output(parent, source, attribute.removeprefix(_OUTPUTS))
-            for source, attribute in made_of
-            if attribute.startswith(_OUTPUTS)
+            self._output(parent, source, attribute.removeprefix(_OUTPUTS_PREFIX))
+            for source, attribute in sources
+            if attribute.startswith(_OUTPUTS_PREFIX)
         ]
-        verdicts += [_of_evaluation(each) for each in handed if not each.told and each.source == "ParameterReference"]
+        verdicts += [
+            _of_evaluation(detail) for detail in details if not detail.told and detail.source == "ParameterReference"
+        ]
         return _most(verdicts)
 
     def _output(self, parent: Description, logical_id: str, output: str) -> Replacement:
@@ -158,7 +160,7 @@ class ReplacementAnalysis:
         if child is None:
             return _most(self._handed_on(parent, detail) for detail in entry.details)
         if output not in self._sources:
-            return _most(self._resource(child, each, "") for each in child.entries)
+            return _most(self._resource(child, resource_id, "") for resource_id in child.entries)
         return _most(
             self._parameter(child, name) if name in child.parameters else self._resource(child, name, attribute)
             for name, attribute in self._sources[output]
@@ -168,9 +170,11 @@ class ReplacementAnalysis:
         """Return whether a nested stack that has no change set of its own is changed by what it is handed."""
         if detail.place == "/Properties/TemplateURL" and detail.told and not detail.unknown:
             # The address ends in the hash of the content and its name; before that only the bucket may differ.
-            before, after = (str(each).rpartition("/")[0].rpartition("/")[2] for each in (detail.before, detail.after))
-            return Replacement.NO if before == after else Replacement.MIGHT
-        if detail.place.startswith("/Properties/Parameters/") and detail.source in _REFERENCES and detail.cause:
+            old_hash, new_hash = (
+                str(url).rpartition("/")[0].rpartition("/")[2] for url in (detail.before, detail.after)
+            )
+            return Replacement.NO if old_hash == new_hash else Replacement.MIGHT
+        if detail.place.startswith("/Properties/Parameters/") and detail.source in _REFERENCE_SOURCES and detail.cause:
             return self._cause(parent, detail)
         return Replacement.MIGHT
 
@@ -186,7 +190,7 @@ class ReplacementAnalysis:
             # Templates have no circles; an answer that were asked for while it is being found would be one.
             self._verdicts[key] = Replacement.NO
             verdict = self.replacement(stack, entry)
-            if attribute in _VERSIONS and verdict is not Replacement.WILL:
+            if attribute in _VERSION_ATTRIBUTES and verdict is not Replacement.WILL:
                 verdict = _most(
                     Replacement.WILL if detail.certain else Replacement.MIGHT
                     for detail in self.details(stack, entry)

@@ -25,9 +25,9 @@ def failed(account: Account, root_id: str) -> tuple[str, ...]:
         AwsError: a call failed.
     """
     with translate_aws_errors():
-        resources = [each for each in tree(account, root_id) if each.view.status.endswith("_FAILED")]
-    inside = [resource.name for resource in resources if resource.view.type != NESTED]
-    return tuple(inside or [resource.name for resource in resources] or [root_id.split("/")[1]])
+        resources = [resource for resource in tree(account, root_id) if resource.view.status.endswith("_FAILED")]
+    failed_in_stacks = [resource.name for resource in resources if resource.view.type != NESTED]
+    return tuple(failed_in_stacks or [resource.name for resource in resources] or [root_id.split("/")[1]])
 
 
 def retry(account: Account, plan: Plan) -> None:

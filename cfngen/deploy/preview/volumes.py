@@ -17,7 +17,7 @@ from cfngen.deploy.preview.plan import Danger, Impact
 from cfngen.deploy.stacks import StackView, tree
 
 SIZE = "MasterVolumeSize"
-_KEY = "controlPlane.volume.size"
+_CLUSTER_FILE_KEY = "controlPlane.volume.size"
 _VOLUME = "AWS::EC2::Volume"
 
 
@@ -41,12 +41,16 @@ def sizes(account: Account, existing: StackView) -> Mapping[str, int]:
         AwsError: AWS refuses.
     """
     with translate_aws_errors():
-        found = [each.view for each in tree(account, existing.id) if each.view.type == _VOLUME and each.exists]
-        ids = [each.physical_id for each in found]
+        views = [
+            resource.view
+            for resource in tree(account, existing.id)
+            if resource.view.type == _VOLUME and resource.exists
+        ]
+        ids = [view.physical_id for view in views]
         # By a filter, which takes no offence at a volume that is gone.
         filters = [{"Name": "volume-id", "Values": ids}]
-        answer = account.client("ec2").describe_volumes(Filters=filters)["Volumes"] if ids else ()
-    return {each["VolumeId"]: each["Size"] for each in answer}
+        volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"] if ids else ()
+    return {volume["VolumeId"]: volume["Size"] for volume in volumes}
 
 
 def truth(account: Account, existing: StackView, values: Mapping[str, str]) -> Truth:
@@ -60,24 +64,24 @@ def truth(account: Account, existing: StackView, values: Mapping[str, str]) -> T
     Raises:
         AwsError: AWS refuses something else than to tell.
     """
-    believed, wanted = existing.parameters.get(SIZE, ""), values.get(SIZE, "")
-    if not believed.isdecimal() or not wanted.isdecimal():
+    recorded, requested = existing.parameters.get(SIZE, ""), values.get(SIZE, "")
+    if not recorded.isdecimal() or not requested.isdecimal():
         return Truth()
     try:
-        larger = {volume: size for volume, size in sizes(account, existing).items() if size > int(believed)}
+        larger = {volume: size for volume, size in sizes(account, existing).items() if size > int(recorded)}
     except DeniedError:
         return Truth(
             notices=(Notice("how large the data volumes really are is not known: ec2:DescribeVolumes is denied"),)
         )
     if not larger:
         return Truth()
-    most = max(larger.values())
-    what = " and ".join(f"{volume} has {size} GiB" for volume, size in sorted(larger.items()))
-    text = f"{what} already, though the stack says {believed}: a rollback left it so"
-    if int(wanted) == int(believed):
-        hint = f"set {_KEY} to {most}, which brings the stack in line; less would fail, since EBS shrinks nothing."
+    max_size = max(larger.values())
+    sizes_text = " and ".join(f"{volume} has {size} GiB" for volume, size in sorted(larger.items()))
+    text = f"{sizes_text} already, though the stack says {recorded}: a rollback left it so"
+    if int(requested) == int(recorded):
+        hint = f"set {_CLUSTER_FILE_KEY} to {max_size}, which brings the stack in line; less would fail, since EBS shrinks nothing."
         return Truth(notices=(Notice(text, hint),))
-    if int(wanted) < most:
-        refused = f"{text}. EBS shrinks no volume: {_KEY} must be at least {most}, not {wanted}"
-        return Truth(meanings=(Impact(refused, Danger.DISRUPTIVE, fails=True),))
+    if int(requested) < max_size:
+        refusal = f"{text}. EBS shrinks no volume: {_CLUSTER_FILE_KEY} must be at least {max_size}, not {requested}"
+        return Truth(meanings=(Impact(refusal, Danger.DISRUPTIVE, fails=True),))
     return Truth(meanings=(Impact(f"{text}; the update brings the stack in line, or lets it grow from there"),))

@@ -64,11 +64,11 @@ def ready(account: Account, *, bucket: str = "", kms_key: str = "", report: Repo
             report(notice)
         return bucket
     own = default_name(account)
-    made = False
+    is_new = False
     if not _exists(account, own):
         report(Step(f"creating the bucket {own}"))
-        made = _create(account, own)
-    hardening.harden(account, own, kms_key=kms_key, made=made, report=report)
+        is_new = _create(account, own)
+    hardening.harden(account, own, kms_key=kms_key, made=is_new, report=report)
     return own
 
 
@@ -77,8 +77,8 @@ def _exists(account: Account, bucket: str) -> bool:
 
     try:
         # botocore follows a bucket into its own region by itself, so that the answer and not an error tells of it.
-        answer = account.client("s3").head_bucket(**hardening.owned(account, bucket))
-        region = answer.get("BucketRegion", "")
+        response = account.client("s3").head_bucket(**hardening.owned(account, bucket))
+        region = response.get("BucketRegion", "")
     except ClientError as error:
         # HEAD has no body: there is nothing but the number.
         if error_code(error) in ("404", "NoSuchBucket"):
@@ -112,11 +112,11 @@ def _create(account: Account, bucket: str) -> bool:
     from botocore.exceptions import ClientError
 
     # us-east-1 is the region that cannot be named: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
-    where = (
+    configuration = (
         {} if account.region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": account.region}}
     )
     try:
-        account.client("s3").create_bucket(Bucket=bucket, ObjectOwnership="BucketOwnerEnforced", **where)
+        account.client("s3").create_bucket(Bucket=bucket, ObjectOwnership="BucketOwnerEnforced", **configuration)
     except ClientError as error:
         if error_code(error) == "BucketAlreadyExists":
             raise _not_ours(account, bucket) from error
@@ -130,7 +130,7 @@ def _weaknesses(account: Account, bucket: str) -> list[Notice]:
     """Say what is weak about the operator's bucket, as far as the caller may see it."""
     with ThreadPoolExecutor() as pool:
         blocks, status, versioning, lifecycle = pool.map(
-            lambda each: hardening.read(account, bucket, each),
+            lambda operation: hardening.read(account, bucket, operation),
             (
                 "get_public_access_block",
                 "get_bucket_policy_status",

@@ -13,7 +13,7 @@ from cfngen.templates.document import Document
 
 IAM, NAMED_IAM, AUTO_EXPAND = "CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"
 # The property by which a resource of IAM bears a name that CloudFormation did not make up.
-_NAMES = {
+_NAME_PROPERTIES = {
     "AWS::IAM::Group": "GroupName",
     "AWS::IAM::InstanceProfile": "InstanceProfileName",
     "AWS::IAM::ManagedPolicy": "ManagedPolicyName",
@@ -28,7 +28,7 @@ def capabilities(documents: Sequence[Document]) -> tuple[str, ...]:
     Args:
         documents: the root and what it nests; `standalone` may be among them.
     """
-    needed = {each for document in documents for each in _needed(document.body)}
+    needed = {capability for document in documents for capability in _needed(document.body)}
     # CAPABILITY_NAMED_IAM is CAPABILITY_IAM and more.
     return tuple(sorted(needed - {IAM} if NAMED_IAM in needed else needed))
 
@@ -39,7 +39,7 @@ def _needed(body: Mapping[str, Any]) -> Iterator[str]:
     for resource in body.get("Resources", {}).values():
         kind = resource.get("Type", "") if isinstance(resource, Mapping) else ""
         if kind.startswith("AWS::IAM::"):
-            yield NAMED_IAM if _NAMES.get(kind) in resource.get("Properties", {}) else IAM
+            yield NAMED_IAM if _NAME_PROPERTIES.get(kind) in resource.get("Properties", {}) else IAM
 
 
 def _has_macro(value: Any) -> bool:

@@ -23,7 +23,7 @@ from cfngen.deploy.stacks import StackView, template, tree
 from cfngen.deploy.stale_groups import StaleGroup, stale_groups
 from cfngen.templates.document import Document
 
-_MOST = 50
+_MAX_SEARCHED_TEMPLATES = 50
 """Uploaded templates of one stack that are searched, the newest first."""
 
 
@@ -64,27 +64,34 @@ def carried(
     try:
         with translate_aws_errors():
             resources = tree(account, existing.id)
-        found = stale_groups(account, [resource.view for resource in resources])
+        groups = stale_groups(account, [resource.view for resource in resources])
     except AwsError as error:
         report(Notice(f"whether groups were left behind by an earlier operation is not known: {error}", error.hint))
         return Carried(tuple(documents))
     stacks = {resource.view.logical_id: resource.stack_id for resource in resources}
-    made, meanings = list(documents), []
-    for each in found:
-        hint = f"the next change of its configuration rolls it, or set the launch template of {each.id} by hand."
-        report(Notice(each.text, hint))
-        place = next((n for n, one in enumerate(made) if not one.children and _has(one, each.group)), None)
-        if place is None or not each.program or _has(made[place], each.program):
+    published, meanings = list(documents), []
+    for group in groups:
+        hint = f"the next change of its configuration rolls it, or set the launch template of {group.id} by hand."
+        report(Notice(group.text, hint))
+        index = next(
+            (
+                position
+                for position, document in enumerate(published)
+                if not document.children and _has(document, group.group)
+            ),
+            None,
+        )
+        if index is None or not group.program or _has(published[index], group.program):
             continue
-        definition = _definition(account, each, made[place].name, stacks[each.group], cluster, bucket)
+        definition = _definition(account, group, published[index].name, stacks[group.group], cluster, bucket)
         if definition is None:
-            report(Notice(f"the boot program {each.program} is in none of the uploaded templates any more", hint))
+            report(Notice(f"the boot program {group.program} is in none of the uploaded templates any more", hint))
             continue
-        body = {**made[place].body, "Resources": {**made[place].body["Resources"], each.program: definition}}
-        made[place] = replace(made[place], body=body)
-        text = f"{each.text}. The program stays, or comes back, until the group launches from the stack's version"
+        body = {**published[index].body, "Resources": {**published[index].body["Resources"], group.program: definition}}
+        published[index] = replace(published[index], body=body)
+        text = f"{group.text}. The program stays, or comes back, until the group launches from the stack's version"
         meanings.append(Impact(text, Danger.DISRUPTIVE))
-    return Carried(tuple(made), tuple(meanings))
+    return Carried(tuple(published), tuple(meanings))
 
 
 def _has(document: Document, logical_id: str) -> bool:
@@ -96,10 +103,10 @@ def _definition(
 ) -> Mapping[str, Any] | None:
     """Return the resource that bears the program; None if no template has it, or none that may be read."""
     for body in _bodies(account, name, stack_id, cluster, bucket or buckets.default_name(account)):
-        found: Mapping[str, Any] = body.get("Resources", {}).get(group.program, {})
-        program = str(found.get("Metadata", {}).get("cfngen", {}).get("program", ""))
+        definition: Mapping[str, Any] = body.get("Resources", {}).get(group.program, {})
+        program = str(definition.get("Metadata", {}).get("cfngen", {}).get("program", ""))
         if hashlib.sha256(program.encode()).hexdigest() == group.sha256:
-            return found
+            return definition
     return None
 
 
@@ -112,10 +119,12 @@ def _bodies(account: Account, name: str, stack_id: str, cluster: str, bucket: st
             pages = s3.get_paginator("list_objects_v2").paginate(
                 Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id
             )
-            objects = [each for page in pages for each in page.get("Contents", ())]
+            objects = [item for page in pages for item in page.get("Contents", ())]
             uploaded = [object_ for object_ in objects if object_["Key"].endswith(f"/{name}.json")]
-            for each in sorted(uploaded, key=lambda one: one["LastModified"], reverse=True)[:_MOST]:
-                answer = s3.get_object(Bucket=bucket, Key=each["Key"], ExpectedBucketOwner=account.id)
-                yield json.loads(answer["Body"].read())
+            for uploaded_object in sorted(uploaded, key=lambda candidate: candidate["LastModified"], reverse=True)[
+                :_MAX_SEARCHED_TEMPLATES
+            ]:
+                response = s3.get_object(Bucket=bucket, Key=uploaded_object["Key"], ExpectedBucketOwner=account.id)
+                yield json.loads(response["Body"].read())
     except (AwsError, ValueError):
         return

@@ -19,7 +19,7 @@ from cfngen.deploy.messages import Notice, Report
 KEEP_OLD_VERSIONS = 30  # days
 KEEP_UNFINISHED_UPLOADS = 7  # days
 TAGS = {"cfngen": "templates"}
-_LIFECYCLE = {
+_LIFECYCLE_RULE = {
     "ID": "cfngen-leftovers",
     "Status": "Enabled",
     "Filter": {"Prefix": ""},
@@ -32,8 +32,10 @@ BLOCKS = {
     "BlockPublicPolicy": True,
     "RestrictPublicBuckets": True,
 }
-_ASK = "let somebody deploy once who may change the bucket; docs/operator-policy.json lists the permissions."
-_ABSENT = frozenset(
+_PERMISSION_HINT = (
+    "let somebody deploy once who may change the bucket; docs/operator-policy.json lists the permissions."
+)
+_NOT_CONFIGURED_CODES = frozenset(
     {
         "NoSuchBucketPolicy",
         "NoSuchLifecycleConfiguration",
@@ -76,21 +78,21 @@ def harden(account: Account, bucket: str, *, kms_key: str, made: bool, report: R
         report: told what may not be read or changed.
     """
     settings = _settings(account, bucket, kms_key)
-    found: dict[str, Mapping[str, Any] | None]
+    responses: dict[str, Mapping[str, Any] | None]
     if made:
         # A new bucket has none of them, and S3 may not show it to every reader yet.
-        found = {setting.read: {} for setting in settings}
+        responses = {setting.read: {} for setting in settings}
     else:
         with ThreadPoolExecutor() as pool:
-            answers = pool.map(lambda each: read(account, bucket, each.read), settings)
-            found = {each.read: answer for each, answer in zip(settings, answers, strict=True)}
-    if unknown := [setting.what for setting in settings if found[setting.read] is None]:
-        report(Notice(f"not allowed to see of the bucket {bucket}: {', '.join(unknown)}", _ASK))
+            read_responses = pool.map(lambda setting: read(account, bucket, setting.read), settings)
+            responses = {setting.read: answer for setting, answer in zip(settings, read_responses, strict=True)}
+    if unknown := [setting.what for setting in settings if responses[setting.read] is None]:
+        report(Notice(f"not allowed to see of the bucket {bucket}: {', '.join(unknown)}", _PERMISSION_HINT))
     for setting in settings:
-        value = found[setting.read]
+        value = responses[setting.read]
         if value is not None and (call := setting.missing(value)):
             _write(account, bucket, setting, *call, made=made, report=report)
-    for notice in expiry(bucket, found["get_bucket_lifecycle_configuration"]):
+    for notice in expiry(bucket, responses["get_bucket_lifecycle_configuration"]):
         report(notice)
 
 
@@ -114,13 +116,13 @@ def _write(
         if made:
             # One that was just made must be finished. S3 makes buckets private, encrypted and of one owner by itself,
             # and organisations forbid whatever could undo that.
-            found = read(account, bucket, setting.read)
-            if found is None or setting.missing(found):
+            current = read(account, bucket, setting.read)
+            if current is None or setting.missing(current):
                 raise
             return
         # A bucket that an administrator has prepared is good enough.
         text = f"{setting.what} of the bucket {bucket} is not as it should be, and changing it is not allowed"
-        report(Notice(text, _ASK))
+        report(Notice(text, _PERMISSION_HINT))
 
 
 def read(account: Account, bucket: str, operation: str) -> Mapping[str, Any] | None:
@@ -128,14 +130,14 @@ def read(account: Account, bucket: str, operation: str) -> Mapping[str, Any] | N
     from botocore.exceptions import ClientError
 
     try:
-        answer: Mapping[str, Any] = getattr(account.client("s3"), operation)(**owned(account, bucket))
+        response: Mapping[str, Any] = getattr(account.client("s3"), operation)(**owned(account, bucket))
     except ClientError as error:
-        if error_code(error) in _ABSENT:
+        if error_code(error) in _NOT_CONFIGURED_CODES:
             return {}
         if error_code(error) in DENIED:
             return None
         raise
-    return answer
+    return response
 
 
 def _settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]:
@@ -143,36 +145,36 @@ def _settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]
         _Setting("blocking of public access", "get_public_access_block", _public_access),
         _Setting("ownership of objects", "get_bucket_ownership_controls", _ownership),
         _Setting("versioning", "get_bucket_versioning", _versioning),
-        _Setting("encryption", "get_bucket_encryption", lambda found: _encryption(found, kms_key)),
+        _Setting("encryption", "get_bucket_encryption", lambda current: _encryption(current, kms_key)),
         _Setting(
-            "refusal of unencrypted connections", "get_bucket_policy", lambda found: _policy(found, account, bucket)
+            "refusal of unencrypted connections", "get_bucket_policy", lambda current: _policy(current, account, bucket)
         ),
         _Setting("removal of old versions", "get_bucket_lifecycle_configuration", _lifecycle),
         _Setting("tags", "get_bucket_tagging", _tags),
     )
 
 
-def _public_access(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    if found.get("PublicAccessBlockConfiguration", {}) == BLOCKS:
+def _public_access(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    if current.get("PublicAccessBlockConfiguration", {}) == BLOCKS:
         return None
     return "put_public_access_block", {"PublicAccessBlockConfiguration": BLOCKS}
 
 
-def _ownership(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+def _ownership(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     rules = [{"ObjectOwnership": "BucketOwnerEnforced"}]
-    if found.get("OwnershipControls", {}).get("Rules") == rules:
+    if current.get("OwnershipControls", {}).get("Rules") == rules:
         return None
     return "put_bucket_ownership_controls", {"OwnershipControls": {"Rules": rules}}
 
 
-def _versioning(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    if found.get("Status") == "Enabled":
+def _versioning(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    if current.get("Status") == "Enabled":
         return None
     return "put_bucket_versioning", {"VersioningConfiguration": {"Status": "Enabled"}}
 
 
-def _encryption(found: Mapping[str, Any], kms_key: str) -> tuple[str, dict[str, Any]] | None:
-    rules = found.get("ServerSideEncryptionConfiguration", {}).get("Rules", ())
+def _encryption(current: Mapping[str, Any], kms_key: str) -> tuple[str, dict[str, Any]] | None:
+    rules = current.get("ServerSideEncryptionConfiguration", {}).get("Rules", ())
     defaults = [rule.get("ApplyServerSideEncryptionByDefault", {}) for rule in rules]
     if any(
         default.get("KMSMasterKeyID") == kms_key if kms_key else default.get("SSEAlgorithm") for default in defaults
@@ -183,8 +185,8 @@ def _encryption(found: Mapping[str, Any], kms_key: str) -> tuple[str, dict[str, 
     return "put_bucket_encryption", {"ServerSideEncryptionConfiguration": {"Rules": [rule]}}
 
 
-def _policy(found: Mapping[str, Any], account: Account, bucket: str) -> tuple[str, dict[str, Any]] | None:
-    policy: dict[str, Any] = json.loads(found.get("Policy") or '{"Version": "2012-10-17", "Statement": []}')
+def _policy(current: Mapping[str, Any], account: Account, bucket: str) -> tuple[str, dict[str, Any]] | None:
+    policy: dict[str, Any] = json.loads(current.get("Policy") or '{"Version": "2012-10-17", "Statement": []}')
     statement = policy["Statement"]
     statements: list[dict[str, Any]] = statement if isinstance(statement, list) else [statement]
     arn = f"arn:{account.partition}:s3:::{bucket}"
@@ -196,10 +198,10 @@ def _policy(found: Mapping[str, Any], account: Account, bucket: str) -> tuple[st
         "Resource": [arn, f"{arn}/*"],
         "Condition": {"Bool": {"aws:SecureTransport": "false"}},
     }
-    if any(_refuses_plain_http(each, ours) for each in statements):
+    if any(_refuses_plain_http(candidate, ours) for candidate in statements):
         return None
-    others = [each for each in statements if each.get("Sid") != ours["Sid"]]
-    return "put_bucket_policy", {"Policy": json.dumps({**policy, "Statement": [*others, ours]})}
+    other_statements = [candidate for candidate in statements if candidate.get("Sid") != ours["Sid"]]
+    return "put_bucket_policy", {"Policy": json.dumps({**policy, "Statement": [*other_statements, ours]})}
 
 
 def _refuses_plain_http(statement: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
@@ -214,15 +216,15 @@ def _refuses_plain_http(statement: Mapping[str, Any], ours: Mapping[str, Any]) -
     )
 
 
-def _lifecycle(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    rules = [rule for rule in found.get("Rules", ()) if rule.get("ID") != _LIFECYCLE["ID"]]
-    if len(rules) < len(found.get("Rules", ())):
+def _lifecycle(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    rules = [rule for rule in current.get("Rules", ()) if rule.get("ID") != _LIFECYCLE_RULE["ID"]]
+    if len(rules) < len(current.get("Rules", ())):
         return None
-    return "put_bucket_lifecycle_configuration", {"LifecycleConfiguration": {"Rules": [*rules, _LIFECYCLE]}}
+    return "put_bucket_lifecycle_configuration", {"LifecycleConfiguration": {"Rules": [*rules, _LIFECYCLE_RULE]}}
 
 
-def _tags(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    tags = {each["Key"]: each["Value"] for each in found.get("TagSet", ())}
+def _tags(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    tags = {tag["Key"]: tag["Value"] for tag in current.get("TagSet", ())}
     if TAGS.items() <= tags.items():
         return None
     return "put_bucket_tagging", {"Tagging": {"TagSet": [{"Key": k, "Value": v} for k, v in {**tags, **TAGS}.items()]}}

@@ -128,11 +128,11 @@ def publish(
     templates = addressed(account, documents, cluster=cluster, bucket=bucket)
     with translate_aws_errors():
         name = buckets.ready(account, bucket=bucket, kms_key=kms_key, report=report)
-    there = _at_once(lambda each: _is_there(account, name, each), templates)
-    missing = [each for each, found in zip(templates, there, strict=True) if not found]
+    are_uploaded = _at_once(lambda template: _is_there(account, name, template), templates)
+    missing = [template for template, is_uploaded in zip(templates, are_uploaded, strict=True) if not is_uploaded]
     if missing:
         report(Step(f"uploading {pluralize(len(missing), 'template')} to s3://{name}/{cluster}/"))
-        _at_once(lambda each: _upload(account, name, each), missing)
+        _at_once(lambda template: _upload(account, name, template), missing)
     root = templates[-1]
     return Published(
         bucket=name,
@@ -170,7 +170,7 @@ def addressed(
     }
     if missing := set(root.children) - children.keys():
         raise ValueError(f"nested templates are missing: {', '.join(sorted(missing))}")
-    located = replace(root, body=with_addresses(root, {name: each.url for name, each in children.items()}))
+    located = replace(root, body=with_addresses(root, {name: child.url for name, child in children.items()}))
     return (*children.values(), _address(account, located, cluster, bucket))
 
 
@@ -238,7 +238,7 @@ def _is_there(account: Account, bucket: str, template: Addressed) -> bool:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        found = account.client("s3").head_object(
+        response = account.client("s3").head_object(
             Bucket=bucket, Key=template.key, ExpectedBucketOwner=account.id, ChecksumMode="ENABLED"
         )
     except ClientError as error:
@@ -249,7 +249,7 @@ def _is_there(account: Account, bucket: str, template: Addressed) -> bool:
     except BotoCoreError as error:
         raise _failed(bucket, template, error) from error
     # An object without checksum was put there by something else: a name is no proof of the content.
-    return bool(found.get("ChecksumSHA256") == template.checksum)
+    return bool(response.get("ChecksumSHA256") == template.checksum)
 
 
 def _upload(account: Account, bucket: str, template: Addressed) -> None:

@@ -73,10 +73,10 @@ def check_unused(account: Account, cluster: str, root_id: str) -> None:
     """
     pages = account.client("cloudformation").get_paginator("describe_stacks").paginate()
     roots = (view(stack) for page in pages for stack in page["Stacks"] if not stack.get("ParentId"))
-    others = sorted(root.name for root in roots if root.cluster == cluster and root.id != root_id)
-    if others:
+    other_stacks = sorted(root.name for root in roots if root.cluster == cluster and root.id != root_id)
+    if other_stacks:
         raise TemplatesInUseError(
-            f"the templates of the cluster {cluster} in the bucket are also those of the stack {', '.join(others)}",
+            f"the templates of the cluster {cluster} in the bucket are also those of the stack {', '.join(other_stacks)}",
             hint="leave --empty-bucket out, or delete that stack first.",
         )
 
@@ -88,13 +88,13 @@ def empty(account: Account, bucket: str, cluster: str) -> int:
         ObjectsError: some could not be deleted.
     """
     s3, deleted = account.client("s3"), 0
-    found = [{"Key": key, "VersionId": version} for key, version, _ in _versions(account, bucket, f"{cluster}/")]
-    for start in range(0, len(found), AT_ONCE):
-        some = found[start : start + AT_ONCE]
-        answer = s3.delete_objects(
-            Bucket=bucket, Delete={"Objects": some, "Quiet": True}, ExpectedBucketOwner=account.id
+    versions = [{"Key": key, "VersionId": version} for key, version, _ in _versions(account, bucket, f"{cluster}/")]
+    for start in range(0, len(versions), AT_ONCE):
+        batch = versions[start : start + AT_ONCE]
+        response = s3.delete_objects(
+            Bucket=bucket, Delete={"Objects": batch, "Quiet": True}, ExpectedBucketOwner=account.id
         )
-        errors = answer.get("Errors", ())
+        errors = response.get("Errors", ())
         if errors:
             first = errors[0]
             raise ObjectsError(
@@ -103,7 +103,7 @@ def empty(account: Account, bucket: str, cluster: str) -> int:
                 f"{first.get('Message') or first.get('Code')}",
                 hint="the bucket's policy or an object lock may forbid it; correct that and repeat.",
             )
-        deleted += len(some)
+        deleted += len(batch)
     return deleted
 
 

@@ -110,10 +110,10 @@ class _Template:
 
     def interface_groups(self) -> Iterator[Sequence[Any]]:
         """Yield the security groups of each interface, and of each load balancer."""
-        yield from (each.get("GroupSet", ()) for each in self.of_type("AWS::EC2::NetworkInterface"))
-        yield from (each.get("SecurityGroups", ()) for each in self.of_type(BALANCER))
-        for each in self.of_type("AWS::EC2::LaunchTemplate"):
-            for interface in each.get("LaunchTemplateData", {}).get("NetworkInterfaces", ()):
+        yield from (interface.get("GroupSet", ()) for interface in self.of_type("AWS::EC2::NetworkInterface"))
+        yield from (load_balancer.get("SecurityGroups", ()) for load_balancer in self.of_type(BALANCER))
+        for launch_template in self.of_type("AWS::EC2::LaunchTemplate"):
+            for interface in launch_template.get("LaunchTemplateData", {}).get("NetworkInterfaces", ()):
                 yield interface.get("Groups", ())
 
 
@@ -126,39 +126,43 @@ def needs(documents: Sequence[Document], values: Mapping[str, str]) -> Demand:
     """
     resources: Counter[str] = Counter()
     storage: Counter[str] = Counter()
-    most_storage: Counter[str] = Counter()
+    max_storage: Counter[str] = Counter()
     instances: list[Instances] = []
     rules: dict[str, dict[str, str]] = {}
     addresses = groups = policies = 0
     for template in _templates(documents, values):
         resources.update(resource["Type"] for resource in template.resources.values())
         for group in template.of_type(GROUP):
-            data, count, most = template.launched(group), template.start(group), template.number(group.get("MaxSize"))
+            data, count, max_count = (
+                template.launched(group),
+                template.start(group),
+                template.number(group.get("MaxSize")),
+            )
             spot = data.get("InstanceMarketOptions", {}).get("MarketType") == "spot"
-            instances.append(Instances(str(template.value(data.get("InstanceType")) or ""), count, spot, most))
-            public = any(
+            instances.append(Instances(str(template.value(data.get("InstanceType")) or ""), count, spot, max_count))
+            has_public_address = any(
                 network_interface.get("AssociatePublicIpAddress") is True
                 for network_interface in data.get("NetworkInterfaces", ())
             )
-            addresses += count if public else 0
+            addresses += count if has_public_address else 0
             for device in data.get("BlockDeviceMappings", ()):
                 volume = device.get("Ebs", {})
                 kind = str(template.value(volume.get("VolumeType")) or "")
                 storage[kind] += count * template.number(volume.get("VolumeSize"))
-                most_storage[kind] += max(most, count) * template.number(volume.get("VolumeSize"))
+                max_storage[kind] += max(max_count, count) * template.number(volume.get("VolumeSize"))
         for volume in template.of_type("AWS::EC2::Volume"):
-            for counted in (storage, most_storage):
-                counted[str(template.value(volume.get("VolumeType")) or "")] += template.number(volume.get("Size"))
+            for sizes in (storage, max_storage):
+                sizes[str(template.value(volume.get("VolumeType")) or "")] += template.number(volume.get("Size"))
         for group_id, rule, prefix_list in template.rules():
             rules.setdefault(group_id, {})[rule] = prefix_list
         for balancer in template.of_type(BALANCER):
             addresses += len(balancer.get("Subnets", ())) if balancer.get("Scheme") == "internet-facing" else 0
         groups = max((groups, *(len(interface_group) for interface_group in template.interface_groups())))
         # The managed policies of a template are attached to the masters' role.
-        attached = [len(each.get("ManagedPolicyArns", ())) for each in template.of_type("AWS::IAM::Role")]
-        policies = max((policies, *(each + resources["AWS::IAM::ManagedPolicy"] for each in attached)))
-    known = [{kind: size for kind, size in counted.items() if kind and size} for counted in (storage, most_storage)]
-    return Demand(resources, tuple(instances), known[0], known[1], addresses, rules, groups, policies)
+        policy_counts = [len(role.get("ManagedPolicyArns", ())) for role in template.of_type("AWS::IAM::Role")]
+        policies = max((policies, *(count + resources["AWS::IAM::ManagedPolicy"] for count in policy_counts)))
+    nonzero_sizes = [{kind: size for kind, size in sizes.items() if kind and size} for sizes in (storage, max_storage)]
+    return Demand(resources, tuple(instances), nonzero_sizes[0], nonzero_sizes[1], addresses, rules, groups, policies)
 
 
 def deployed(account: Account, stack: StackView) -> Demand:
@@ -169,29 +173,35 @@ def deployed(account: Account, stack: StackView) -> Demand:
     """
     with translate_aws_errors():
         root = template_of(account, stack.id)
-        there = {each.logical_id: each.physical_id for each in resources_of(account, stack.id) if each.physical_id}
+        physical_ids = {
+            resource.logical_id: resource.physical_id
+            for resource in resources_of(account, stack.id)
+            if resource.physical_id
+        }
         names = nested(root)
-        documents = [Document("cluster", dict(root), "", tuple(each for each in names if each in there))]
+        documents = [
+            Document("cluster", dict(root), "", tuple(logical_id for logical_id in names if logical_id in physical_ids))
+        ]
         for logical_id, name in names.items():
-            if logical_id in there:
-                documents.append(Document(name, dict(template_of(account, there[logical_id])), ""))
+            if logical_id in physical_ids:
+                documents.append(Document(name, dict(template_of(account, physical_ids[logical_id])), ""))
     return needs(documents, stack.parameters) if len(documents) > 1 else Demand()
 
 
 def _templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_Template]:
     root = next(document for document in documents if document.children)
-    own = {**_defaults(root), **values}
-    above = _Template(root.body["Resources"], own)
+    root_values = {**_defaults(root), **values}
+    root_template = _Template(root.body["Resources"], root_values)
     by_name = {document.name: document for document in documents}
     for logical_id, name in nested(root.body).items():
         child, properties = by_name.get(name), root.body["Resources"][logical_id]["Properties"]
         if child is None:
             continue  # of a creation that did not come to it
-        passed = {name: above.value(each) for name, each in properties.get("Parameters", {}).items()}
-        known = {name: each for name, each in passed.items() if each is not None}
-        yield _Template(child.body["Resources"], {**_defaults(child), **known})
+        passed_values = {name: root_template.value(value) for name, value in properties.get("Parameters", {}).items()}
+        known_values = {name: value for name, value in passed_values.items() if value is not None}
+        yield _Template(child.body["Resources"], {**_defaults(child), **known_values})
 
 
 def _defaults(document: Document) -> dict[str, Any]:
     parameters = document.body.get("Parameters", {})
-    return {name: each["Default"] for name, each in parameters.items() if "Default" in each}
+    return {name: definition["Default"] for name, definition in parameters.items() if "Default" in definition}

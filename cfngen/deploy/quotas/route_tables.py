@@ -24,9 +24,9 @@ class RouteTablesError(CfngenError):
     """
 
     def __init__(self, route_table: str, elsewhere: Mapping[str, str]) -> None:
-        found = ", ".join(f"{subnet} uses {table or 'none'}" for subnet, table in sorted(elsewhere.items()))
+        usage = ", ".join(f"{subnet} uses {table or 'none'}" for subnet, table in sorted(elsewhere.items()))
         super().__init__(
-            f"pods' routes would be written to {route_table}, but {found}: pods there could not be reached",
+            f"pods' routes would be written to {route_table}, but {usage}: pods there could not be reached",
             hint="let all subnets of the cluster use one route table, or set network.plugin to cilium, calico, flannel "
             "or amazon-vpc, which need no routes.",
         )
@@ -44,9 +44,9 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
     Raises:
         RouteTablesError: some use another one. What cannot be found out stops nobody.
     """
-    wanted = values.get("RouteTableId", "")
+    route_table = values.get("RouteTableId", "")
     subnets = [value for name, value in values.items() if is_subnet_parameter(name) and value]
-    if not (network_plugin(cluster).routes and wanted and subnets):
+    if not (network_plugin(cluster).routes and route_table and subnets):
         return
     filters = [{"Name": "vpc-id", "Values": [values.get("VpcId", "")]}]
     try:
@@ -55,14 +55,14 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
             tables = [table for page in pages for table in page["RouteTables"]]
     except AwsError:
         return
-    used = {
+    tables_by_subnet = {
         association["SubnetId"]: table["RouteTableId"]
         for table in tables
         for association in table["Associations"]
         if association.get("SubnetId")
     }
     # Subnets without an association of their own have the VPC's main table.
-    main = next(
+    main_table = next(
         (
             table["RouteTableId"]
             for table in tables
@@ -70,6 +70,10 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
         ),
         "",
     )
-    elsewhere = {subnet: used.get(subnet, main) for subnet in subnets if used.get(subnet, main) != wanted}
+    elsewhere = {
+        subnet: tables_by_subnet.get(subnet, main_table)
+        for subnet in subnets
+        if tables_by_subnet.get(subnet, main_table) != route_table
+    }
     if tables and elsewhere:
-        raise RouteTablesError(wanted, elsewhere)
+        raise RouteTablesError(route_table, elsewhere)

@@ -74,7 +74,7 @@ class _Question:
     most: int = 0
 
 
-def check(account: Account, wanted: Demand, before: Demand | None = None) -> tuple[Quota, ...]:
+def check(account: Account, demand: Demand, current: Demand | None = None) -> tuple[Quota, ...]:
     """Compare what a deployment adds with what the account has left.
 
     Args:
@@ -86,63 +86,63 @@ def check(account: Account, wanted: Demand, before: Demand | None = None) -> tup
         One entry for each quota that something is added to. Nothing is raised: what cannot be found out has no limit
         and says why.
     """
-    before = before or Demand()
-    resources = _added(wanted.resources, before.resources)
+    current = current or Demand()
+    resources = _added(demand.resources, current.resources)
     # boto3's clients may be shared between threads; making them may not.
     for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
         account.client(service)
     with ThreadPoolExecutor(max_workers=WORKERS) as pool:
-        of_processors = pool.submit(_processors, account, wanted.instances, before.instances)
+        vcpu_quotas = pool.submit(_processors, account, demand.instances, current.instances)
         questions = [
             *_counted(resources),
-            *_storage(wanted, before),
+            *_storage(demand, current),
             *_roles(resources),
-            *_rules(account, wanted, before),
-            *_groups(wanted, before),
-            *_policies(wanted, before),
+            *_rules(account, demand, current),
+            *_groups(demand, current),
+            *_policies(demand, current),
         ]
-        answers = pool.map(lambda each: _answered(account, each), questions)
-        return (*of_processors.result(), *answers)
+        answers = pool.map(lambda question: _answered(account, question), questions)
+        return (*vcpu_quotas.result(), *answers)
 
 
-def _added(after: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
-    return {key: number - before.get(key, 0) for key, number in after.items() if number > before.get(key, 0)}
+def _added(planned: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:
+    return {key: count - current.get(key, 0) for key, count in planned.items() if count > current.get(key, 0)}
 
 
 def _answered(account: Account, question: _Question) -> Quota:
     used = limit = None
-    why = ""
+    reason = ""
     try:
         with translate_aws_errors():
             used = question.used(account)
             limit = question.limit(account) if question.limit else _limit(account, question)
     except AwsError as error:
-        why = str(error)
-    most = max(question.most, question.needed)
+        reason = str(error)
+    max_needed = max(question.most, question.needed)
     if used is None or limit is None:
-        return Quota(question.name, question.needed, used, limit, None, why, most)
-    enough, room_to_grow = used + question.needed <= limit, used + most <= limit
+        return Quota(question.name, question.needed, used, limit, None, reason, max_needed)
+    is_enough, room_to_grow = used + question.needed <= limit, used + max_needed <= limit
     if room_to_grow:
-        return Quota(question.name, question.needed, used, limit, enough, "", most, room_to_grow)
+        return Quota(question.name, question.needed, used, limit, is_enough, "", max_needed, room_to_grow)
     # IAM is everywhere and its quotas are in one place.
     region = "us-east-1" if question.service == "iam" else account.region
     command = (
         f"aws service-quotas request-service-quota-increase --region {region} --service-code {question.service} "
-        f"--quota-code {question.code} --desired-value {-(-(used + most) // question.unit)}"
+        f"--quota-code {question.code} --desired-value {-(-(used + max_needed) // question.unit)}"
     )
     hint = f"give up what is not needed, or ask for more: `{command}`."
-    return Quota(question.name, question.needed, used, limit, enough, hint, most, room_to_grow)
+    return Quota(question.name, question.needed, used, limit, is_enough, hint, max_needed, room_to_grow)
 
 
 def _limit(account: Account, question: _Question) -> int:
     client = account.client("service-quotas")
-    asked = {"ServiceCode": question.service, "QuotaCode": question.code}
+    quota_id = {"ServiceCode": question.service, "QuotaCode": question.code}
     try:
-        answer = client.get_service_quota(**asked)
+        response = client.get_service_quota(**quota_id)
     except client.exceptions.NoSuchResourceException:
         # Some quotas have an entry of the account's own only once they have been changed.
-        answer = client.get_aws_default_service_quota(**asked)
-    return int(answer["Quota"]["Value"] * question.unit)
+        response = client.get_aws_default_service_quota(**quota_id)
+    return int(response["Quota"]["Value"] * question.unit)
 
 
 def _listed(service: str, operation: str, key: str) -> Count:
@@ -174,7 +174,7 @@ def _network_load_balancers(account: Account) -> int:
     return sum(balancer["Type"] == "network" for page in pages for balancer in page["LoadBalancers"])
 
 
-_COUNTED: tuple[tuple[str, str, str, str, Count], ...] = (
+_COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
     ("AWS::EC2::VPC", "VPCs", "vpc", "L-F678F1CE", _listed("ec2", "describe_vpcs", "Vpcs")),
     (
         "AWS::EC2::InternetGateway",
@@ -217,36 +217,38 @@ def _counted(resources: Mapping[str, int]) -> list[_Question]:
     needed["AWS::EC2::SecurityGroup"] += needed["AWS::EC2::VPC"]
     return [
         _Question(name, needed[kind], service, code, used)
-        for kind, name, service, code, used in _COUNTED
+        for kind, name, service, code, used in _COUNTED_RESOURCES
         if needed[kind]
     ]
 
 
 # Their service calls these quotas by the TiB.
-_STORAGE = {"gp2": "L-D18FCD1D", "gp3": "L-7A658B76"}
+_STORAGE_QUOTA_CODES = {"gp2": "L-D18FCD1D", "gp3": "L-7A658B76"}
 
 
-def _storage(wanted: Demand, before: Demand) -> list[_Question]:
-    needed = _added(wanted.storage, before.storage)
-    grown = needed.keys() | _added(wanted.most_storage, before.most_storage).keys()
-    most = {kind: wanted.most_storage.get(kind, 0) - before.storage.get(kind, 0) for kind in grown}
+def _storage(demand: Demand, current: Demand) -> list[_Question]:
+    needed = _added(demand.storage, current.storage)
+    grown = needed.keys() | _added(demand.most_storage, current.most_storage).keys()
+    max_needed = {kind: demand.most_storage.get(kind, 0) - current.storage.get(kind, 0) for kind in grown}
 
     def used(kind: str) -> Count:
         def size(account: Account) -> int:
-            of_kind = [{"Name": "volume-type", "Values": [kind]}]
-            pages = account.client("ec2").get_paginator("describe_volumes").paginate(Filters=of_kind)
+            filters = [{"Name": "volume-type", "Values": [kind]}]
+            pages = account.client("ec2").get_paginator("describe_volumes").paginate(Filters=filters)
             return sum(volume["Size"] for page in pages for volume in page["Volumes"])
 
         return size
 
     return [
-        _Question(f"{kind} storage (GiB)", needed.get(kind, 0), "ebs", code, used(kind), None, GIB_PER_TIB, most[kind])
-        for kind, code in _STORAGE.items()
-        if kind in most
+        _Question(
+            f"{kind} storage (GiB)", needed.get(kind, 0), "ebs", code, used(kind), None, GIB_PER_TIB, max_needed[kind]
+        )
+        for kind, code in _STORAGE_QUOTA_CODES.items()
+        if kind in max_needed
     ]
 
 
-_ROLES = (
+_IAM_QUOTAS = (
     ("AWS::IAM::Role", "IAM roles", "L-FE177D64", "Roles"),
     ("AWS::IAM::InstanceProfile", "Instance profiles", "L-6E65F664", "InstanceProfiles"),
 )
@@ -258,7 +260,7 @@ def _roles(resources: Mapping[str, int]) -> list[_Question]:
 
     return [
         _Question(name, resources[kind], "iam", code, summary(key), limit=summary(f"{key}Quota"))
-        for kind, name, code, key in _ROLES
+        for kind, name, code, key in _IAM_QUOTAS
         if resources.get(kind)
     ]
 
@@ -268,28 +270,32 @@ def _roles(resources: Mapping[str, int]) -> list[_Question]:
 _RULES, _GROUPS, _ROLE_POLICIES = ("L-0EA8095F", 60), ("L-2AFB9258", 5), ("L-0DA4ABF3", 10)
 
 
-def _rules(account: Account, wanted: Demand, before: Demand) -> Iterator[_Question]:
+def _rules(account: Account, demand: Demand, current: Demand) -> Iterator[_Question]:
     """Ask for the security group that is fullest during the deployment: new rules come before old ones go."""
     changed = {
-        group: {**before.rules.get(group, {}), **rules}
-        for group, rules in wanted.rules.items()
-        if rules != before.rules.get(group)
+        group: {**current.rules.get(group, {}), **rules}
+        for group, rules in demand.rules.items()
+        if rules != current.rules.get(group)
     }
-    lists = sorted({rule for rules in changed.values() for rule in rules.values() if rule})
-    entries = _entries(account, lists) if lists else {}
+    prefix_lists = sorted({rule for rules in changed.values() for rule in rules.values() if rule})
+    entries = _entries(account, prefix_lists) if prefix_lists else {}
     sizes = {group: sum(entries.get(rule, 1) for rule in rules.values()) for group, rules in changed.items()}
     if sizes:
-        fullest = max(sizes, key=lambda each: sizes[each])
-        code, everybody = _RULES
-        if sizes[fullest] > everybody:
+        fullest = max(sizes, key=lambda group_id: sizes[group_id])
+        code, default_limit = _RULES
+        if sizes[fullest] > default_limit:
             yield _Question(f"Rules of one security group ({fullest})", sizes[fullest], "vpc", code, _known(0))
 
 
-def _entries(account: Account, lists: Sequence[str]) -> Mapping[str, int]:
+def _entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[str, int]:
     """Return the greatest number of entries of prefix lists; nothing if that cannot be found out."""
     try:
         with translate_aws_errors():
-            pages = account.client("ec2").get_paginator("describe_managed_prefix_lists").paginate(PrefixListIds=lists)
+            pages = (
+                account.client("ec2")
+                .get_paginator("describe_managed_prefix_lists")
+                .paginate(PrefixListIds=prefix_lists)
+            )
             return {
                 prefix_list["PrefixListId"]: prefix_list.get("MaxEntries", 1)
                 for page in pages
@@ -299,51 +305,60 @@ def _entries(account: Account, lists: Sequence[str]) -> Mapping[str, int]:
         return {}
 
 
-def _groups(wanted: Demand, before: Demand) -> Iterator[_Question]:
-    code, everybody = _GROUPS
-    if wanted.groups > max(before.groups, everybody):
-        yield _Question("Security groups of one interface", wanted.groups, "vpc", code, _known(0))
+def _groups(demand: Demand, current: Demand) -> Iterator[_Question]:
+    code, default_limit = _GROUPS
+    if demand.groups > max(current.groups, default_limit):
+        yield _Question("Security groups of one interface", demand.groups, "vpc", code, _known(0))
 
 
-def _policies(wanted: Demand, before: Demand) -> Iterator[_Question]:
+def _policies(demand: Demand, current: Demand) -> Iterator[_Question]:
     def limit(account: Account) -> int:
         return int(account.client("iam").get_account_summary()["SummaryMap"]["AttachedPoliciesPerRoleQuota"])
 
-    code, everybody = _ROLE_POLICIES
-    if wanted.policies > max(before.policies, everybody):
-        yield _Question("Managed policies of one role", wanted.policies, "iam", code, _known(0), limit=limit)
+    code, default_limit = _ROLE_POLICIES
+    if demand.policies > max(current.policies, default_limit):
+        yield _Question("Managed policies of one role", demand.policies, "iam", code, _known(0), limit=limit)
 
 
-def _processors(account: Account, wanted: Sequence[Instances], before: Sequence[Instances]) -> list[Quota]:
+def _processors(account: Account, planned: Sequence[Instances], current: Sequence[Instances]) -> list[Quota]:
     """Answer for the vCPUs: which quotas there are is known only once EC2 has told how large the instances are."""
-    old = {each.type for each in before}
-    strange = sorted(
-        {each.type for each in wanted if each.count and not vcpus.family_of(each.type) and each.type not in old}
+    current_types = {group.type for group in current}
+    unknown_types = sorted(
+        {
+            group.type
+            for group in planned
+            if group.count and not vcpus.family_of(group.type) and group.type not in current_types
+        }
     )
-    unknown = [Quota(f"vCPUs of {each}", 0, None, None, None, "it is not known which quota counts") for each in strange]
+    unknown = [
+        Quota(f"vCPUs of {instance_type}", 0, None, None, None, "it is not known which quota counts")
+        for instance_type in unknown_types
+    ]
     try:
         with translate_aws_errors():
-            old_taken = vcpus.needed(account, before)
-            old_most = vcpus.needed(account, [each.grown for each in before])
-            needed = vcpus.needed(account, wanted)
-            most = vcpus.needed(account, [each.grown for each in wanted])
+            current_vcpus = vcpus.needed(account, current)
+            current_max_vcpus = vcpus.needed(account, [group.grown for group in current])
+            needed = vcpus.needed(account, planned)
+            max_vcpus = vcpus.needed(account, [group.grown for group in planned])
             used = vcpus.used(account)
     except AwsError as error:
         return [Quota("vCPUs", 0, None, None, None, str(error)), *unknown]
-    answers = []
-    for (family, spot), count in most.items():
+    quotas = []
+    for (family, spot), count in max_vcpus.items():
         name = f"vCPUs of {'spot' if spot else 'on-demand'} {family.name} instances"
         code = family.spot if spot else family.on_demand
-        taken, had = used.get((family, spot), 0), old_taken.get((family, spot), 0)
-        added = max(needed.get((family, spot), 0) - had, 0)
-        if before and not added and count <= old_most.get((family, spot), 0):
+        used_count, current_count = used.get((family, spot), 0), current_vcpus.get((family, spot), 0)
+        added = max(needed.get((family, spot), 0) - current_count, 0)
+        if current and not added and count <= current_max_vcpus.get((family, spot), 0):
             continue
         if code:
-            question = _Question(name, added, "ec2", code, _known(taken), most=count - had)
-            answers.append(_answered(account, question))
+            question = _Question(name, added, "ec2", code, _known(used_count), most=count - current_count)
+            quotas.append(_answered(account, question))
         else:
-            answers.append(Quota(name, added, taken, None, None, "it is not known which quota counts", count - had))
-    return [*answers, *unknown]
+            quotas.append(
+                Quota(name, added, used_count, None, None, "it is not known which quota counts", count - current_count)
+            )
+    return [*quotas, *unknown]
 
 
 def _known(count: int) -> Count:

@@ -71,7 +71,9 @@ def needed(account: Account, instances: Collection[Instances]) -> Mapping[Pool, 
 
 def used(account: Account) -> Mapping[Pool, int]:
     """Return how many vCPUs the account's instances take of each quota."""
-    running = Counter((each["InstanceType"], each.get("InstanceLifecycle") == "spot") for each in _running(account))
+    running = Counter(
+        (instance["InstanceType"], instance.get("InstanceLifecycle") == "spot") for instance in _running(account)
+    )
     return needed(account, [Instances(kind, count, spot) for (kind, spot), count in running.items()])
 
 
@@ -83,15 +85,15 @@ def _running(account: Account) -> Iterator[Mapping[str, Any]]:
             yield from reservation["Instances"]
 
 
-def _sizes(account: Account, types: Collection[str]) -> dict[str, int]:
+def _sizes(account: Account, instance_types: Collection[str]) -> dict[str, int]:
     """Return the vCPUs of instance types."""
-    names, sizes = sorted(types), {}
+    names, sizes = sorted(instance_types), {}
     for start in range(0, len(names), MOST_TYPES):
-        answer = account.client("ec2").describe_instance_types(InstanceTypes=names[start : start + MOST_TYPES])
+        response = account.client("ec2").describe_instance_types(InstanceTypes=names[start : start + MOST_TYPES])
         sizes.update(
             {
                 instance_type["InstanceType"]: int(instance_type["VCpuInfo"]["DefaultVCpus"])
-                for instance_type in answer["InstanceTypes"]
+                for instance_type in response["InstanceTypes"]
             }
         )
     return sizes

@@ -19,7 +19,7 @@ from cfngen.deploy.preview.plan import Change, Danger, Impact, Replacement
 from cfngen.deploy.stacks import GROUP
 
 # Data, addresses and identities that others rely on: to lose one of these may be to lose the cluster.
-_LASTING = frozenset(
+_PERSISTENT_TYPES = frozenset(
     {
         "AWS::CloudFormation::Stack",
         "AWS::DynamoDB::Table",
@@ -37,7 +37,7 @@ _LASTING = frozenset(
         "AWS::SecretsManager::Secret",
     }
 )
-_ABOUT_TAGS = re.compile(r"(/Properties)?/Tags(?![A-Za-z])")
+_TAGS_PATH = re.compile(r"(/Properties)?/Tags(?![A-Za-z])")
 _RULES = {**backups.RULES, **instances.RULES, **network.RULES, **program.RULES, **secrets.RULES}
 
 
@@ -71,7 +71,7 @@ class ImpactAssessment:
         """Return how much a change may hurt of which nothing else is known than its type."""
         if change.action != "remove" and change.replacement is Replacement.NO:
             return Danger.NONE
-        return Danger.DANGEROUS if change.type in _LASTING else Danger.NONE
+        return Danger.DANGEROUS if change.type in _PERSISTENT_TYPES else Danger.NONE
 
     def of_stack(self, description: Description | None, path: tuple[str, ...], action: str) -> Impact | None:
         """Return what it means that a nested stack comes or goes.
@@ -114,7 +114,7 @@ def _aside(subject: Subject) -> Impact | None:
         return Impact("how instances are replaced from now on; none is replaced now")
     if paths <= {"DeletionPolicy", "UpdateReplacePolicy"}:
         return Impact("what becomes of it once it is removed or replaced; nothing happens now")
-    if paths and all(_ABOUT_TAGS.match(property_.path) for property_ in subject.change.properties):
-        later = subject.change.type == GROUP
-        return Impact("tags only; instances get them when they are next replaced" if later else "tags only")
+    if paths and all(_TAGS_PATH.match(property_.path) for property_ in subject.change.properties):
+        is_group = subject.change.type == GROUP
+        return Impact("tags only; instances get them when they are next replaced" if is_group else "tags only")
     return None

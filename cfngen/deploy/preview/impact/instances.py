@@ -11,9 +11,9 @@ from cfngen.deploy.stacks import GROUP
 from cfngen.text import join_and
 
 # Template reference, AWS::EC2::Volume: "updates are not supported", in place or by replacement.
-_FIXED = ("AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotId", "OutpostArn")
+_IMMUTABLE_PROPERTIES = ("AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotId", "OutpostArn")
 # A change of these makes a rolling update: CloudFormation user guide, UpdatePolicy attribute, AutoScalingRollingUpdate.
-_ROLLING = ("LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones", "MixedInstancesPolicy")
+_ROLLING_UPDATE_PROPERTIES = ("LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones", "MixedInstancesPolicy")
 
 _HOOKS = "LifecycleHookSpecificationList"
 
@@ -30,12 +30,12 @@ def _group(subject: Subject) -> Impact | None:
     if subject.change.action == "add":
         return Impact(f"new {whose}: it joins those that are there") if subject.master else None
     texts: list[tuple[str, Danger]] = []
-    if subject.touches(*_ROLLING) and subject.instances == 0:
+    if subject.touches(*_ROLLING_UPDATE_PROPERTIES) and subject.instances == 0:
         texts.append(
             (f"{whose} has no instance now; those that it launches from now on are of the new kind", Danger.NONE)
         )
-    elif subject.touches(*_ROLLING):
-        verb = "is" if subject.certain(*_ROLLING) else "might be"
+    elif subject.touches(*_ROLLING_UPDATE_PROPERTIES):
+        verb = "is" if subject.certain(*_ROLLING_UPDATE_PROPERTIES) else "might be"
         if subject.master and subject.masters == 1:
             text = (
                 f"{whose} {verb} replaced; it is the only one, so the API is away for the minutes of its boot. "
@@ -75,26 +75,30 @@ def _drained(subject: Subject) -> str:
 
 def _resized(subject: Subject, whose: str, *, alone: bool) -> tuple[str, bool]:
     """Return what a change of a group's sizes means, and whether instances may go."""
-    low, high = (number(subject.before(each)) for each in ("MinSize", "MaxSize"))
-    least, greatest = (number(subject.after(each)) for each in ("MinSize", "MaxSize"))
-    if low is None or high is None or least is None or greatest is None:
+    old_min, old_max = (number(subject.before(name)) for name in ("MinSize", "MaxSize"))
+    new_min, new_max = (number(subject.after(name)) for name in ("MinSize", "MaxSize"))
+    if old_min is None or old_max is None or new_min is None or new_max is None:
         return f"{whose} is resized", False
-    if (least, greatest) == (low, high):
-        wanted = subject.after("DesiredCapacity")
-        return f"{whose} is set to {wanted} instances" if wanted else f"{whose} chooses its size by itself", True
+    if (new_min, new_max) == (old_min, old_max):
+        desired = subject.after("DesiredCapacity")
+        return f"{whose} is set to {desired} instances" if desired else f"{whose} chooses its size by itself", True
     verb = (
-        "grows" if least >= low and greatest >= high else "shrinks" if least <= low and greatest <= high else "changes"
+        "grows"
+        if new_min >= old_min and new_max >= old_max
+        else "shrinks"
+        if new_min <= old_min and new_max <= old_max
+        else "changes"
     )
-    text = f"{whose} {verb} from {sizes(low, high)} to {sizes(least, greatest)}"
-    if greatest < high:
-        return f"{text}: instances above {greatest} are terminated; their pods are {_drained(subject)} first", True
-    started = f", and {least} run at least" if least > low else ""
+    text = f"{whose} {verb} from {sizes(old_min, old_max)} to {sizes(new_min, new_max)}"
+    if new_max < old_max:
+        return f"{text}: instances above {new_max} are terminated; their pods are {_drained(subject)} first", True
+    started = f", and {new_min} run at least" if new_min > old_min else ""
     return f"{text}: no instance is replaced{started}" if alone else f"it {text.removeprefix(f'{whose} ')}", False
 
 
-def sizes(least: Any, greatest: Any) -> str:
+def sizes(min_size: Any, max_size: Any) -> str:
     """Return the sizes of a group as a person writes them, e.g. `2-4`."""
-    return f"{least}" if str(least) == str(greatest) else f"{least}-{greatest}"
+    return f"{min_size}" if str(min_size) == str(max_size) else f"{min_size}-{max_size}"
 
 
 def _launch_template(subject: Subject) -> Impact | None:
@@ -103,12 +107,12 @@ def _launch_template(subject: Subject) -> Impact | None:
     if subject.goes:
         return Impact("a new launch template takes its place; its group follows")
     data = "LaunchTemplateData"
-    inside = {property_.path.split("/")[3] for property_ in subject.change.properties if property_.path.count("/") > 2}
+    changed = {property_.path.split("/")[3] for property_ in subject.change.properties if property_.path.count("/") > 2}
     kind = subject.after(data, "InstanceType")
     image = subject.after(data, "ImageId")
     size = subject.after(data, "BlockDeviceMappings", "0", "Ebs", "VolumeSize")
     resized = any(property_.path.endswith("/Ebs/VolumeSize") for property_ in subject.change.properties)
-    words = {
+    labels = {
         "InstanceType": f"type {kind}" if kind else "another type",
         "ImageId": f"the image {image}" if image else "another image",
         "BlockDeviceMappings": f"root volumes of {size} GiB" if size and resized else "other root volumes",
@@ -125,16 +129,16 @@ def _launch_template(subject: Subject) -> Impact | None:
         "MetadataOptions": "other metadata settings",
         "TagSpecifications": "other tags",
     }
-    found = [words[word] for word in words if word in inside]
-    if not found:
+    differences = [labels[name] for name in labels if name in changed]
+    if not differences:
         return Impact("new instances are launched otherwise")
-    return Impact(f"new instances have {join_and(found)}")
+    return Impact(f"new instances have {join_and(differences)}")
 
 
 def _volume(subject: Subject) -> Impact | None:
     if not subject.goes:
         return _volume_in_place(subject)
-    kept = {
+    leftover = {
         "snapshot": "only a snapshot of the old volume stays",
         "retain": "the old volume stays, in use by nobody",
         "delete": "the old volume is deleted for good",
@@ -148,14 +152,14 @@ def _volume(subject: Subject) -> Impact | None:
             f"the data volume of {subject.whose or 'a master'} {subject.going}: its data (etcd) would be LOST to the "
             "cluster, and the master refuses to begin again on an empty volume"
         )
-    return Impact(f"{text}; {kept}", Danger.DANGEROUS)
+    return Impact(f"{text}; {leftover}", Danger.DANGEROUS)
 
 
 def _volume_in_place(subject: Subject) -> Impact | None:
     if subject.change.action != "update":
         return None
     whose = f"the data volume of {subject.whose or 'a master'}"
-    if subject.touches(*_FIXED):
+    if subject.touches(*_IMMUTABLE_PROPERTIES):
         return Impact(
             f"{whose} would change in a way that AWS refuses: the update fails", Danger.DISRUPTIVE, fails=True
         )

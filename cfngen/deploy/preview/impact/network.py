@@ -8,9 +8,14 @@ from cfngen.cluster.logical_ids import source_in, zone_of_subnet
 from cfngen.deploy.preview.impact.subject import Subject
 from cfngen.deploy.preview.plan import Danger, Impact
 
-_EVERYWHERE = "0.0.0.0/0"
+_ANY_IPV4 = "0.0.0.0/0"
 # Rules for the API between the cluster's own security groups.
-_INSIDE = ("MasterApiFromNodes", "MasterApiFromLoadBalancer", "ApiLoadBalancerFromMasters", "ApiLoadBalancerFromNodes")
+_INTERNAL_API_RULES = (
+    "MasterApiFromNodes",
+    "MasterApiFromLoadBalancer",
+    "ApiLoadBalancerFromMasters",
+    "ApiLoadBalancerFromNodes",
+)
 
 
 def _network_interface(subject: Subject) -> Impact | None:
@@ -18,10 +23,10 @@ def _network_interface(subject: Subject) -> Impact | None:
     if subject.goes:
         old, new = subject.before("PrivateIpAddress"), subject.after("PrivateIpAddress")
         moved = f" from {old} to {new}" if old and new and old != new else ""
-        what = f"the private address of {whose} (its network interface) {subject.going}{moved}"
+        text = f"the private address of {whose} (its network interface) {subject.going}{moved}"
         if subject.change.action != "remove" and old and old == new and not subject.touches("SubnetId"):
-            what += "; the new interface cannot have the address while the old one holds it, so the update may fail"
-        return Impact(f"API address changes: {what}; nodes that have joined stop reaching the API", Danger.DANGEROUS)
+            text += "; the new interface cannot have the address while the old one holds it, so the update may fail"
+        return Impact(f"API address changes: {text}; nodes that have joined stop reaching the API", Danger.DANGEROUS)
     if subject.touches("GroupSet"):
         return Impact(f"other security groups apply to {whose} at once", Danger.DISRUPTIVE)
     return None
@@ -112,9 +117,9 @@ def _subnet(subject: Subject) -> Impact | None:
         return None
     name = subject.change.logical_id
     zone = zone_of_subnet(name, subject.cluster.region)
-    where = f"network: the subnet in {zone}" if zone else f"network: {name}"
+    place = f"network: the subnet in {zone}" if zone else f"network: {name}"
     return Impact(
-        f"{where} {subject.going}, with every instance and address in it, those of masters too", Danger.DANGEROUS
+        f"{place} {subject.going}, with every instance and address in it, those of masters too", Danger.DANGEROUS
     )
 
 
@@ -142,9 +147,9 @@ def _security_group(subject: Subject) -> Impact | None:
 def _rule(subject: Subject) -> Impact | None:
     name = subject.change.logical_id
     if "SshFrom" in name:
-        what = "SSH of the masters" if name.startswith("Master") else "SSH of the nodes"
-    elif name.startswith(("MasterApiFrom", "ApiLoadBalancerFrom")) and name not in _INSIDE:
-        what = "the API"
+        target = "SSH of the masters" if name.startswith("Master") else "SSH of the nodes"
+    elif name.startswith(("MasterApiFrom", "ApiLoadBalancerFrom")) and name not in _INTERNAL_API_RULES:
+        target = "the API"
         if name.startswith("MasterApiFrom") and subject.change.action == "remove" and _several(subject):
             old = subject.before("CidrIp") or source_in(name) or "a range"
             return Impact(f"masters are no longer reached from {old} themselves, but by the API's load balancer")
@@ -159,17 +164,17 @@ def _rule(subject: Subject) -> Impact | None:
     old = old or source_in(name) if subject.change.action != "add" else None
     new = new or source_in(name) if subject.change.action == "add" else new
     if subject.change.action == "remove":
-        return Impact(f"{what} is no longer reachable from {old or 'a range'}", Danger.DISRUPTIVE)
-    world = new == _EVERYWHERE
-    warned = ": from the whole internet" if world else ""
+        return Impact(f"{target} is no longer reachable from {old or 'a range'}", Danger.DISRUPTIVE)
+    is_everywhere = new == _ANY_IPV4
+    warning = ": from the whole internet" if is_everywhere else ""
     if subject.change.action == "add":
         return Impact(
-            f"{what} becomes reachable from {new or 'a further range'} in addition{warned}",
-            Danger.DISRUPTIVE if world else Danger.NONE,
+            f"{target} becomes reachable from {new or 'a further range'} in addition{warning}",
+            Danger.DISRUPTIVE if is_everywhere else Danger.NONE,
         )
     if old and new and old != new:
-        return Impact(f"{what} becomes reachable from {new}{warned}, and no longer from {old}", Danger.DISRUPTIVE)
-    return Impact(f"the rule that lets {old or 'a range'} reach {what} is made anew") if subject.goes else None
+        return Impact(f"{target} becomes reachable from {new}{warning}, and no longer from {old}", Danger.DISRUPTIVE)
+    return Impact(f"the rule that lets {old or 'a range'} reach {target} is made anew") if subject.goes else None
 
 
 def _several(subject: Subject) -> bool:

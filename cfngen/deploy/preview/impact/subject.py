@@ -11,11 +11,11 @@ from cfngen.cluster.names import group_id, slot_id
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, Entry
 from cfngen.deploy.preview.plan import Change, Replacement
 
-_PARTS = (
+_RESOURCE_SUFFIXES = (
     "Stack|Program[0-9a-f]{12}|LaunchTemplate|AutoScalingGroup|Role|InstanceProfile|NetworkInterface|Volume|ElasticIp|"
     "ElasticIpAssociation|WaitCondition"
 )
-_OF_GROUP = re.compile(rf"NodeGroup(\w+?)({_PARTS})")
+_GROUP_RESOURCE = re.compile(rf"NodeGroup(\w+?)({_RESOURCE_SUFFIXES})")
 
 
 class Subject:
@@ -67,10 +67,10 @@ class Subject:
 
     def touches(self, *names: str) -> bool:
         """Return whether any of these properties changes or might; without names, any property at all."""
-        found = {
+        changed = {
             _name(property_.path) for property_ in self.change.properties if property_.path.startswith("/Properties/")
         }
-        return bool(found & set(names)) if names else bool(found - {"Tags"})
+        return bool(changed & set(names)) if names else bool(changed - {"Tags"})
 
     def certain(self, *names: str) -> bool:
         """Return whether one of these properties changes for certain."""
@@ -84,13 +84,13 @@ class Subject:
         for property_ in self.change.properties:
             if property_.path == "/Properties/" + "/".join(path):
                 return (property_.before, property_.after)[side]
-        found = properties
+        value = properties
         for part in path:
-            if isinstance(found, list):
-                found = found[int(part)] if part.isdecimal() and int(part) < len(found) else None
+            if isinstance(value, list):
+                value = value[int(part)] if part.isdecimal() and int(part) < len(value) else None
             else:
-                found = found.get(part) if isinstance(found, Mapping) else None
-        return None if isinstance(found, str) and UNKNOWN in found else found
+                value = value.get(part) if isinstance(value, Mapping) else None
+        return None if isinstance(value, str) and UNKNOWN in value else value
 
 
 def _name(path: str) -> str:
@@ -101,14 +101,14 @@ def _name(path: str) -> str:
 def owner(cluster: Cluster, logical_id: str) -> tuple[str, bool]:
     """Return the slot or node group that a resource belongs to, in words, and whether it is a master's."""
     for slot in cluster.slots:
-        if re.fullmatch(rf"{slot_id(slot.letter)}({_PARTS})", logical_id):
+        if re.fullmatch(rf"{slot_id(slot.letter)}({_RESOURCE_SUFFIXES})", logical_id):
             return f"master {slot.letter}", True
     for group in cluster.node_groups:
-        if re.fullmatch(rf"{group_id(group.name)}({_PARTS})", logical_id):
+        if re.fullmatch(rf"{group_id(group.name)}({_RESOURCE_SUFFIXES})", logical_id):
             return f"node group `{group.name}`", False
-    if match := re.fullmatch(rf"Master([A-E])({_PARTS})", logical_id):
+    if match := re.fullmatch(rf"Master([A-E])({_RESOURCE_SUFFIXES})", logical_id):
         return f"master {match[1].lower()}", True
-    if match := _OF_GROUP.fullmatch(logical_id):
+    if match := _GROUP_RESOURCE.fullmatch(logical_id):
         # A group that the cluster file no longer has: of its name, the logical id keeps all but the hyphens.
         return f"node group `{re.sub(r'(?<!^)(?=[A-Z])', '-', match[1]).lower()}`", False
     return "", False

@@ -1,11 +1,11 @@
-"""Whether the objects that a cluster file names belong to the cluster's VPC, and policies to its account.
+"""Checks that existing objects named in the cluster file belong to the cluster's VPC, and policies to its account.
 
-EC2 refuses the launch, the route or the interface otherwise, minutes into a creation or in the midst of an update.
-CloudFormation looks only whether an object is there, and at security groups not even that. Objects are asked for by
-filters, since one unknown id would fail a call that names ids.
+Otherwise EC2 refuses the instance, the route or the network interface in the middle of a creation or update.
+CloudFormation only checks that an object exists, and for security groups not even that. Objects are described by
+filters, since a call with ids fails if one of them does not exist.
 
-A security group is one VPC's for good: while the VPC is still to be made, there is none that could be named. Once the
-cluster is there, there may be, so that the cluster file alone does not tell.
+A security group belongs to one VPC for good. So before the stack has created its VPC, the cluster file cannot name a
+security group of it; afterwards it can. That is why this check needs the stack, and not only the cluster file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from cfngen.errors import CfngenError
 
 
 class ElsewhereError(CfngenError):
-    """Objects that the cluster file names do not belong where the cluster is.
+    """Existing objects that the cluster file names do not belong to the cluster's VPC or account.
 
     Attributes:
-        problems: one sentence for each, which begins with its key.
+        problems: one sentence for each object, which begins with its key in the cluster file.
     """
 
     def __init__(self, problems: tuple[str, ...]) -> None:
@@ -36,36 +36,36 @@ class ElsewhereError(CfngenError):
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
-    """See that security groups, subnets, route table and internet gateway are the VPC's, and policies the account's.
+    """Check the VPC of security groups, subnets, route table and internet gateway, and the account of policies.
 
     Args:
-        account: where they are.
+        account: the account and region.
         cluster: the cluster.
         values: values of the root's parameters.
-        existing: the root stack; None if it is yet to be created.
+        existing: the root stack; None if it does not exist yet.
 
     Raises:
-        ElsewhereError: some do not. What cannot be found out stops nobody.
+        ElsewhereError: some belong to another VPC or account. Errors of AWS are ignored.
     """
     vpc = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
-    problems = list(_policies(account, cluster))
+    problems = list(_check_policies(account, cluster))
     if existing is None and not vpc:
-        problems += _before_their_vpc(cluster)
+        problems += _reject_groups_without_vpc(cluster)
     try:
         with translate_aws_errors():
             if vpc:
-                problems += _security_groups(account, cluster, vpc)
+                problems += _check_security_groups(account, cluster, vpc)
             if cluster.network.vpc.id:
-                problems += _network(account, cluster, values, vpc)
-            problems += _elastic_ip(account, values)
+                problems += _check_network(account, cluster, values, vpc)
+            problems += _check_elastic_ip(account, values)
     except AwsError:
         pass
     if problems:
         raise ElsewhereError(tuple(problems))
 
 
-def _policies(account: Account, cluster: Cluster) -> Iterator[str]:
-    """Yield the policies that no role of the account can have: those of another one."""
+def _check_policies(account: Account, cluster: Cluster) -> Iterator[str]:
+    """Yield a problem for each policy of another account, which no role of this account can have."""
     arns_by_key = {"iam.permissionsBoundary": cluster.iam.permissions_boundary or ""}
     for path, instances in all_instances(cluster):
         for position, arn in enumerate(instances.additional_policies):
@@ -77,7 +77,7 @@ def _policies(account: Account, cluster: Cluster) -> Iterator[str]:
 
 
 def _named_groups(cluster: Cluster) -> dict[str, str]:
-    """Return the security groups that the cluster file names, with the first key of each."""
+    """Return the security groups that the cluster file names, each with the first key that names it."""
     keys_by_group: dict[str, str] = {}
     for path, instances in all_instances(cluster):
         for position, group in enumerate(instances.additional_security_groups):
@@ -85,7 +85,7 @@ def _named_groups(cluster: Cluster) -> dict[str, str]:
     return keys_by_group
 
 
-def _before_their_vpc(cluster: Cluster) -> Iterator[str]:
+def _reject_groups_without_vpc(cluster: Cluster) -> Iterator[str]:
     for group, key in _named_groups(cluster).items():
         yield (
             f"{key}: {group} exists already and belongs to another VPC than the one that the stack is to make, so EC2 "
@@ -94,11 +94,11 @@ def _before_their_vpc(cluster: Cluster) -> Iterator[str]:
         )
 
 
-def _security_groups(account: Account, cluster: Cluster, vpc: str) -> Iterator[str]:
+def _check_security_groups(account: Account, cluster: Cluster, vpc: str) -> Iterator[str]:
     keys_by_group = _named_groups(cluster)
     described = {
         group["GroupId"]: group
-        for group in _described(account, "describe_security_groups", "SecurityGroups", "group-id", list(keys_by_group))
+        for group in _describe(account, "describe_security_groups", "SecurityGroups", "group-id", list(keys_by_group))
     }
     for identifier, key in keys_by_group.items():
         group = described.get(identifier)
@@ -113,7 +113,7 @@ def _security_groups(account: Account, cluster: Cluster, vpc: str) -> Iterator[s
             )
 
 
-def _network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc: str) -> Iterator[str]:
+def _check_network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc: str) -> Iterator[str]:
     subnets = {
         f"network.subnets[{index}].id": (values[subnet_parameter(subnet.zone)], subnet)
         for index, subnet in enumerate(cluster.network.subnets)
@@ -122,7 +122,7 @@ def _network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc:
     ids = [identifier for identifier, _ in subnets.values()]
     described = {
         response["SubnetId"]: response
-        for response in _described(account, "describe_subnets", "Subnets", "subnet-id", ids)
+        for response in _describe(account, "describe_subnets", "Subnets", "subnet-id", ids)
     }
     for key, (identifier, subnet) in subnets.items():
         actual = described.get(identifier, {})
@@ -136,33 +136,33 @@ def _network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc:
         elif actual["CidrBlock"] != str(subnet.cidr):
             yield f"{key}: {identifier} has the range {actual['CidrBlock']} and not {subnet.cidr}; correct its cidr"
     if table := values.get("RouteTableId", ""):
-        tables = _described(account, "describe_route_tables", "RouteTables", "route-table-id", [table])
-        yield from _of_vpc(
+        tables = _describe(account, "describe_route_tables", "RouteTables", "route-table-id", [table])
+        yield from _check_vpc(
             "network.routeTable", table, [route_table["VpcId"] for route_table in tables], vpc, account.region
         )
     if gateway := values.get("InternetGatewayId", ""):
-        gateways = _described(
+        gateways = _describe(
             account, "describe_internet_gateways", "InternetGateways", "internet-gateway-id", [gateway]
         )
         attached_vpcs = [
             next((attachment["VpcId"] for attachment in internet_gateway["Attachments"]), "no VPC: it is not attached")
             for internet_gateway in gateways
         ]
-        yield from _of_vpc("network.internetGateway", gateway, attached_vpcs, vpc, account.region)
+        yield from _check_vpc("network.internetGateway", gateway, attached_vpcs, vpc, account.region)
 
 
-def _of_vpc(key: str, identifier: str, owners: list[str], vpc: str, region: str) -> Iterator[str]:
+def _check_vpc(key: str, identifier: str, owners: list[str], vpc: str, region: str) -> Iterator[str]:
     if not owners:
         yield f"{key}: there is no {identifier} in {region}"
     elif vpc not in owners:
         yield f"{key}: {identifier} belongs to {owners[0]}, and the cluster is in {vpc}; name that of {vpc}"
 
 
-def _elastic_ip(account: Account, values: Mapping[str, str]) -> Iterator[str]:
+def _check_elastic_ip(account: Account, values: Mapping[str, str]) -> Iterator[str]:
     allocation, address = values.get("ApiElasticIpAllocationId", ""), values.get("ApiElasticIp", "")
     if not allocation:
         return
-    described = _described(account, "describe_addresses", "Addresses", "allocation-id", [allocation])
+    described = _describe(account, "describe_addresses", "Addresses", "allocation-id", [allocation])
     actual = next((str(elastic_ip["PublicIp"]) for elastic_ip in described), "")
     if not actual:
         yield f"api.elasticIp.allocationId: there is no Elastic IP {allocation} in {account.region}"
@@ -170,10 +170,10 @@ def _elastic_ip(account: Account, values: Mapping[str, str]) -> Iterator[str]:
         yield f"api.elasticIp.address: {allocation} is {actual} and not {address}; correct one of the two"
 
 
-def _described(
+def _describe(
     account: Account, operation: str, result_key: str, filter_name: str, ids: list[str]
 ) -> list[Mapping[str, Any]]:
-    """Return what EC2 knows of objects; those that it does not know are left out."""
+    """Describe objects of EC2; those that do not exist are left out."""
     if not ids:
         return []
     client = account.client("ec2")

@@ -1,7 +1,7 @@
-"""What a deployment means that no change set says: changes of what is decided once, and of Kubernetes' version.
+"""Compares settings that a change set does not show: immutable settings, number of masters and Kubernetes version.
 
 The root's metadata records them (`cfngen.templates.immutable_settings`); a stack without that record is not checked.
-What parameters say, the VPC and its subnets, is in `cfngen.deploy.preview.foundations`.
+The VPC and its subnets are parameters and are checked in `cfngen.deploy.preview.foundations`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _VERSION_SKEW_POLICY = "https://kubernetes.io/releases/version-skew-policy/"
 
 
 class ImmutableSettingError(CfngenError):
-    """The cluster file changes what is decided when a cluster is made.
+    """The cluster file changes settings that cannot change after the cluster was created.
 
     Attributes:
-        problems: everything that cannot be changed, one sentence each.
+        problems: one sentence for each setting.
     """
 
     def __init__(self, problems: tuple[str, ...], hint: str = "") -> None:
@@ -40,14 +40,14 @@ class ImmutableSettingError(CfngenError):
 
 
 def setting_impacts(previous_template: Mapping[str, Any], cluster: Cluster) -> tuple[Impact, ...]:
-    """Return what changes between the cluster of a root template and a wanted one, as far as a change set hides it.
+    """Return the impacts of changed settings that a change set does not show.
 
     Args:
-        before: the template that the root stack has.
-        cluster: the cluster that is wanted.
+        previous_template: the deployed template of the root.
+        cluster: the cluster as it is to be deployed.
 
     Raises:
-        DecidedOnceError: it cannot be changed.
+        ImmutableSettingError: a setting cannot be changed in this way.
     """
     recorded, requested = recorded_settings(previous_template), immutable_settings(cluster)
     problems = [
@@ -55,18 +55,19 @@ def setting_impacts(previous_template: Mapping[str, Any], cluster: Cluster) -> t
         for key, reason in _REASONS.items()
         if key in recorded and key in requested and recorded[key] != requested[key]
     ]
-    problems += _misplaced(recorded, requested)
+    problems += _master_problems(recorded, requested)
     version_impact, hint = None, ""
     if recorded.get(VERSION, requested[VERSION]) != requested[VERSION]:
         old, new = recorded[VERSION], requested[VERSION]
-        old_minor, new_minor = _minor(old), _minor(new)
+        old_minor, new_minor = _minor_version(old), _minor_version(new)
         if new_minor < old_minor:
             problems.append(f"{VERSION}: was {old} and cannot become {new}: Kubernetes' minor versions do not go back")
         elif new_minor > old_minor + 1:
             next_minor = f"1.{old_minor + 1}"
             hint = "" if problems else f"set {VERSION} to {next_minor}, deploy, and go on from there."
             problems.append(
-                f"{VERSION}: was {old} and cannot become {new} at once: go through {next_minor} first ({_VERSION_SKEW_POLICY})"
+                f"{VERSION}: was {old} and cannot become {new} at once: "
+                f"go through {next_minor} first ({_VERSION_SKEW_POLICY})"
             )
         elif new_minor > old_minor:
             version_impact = Impact(
@@ -78,12 +79,12 @@ def setting_impacts(previous_template: Mapping[str, Any], cluster: Cluster) -> t
             version_impact = Impact(f"Kubernetes {old} becomes {new}", Danger.DISRUPTIVE)
     if problems:
         raise ImmutableSettingError(tuple(problems), hint)
-    impacts = (version_impact, _more_masters(recorded, requested))
+    impacts = (version_impact, _added_masters_impact(recorded, requested))
     return tuple(impact for impact in impacts if impact)
 
 
-def _misplaced(recorded: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:
-    """Return which masters would go, or move: etcd's data stay in their zones, and few members are too few."""
+def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:
+    """Return a problem for each master that would be removed or moved: etcd's data stays in its zone."""
     recorded_count = int(recorded.get(COUNT, requested[COUNT]))
     if int(requested[COUNT]) < recorded_count:
         reason = "the masters that go take their parts of etcd with them, and those that stay would wait for them"
@@ -97,30 +98,30 @@ def _misplaced(recorded: Mapping[str, str], requested: Mapping[str, str]) -> lis
     ]
 
 
-def _more_masters(recorded: Mapping[str, str], requested: Mapping[str, str]) -> Impact | None:
-    """Return what it means that masters are added; None if none are."""
+def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, str]) -> Impact | None:
+    """Return the impact of additional masters; None if there are none."""
     old_count, new_count = int(recorded.get(COUNT, requested[COUNT])), int(requested[COUNT])
     if new_count <= old_count:
         return None
-    # CloudFormation takes new resources back, and knows nothing of etcd.
+    # A rollback deletes the new masters without removing their members from etcd.
     advice = (
         "Use --on-failure keep: an update that is taken back after they have joined leaves etcd without a majority, "
         "and the way back is a snapshot of etcd from before"
     )
     if old_count == 1:
         return Impact(
-            f"1 master becomes {new_count}: the API's address becomes that of a load balancer, so that kubeconfigs have to "
-            "be fetched anew. The master that is there is replaced first, and the API is away for the minutes of its "
-            f"boot; then the others join it one after another. {advice}",
+            f"1 master becomes {new_count}: the API's address becomes that of a load balancer, so that kubeconfigs "
+            "have to be fetched anew. The master that is there is replaced first, and the API is away for the minutes of "
+            f"its boot; then the others join it one after another. {advice}",
             Danger.DANGEROUS,
         )
     return Impact(
-        f"{old_count} masters become {new_count}: those that are there are replaced one at a time, then the others join; the "
-        f"API stays up. {advice}",
+        f"{old_count} masters become {new_count}: those that are there are replaced one at a time, then the others "
+        f"join; the API stays up. {advice}",
         Danger.DANGEROUS,
     )
 
 
-def _minor(version: str) -> int:
-    """36 for `1.36.3`."""
+def _minor_version(version: str) -> int:
+    """Return the minor version, e.g. 36 for `1.36.3`."""
     return int(version.split(".")[1])

@@ -1,6 +1,6 @@
-"""Lists in a resource's definition whose items a person knows by a key: tags, and the statements of policies.
+"""Lists in a resource's definition whose items have a key: tags, and the statements of policies.
 
-CloudFormation compares lists by position, so that most of a list changes when an item is added in the middle of it.
+CloudFormation compares lists by position, so an item that is added in the middle changes all items after it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from cfngen.deploy.preview.change_set_reading import Entry
 
 _TAGS = re.compile(r"/.*?/Tags(?=/|$)")
-# A role's inline policies, or a policy document by itself: of a managed policy, a key, a bucket, or a role's trust.
+# Inline policies of a role, or the policy document of a managed policy, a key, a bucket, or a role's trust policy.
 _POLICIES = re.compile(r"/Properties/(Policies|[A-Za-z]*(?:PolicyDocument|KeyPolicy))(?=/|$)")
 
 
@@ -24,8 +24,8 @@ class KeyedList:
 
     Attributes:
         place: its path, e.g. `/Properties/Tags`.
-        before: its items by their keys, each as text.
-        after: likewise.
+        before: the old items by their keys, each as text.
+        after: the new items, likewise.
     """
 
     place: str
@@ -34,24 +34,25 @@ class KeyedList:
 
 
 def keyed_list(entry: Entry, place: str) -> KeyedList | None:
-    """Return the list that a changed value lies in; None if it is in none, or the definitions are not told.
+    """Return the keyed list that contains a changed value; None if there is none, or the definitions are not known.
 
     Args:
-        entry: the resource.
+        entry: the change of the resource.
         place: path of the value, e.g. `/Properties/Tags/3/Value`.
     """
-    for pattern, items in ((_TAGS, _tags), (_POLICIES, _statements)):
+    for pattern, items in ((_TAGS, _tags_by_key), (_POLICIES, _statements_by_sid)):
         if match := pattern.match(place):
             before, after = (
-                items(_at(definition, match[0])) if definition else None for definition in (entry.before, entry.after)
+                items(_value_at(definition, match[0])) if definition else None
+                for definition in (entry.before, entry.after)
             )
             if before is not None and after is not None:
                 return KeyedList(match[0], before, after)
     return None
 
 
-def _at(definition: Mapping[str, Any], place: str) -> Any:
-    """Return what lies at a path; an empty list if there is nothing."""
+def _value_at(definition: Mapping[str, Any], place: str) -> Any:
+    """Return the value at a path; an empty list if there is none."""
     value: Any = definition
     for part in place.split("/")[1:]:
         if isinstance(value, list):
@@ -63,24 +64,24 @@ def _at(definition: Mapping[str, Any], place: str) -> Any:
     return value
 
 
-def _tags(value: Any) -> dict[str, str] | None:
-    """Return tags by their keys; None if it is something else."""
+def _tags_by_key(value: Any) -> dict[str, str] | None:
+    """Return the values of tags by their keys; None if the value is not a list of tags."""
     if not isinstance(value, list) or not all(isinstance(tag, Mapping) and "Key" in tag for tag in value):
         return None
     return {str(tag["Key"]): str(tag.get("Value", "")) for tag in value}
 
 
-def _statements(value: Any) -> dict[str, str] | None:
+def _statements_by_sid(value: Any) -> dict[str, str] | None:
     """Return the statements of a policy document, or of a list of policies, by their Sids.
 
-    None where a statement has no Sid or shares one, or the document has other parts than statements and a version.
+    Return None if a statement has no Sid or one that is not unique, or if the document has other keys.
     """
     if isinstance(value, list):
         documents = {str(policy.get("PolicyName", "")): policy.get("PolicyDocument") for policy in value}
         if len(documents) < len(value):
             return None
-        parts = {name: _statements(document) for name, document in documents.items()}
-        return _together(parts)
+        parts = {name: _statements_by_sid(document) for name, document in documents.items()}
+        return _join_policies(parts)
     if not isinstance(value, Mapping) or not value.keys() <= {"Statement", "Version", "Id"}:
         return None
     statements = value.get("Statement", [])
@@ -92,8 +93,8 @@ def _statements(value: Any) -> dict[str, str] | None:
     return keyed if len(keyed) == len(statements) else None
 
 
-def _together(parts: Mapping[str, dict[str, str] | None]) -> dict[str, str] | None:
-    """Return the statements of several policies, each by its policy's name and its Sid."""
+def _join_policies(parts: Mapping[str, dict[str, str] | None]) -> dict[str, str] | None:
+    """Return the statements of several policies by policy name and Sid; None if one of the policies has no keys."""
     joined: dict[str, str] = {}
     for name, statements in parts.items():
         if statements is None:

@@ -1,8 +1,8 @@
-"""Whether the fixed addresses that masters are to get are free.
+"""Checks that the private addresses of new masters are free.
 
-EC2 hands out any free address of a subnet to nodes, and with the network plug-in `amazon-vpc` to pods: one that the
-cluster file keeps for a master that is added later as well. The update would fail half-way with "Address … is in use",
-after the first master has been replaced.
+EC2 assigns any free address of a subnet to nodes and, with the network plug-in `amazon-vpc`, to pods. That may be an
+address that the cluster file reserves for a master that is added later. The update would then fail half-way with
+"Address … is in use", after the first master has been replaced.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ADDRESS = re.compile(r"Master([A-Z])Address")
 
 
 class AddressesTakenError(CfngenError):
-    """Addresses that masters are to get belong to somebody else.
+    """Addresses of new masters are in use.
 
     Attributes:
-        holders: id of the instance, or of the network interface where there is none, by address.
+        holders: the instance, or the network interface without an instance, that uses each address.
     """
 
     def __init__(self, taken: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:
-        self.holders = {address: _holder(interface) for address, (_, interface) in taken.items()}
+        self.holders = {address: _describe_holder(interface) for address, (_, interface) in taken.items()}
         sentences = [
             f"master {letter.lower()} is to have the address {address}, which {self.holders[address]} has"
             for address, (letter, _) in taken.items()
@@ -46,16 +46,16 @@ class AddressesTakenError(CfngenError):
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
-    """See that nobody has the addresses of masters that are new, or get another address.
+    """Check that the addresses of masters are free, if the masters are new or get another address.
 
     Args:
-        account: where the cluster is.
+        account: the account and region.
         cluster: the cluster.
         values: values of the root's parameters.
-        existing: the root stack; None if it is yet to be created.
+        existing: the root stack; None if it does not exist yet.
 
     Raises:
-        AddressesTakenError: somebody has one. What cannot be found out stops nobody.
+        AddressesTakenError: an address is in use. Errors of AWS are ignored.
     """
     deployed_parameters = existing.parameters if existing else {}
     masters = {slot_id(slot.letter): slot.letter for slot in cluster.slots}
@@ -74,11 +74,11 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
             filters = [{"Name": "vpc-id", "Values": [vpc]}]
             pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)
             interfaces = [interface for page in pages for interface in page["NetworkInterfaces"]]
-            taken = dict(_taken(new, interfaces))
-            own = _own(account, existing) if taken and existing else {}
+            taken = dict(_used_addresses(new, interfaces))
+            own = _physical_ids(account, existing) if taken and existing else {}
     except AwsError:
         return
-    # An update that failed and was kept has made some of them.
+    # An earlier update that failed and was not rolled back may have created some of the masters' interfaces.
     conflicts = {
         address: (letter, interface)
         for address, (letter, interface) in taken.items()
@@ -88,7 +88,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         raise AddressesTakenError(conflicts)
 
 
-def _taken(
+def _used_addresses(
     addresses: Mapping[str, str], interfaces: list[Mapping[str, Any]]
 ) -> Iterator[tuple[str, tuple[str, Mapping[str, Any]]]]:
     for interface in interfaces:
@@ -101,7 +101,7 @@ def _taken(
                 yield address, (letter, interface)
 
 
-def _own(account: Account, existing: StackView) -> dict[str, str]:
+def _physical_ids(account: Account, existing: StackView) -> dict[str, str]:
     return {
         resource.view.logical_id: resource.view.physical_id
         for resource in tree(account, existing.id)
@@ -109,7 +109,7 @@ def _own(account: Account, existing: StackView) -> dict[str, str]:
     }
 
 
-def _holder(interface: Mapping[str, Any]) -> str:
+def _describe_holder(interface: Mapping[str, Any]) -> str:
     identifier = str(interface["NetworkInterfaceId"])
     instance = interface.get("Attachment", {}).get("InstanceId")
     if instance:

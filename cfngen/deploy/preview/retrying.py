@@ -1,8 +1,8 @@
-"""Trying again what failed and was kept, where nothing is left to be changed.
+"""Retries failed resources that were preserved, if templates and parameters have not changed since.
 
-A change set of such a stack is empty, since templates and values are those it has already (aws/aws-cdk-cli#1972). The
+A change set of such a stack is empty, since templates and parameters are the current ones (aws/aws-cdk-cli#1972). The
 user guide ("Choose how to handle failures when provisioning resources") has another call for this: UpdateStack with the
-template and the values the stack has and rollback off, which tries again what failed and goes on from there.
+current template and parameters and with rollback disabled, which retries the failed resources and continues from there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def failed(account: Account, root_id: str) -> tuple[str, ...]:
-    """Return the resources that failed, each behind the nested stacks around it; the root if none of them says so.
+    """Return the paths of the failed resources through their nested stacks; the root's name if none has failed.
 
     Raises:
         AwsError: a call failed.
@@ -31,14 +31,14 @@ def failed(account: Account, root_id: str) -> tuple[str, ...]:
 
 
 def retry(account: Account, plan: Plan) -> None:
-    """Have CloudFormation try again.
+    """Update the stack with its current template and parameters, which retries the failed resources.
 
     Args:
-        account: where the plan was made.
+        account: the account and region of the plan.
         plan: a plan with `retries`.
 
     Raises:
-        AwsError: CloudFormation refuses.
+        AwsError: CloudFormation refuses the call.
     """
     client = account.client("cloudformation")
     plan.mark_executed()

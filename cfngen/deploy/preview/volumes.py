@@ -1,8 +1,8 @@
-"""How large the masters' data volumes really are, which CloudFormation does not know after a rollback that was forced.
+"""The real sizes of the masters' data volumes, which CloudFormation does not know after a forced rollback.
 
-EBS shrinks no volume ("Request modifications to your EBS volumes", EC2 User Guide). A rollback that would have to do so
-fails, and ends only if it leaves the volume out: then CloudFormation believes in the former size, and so does every
-change set.
+EBS cannot shrink a volume ("Request modifications to your EBS volumes", EC2 User Guide). A rollback that would have to
+shrink one fails, and completes only if it skips the volume. From then on the stack records the former size, and change
+sets are computed from it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _VOLUME = "AWS::EC2::Volume"
 
 @dataclass(frozen=True)
 class Truth:
-    """What is to be said of volumes that are not as their stack has them.
+    """Messages about volumes whose size differs from the one that the stack records.
 
     Attributes:
-        meanings: what it means for the deployment.
-        notices: what the user should know besides.
+        meanings: impacts on the deployment.
+        notices: notices for the user.
     """
 
     meanings: tuple[Impact, ...] = ()
@@ -35,10 +35,10 @@ class Truth:
 
 
 def sizes(account: Account, existing: StackView) -> Mapping[str, int]:
-    """Return the size of each volume of a cluster's stacks in GiB, by its id.
+    """Return the size of each volume of a cluster's stacks in GiB, by volume id.
 
     Raises:
-        AwsError: AWS refuses.
+        AwsError: AWS refuses a call.
     """
     with translate_aws_errors():
         views = [
@@ -47,22 +47,22 @@ def sizes(account: Account, existing: StackView) -> Mapping[str, int]:
             if resource.view.type == _VOLUME and resource.exists
         ]
         ids = [view.physical_id for view in views]
-        # By a filter, which takes no offence at a volume that is gone.
+        # A filter, since a call with ids fails if a volume no longer exists.
         filters = [{"Name": "volume-id", "Values": ids}]
         volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"] if ids else ()
     return {volume["VolumeId"]: volume["Size"] for volume in volumes}
 
 
 def truth(account: Account, existing: StackView, values: Mapping[str, str]) -> Truth:
-    """Compare the volumes with what their stack believes and what is wanted.
+    """Compare the real sizes of the volumes with the stack's parameter and with the requested size.
 
     Args:
-        account: where.
+        account: the account and region.
         existing: the root.
-        values: the root's parameters as they are wanted.
+        values: parameters of the deployment.
 
     Raises:
-        AwsError: AWS refuses something else than to tell.
+        AwsError: a call fails, other than by missing permissions for DescribeVolumes.
     """
     recorded, requested = existing.parameters.get(SIZE, ""), values.get(SIZE, "")
     if not recorded.isdecimal() or not requested.isdecimal():
@@ -79,7 +79,10 @@ def truth(account: Account, existing: StackView, values: Mapping[str, str]) -> T
     sizes_text = " and ".join(f"{volume} has {size} GiB" for volume, size in sorted(larger.items()))
     text = f"{sizes_text} already, though the stack says {recorded}: a rollback left it so"
     if int(requested) == int(recorded):
-        hint = f"set {_CLUSTER_FILE_KEY} to {max_size}, which brings the stack in line; less would fail, since EBS shrinks nothing."
+        hint = (
+            f"set {_CLUSTER_FILE_KEY} to {max_size}, which brings the stack in line; "
+            "less would fail, since EBS shrinks nothing."
+        )
         return Truth(notices=(Notice(text, hint),))
     if int(requested) < max_size:
         refusal = f"{text}. EBS shrinks no volume: {_CLUSTER_FILE_KEY} must be at least {max_size}, not {requested}"

@@ -63,7 +63,7 @@ class PartPlanning:
             template_url=published.template_url,
             documents=tuple(documents),
             token=f"{self.request.token}-{number}",
-            parameters=self._as_they_are(published.root) if is_volumes else parameters,
+            parameters=self._volume_update_parameters(published.root) if is_volumes else parameters,
             capabilities=capabilities.capabilities(documents),
             on_failure=NO_WAY_BACK if is_volumes else self.request.on_failure,
             foreseen=(),

@@ -111,8 +111,8 @@ def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, s
     if old_count == 1:
         return Impact(
             f"1 master becomes {new_count}: the API's address becomes that of a load balancer, so that kubeconfigs "
-            "have to be fetched anew. The master that is there is replaced first, and the API is away for the minutes of "
-            f"its boot; then the others join it one after another. {advice}",
+            "have to be fetched anew. The master that is there is replaced first, and the API is away for the minutes "
+            f"of its boot; then the others join it one after another. {advice}",
             Danger.DANGEROUS,
         )
     return Impact(

@@ -1,7 +1,7 @@
-"""Whether existing subnets use the one route table that pods' routes are written to.
+"""Checks that existing subnets use the one route table that the pods' routes are written to.
 
-The cloud controller manager writes to one table only (cloud-provider-aws#432). Pods on instances of a subnet with
-another one would be reached by nobody, and nothing would say so: that is found out before anything is created.
+The cloud controller manager writes routes to one table only (cloud-provider-aws#432). Pods in a subnet with another
+route table could not be reached, and no error would say so. So this is checked before anything is created.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from cfngen.errors import CfngenError
 
 
 class RouteTablesError(CfngenError):
-    """Subnets have route tables that the pods' routes would not be in.
+    """Subnets use route tables that would not contain the pods' routes.
 
     Attributes:
-        elsewhere: route table by subnet, of those that do not use the given one; empty where a subnet has none.
+        elsewhere: route table of each subnet that does not use the cluster's route table; empty if it has none.
     """
 
     def __init__(self, route_table: str, elsewhere: Mapping[str, str]) -> None:
@@ -34,15 +34,15 @@ class RouteTablesError(CfngenError):
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None:
-    """See that a cluster with VPC routes finds its existing subnets in one route table.
+    """Check that the existing subnets of a cluster with VPC routes use the cluster's route table.
 
     Args:
-        account: where they are.
+        account: the account and region.
         cluster: the cluster.
         values: values of the root's parameters.
 
     Raises:
-        RouteTablesError: some use another one. What cannot be found out stops nobody.
+        RouteTablesError: some subnets use another route table. Errors of AWS are ignored.
     """
     route_table = values.get("RouteTableId", "")
     subnets = [value for name, value in values.items() if is_subnet_parameter(name) and value]
@@ -61,7 +61,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
         for association in table["Associations"]
         if association.get("SubnetId")
     }
-    # Subnets without an association of their own have the VPC's main table.
+    # Subnets without an explicit association use the VPC's main route table.
     main_table = next(
         (
             table["RouteTableId"]

@@ -111,7 +111,7 @@ def test_a_definition_that_was_cut_off_counts_as_not_told(context: str) -> None:
     ],
 )
 def test_what_a_detail_tells(detail: Detail, place: str, unknown: bool, told: bool) -> None:
-    assert (detail.place, detail.unknown, detail.told) == (place, unknown, told)
+    assert (detail.place, detail.unknown, detail.has_values) == (place, unknown, told)
 
 
 @pytest.mark.parametrize(

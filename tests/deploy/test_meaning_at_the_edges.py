@@ -27,7 +27,7 @@ from test_meaning_worded import BALANCER, LISTENER, TARGETS
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, Entry
 from cfngen.deploy.preview.impact import ImpactAssessment
-from cfngen.deploy.preview.impact.subject import owner
+from cfngen.deploy.preview.impact.subject import owner_of
 from cfngen.deploy.preview.plan import Change, Danger, Impact, PropertyChange, Replacement
 
 GROUP = "NodeGroupNodesAutoScalingGroup"
@@ -369,7 +369,7 @@ def test_what_hurts_nobody_needs_no_words(logical_id: str, type_: str, path: str
     ],
 )
 def test_whose_a_resource_is(logical_id: str, whose: str, master: bool) -> None:
-    assert owner(default_cluster(), logical_id) == (whose, master)
+    assert owner_of(default_cluster(), logical_id) == (whose, master)
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""The values of the root's parameters: where each comes from, and what the template allows."""
+"""The values of the root's parameters: which source each comes from, and which values the template allows."""

@@ -1,8 +1,8 @@
-"""Files with values for a stack's parameters, in every shape that deployment tools have made common.
+"""Reads files with values for a stack's parameters, in all formats that are common among deployment tools.
 
 `{"Key": "Value"}`, `[{"ParameterKey": "Key", "ParameterValue": "Value"}]` of the AWS CLI, `["Key=Value"]`, and
-`{"Parameters": {...}}` of CodePipeline and rain; in JSON or YAML. Values are the text that stands in the file: `1.30`
-stays `1.30`, and `0123` an account's first digits.
+`{"Parameters": {...}}` of CodePipeline and rain; in JSON or YAML. Values are read as text, exactly as written: `1.30`
+stays `1.30`, and `0123` keeps its zero.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ SHAPES = (
     "write `Key: Value`, or a list of `Key=Value`, or the AWS CLI's list of ParameterKey and ParameterValue; "
     "as YAML or JSON."
 )
-_NULLS = ("", "~", "null", "Null", "NULL")
-# Of a file for CodePipeline or rain, beside Parameters.
-_NEIGHBOURS = ("Tags", "StackPolicy")
+_YAML_NULLS = ("", "~", "null", "Null", "NULL")
+# Other keys beside `Parameters` in a file for CodePipeline or rain.
+_OTHER_SECTIONS = ("Tags", "StackPolicy")
 
 
 class ParameterFileError(CfngenError):
     """A parameter file cannot be read or does not hold parameters.
 
     Attributes:
-        file: the file as it was named.
-        problems: everything that is wrong with it, each with the file's name and the line where there is one.
+        file: the file's path as the user gave it.
+        problems: one sentence for each problem, with the file's path and, if known, the line.
     """
 
     def __init__(self, file: str, problems: Sequence[str], *, hint: str = SHAPES) -> None:
-        # The problems as they follow the file's name: `:3: stands twice`.
+        # Each problem begins with what follows the file's path, e.g. `:3: stands twice`.
         self.file = file
         self.problems = tuple(f"{file}{problem}" for problem in problems)
         super().__init__("\n".join(self.problems), hint=hint)
@@ -41,12 +41,12 @@ class ParameterFileError(CfngenError):
 
 @dataclass(frozen=True)
 class ParameterFile:
-    """What a file says of parameters.
+    """The parameters in a file.
 
     Attributes:
-        name: the file as it was named.
+        name: the file's path as the user gave it.
         values: values by parameter.
-        keep: parameters that keep the value they have in the stack (`UsePreviousValue`).
+        keep: parameters that keep their current value in the stack (`UsePreviousValue`).
     """
 
     name: str = ""
@@ -56,14 +56,14 @@ class ParameterFile:
 
 @dataclass(frozen=True)
 class _Node:
-    """A piece of the file.
+    """A node of the file's syntax tree.
 
     Attributes:
-        kind: `map`, `list`, `text`, `null` or something that has no meaning here.
-        text: what stands in the file, of text.
-        pairs: keys and values of a map, in their order, those that stand twice among them.
-        items: of a list.
-        line: where it begins; 0 where that is not known.
+        kind: `map`, `list`, `text`, `null`, or `alias` for a YAML node that contains itself.
+        text: the text of a `text` node, as written.
+        pairs: keys and values of a `map` node in order, including duplicate keys.
+        items: items of a `list` node.
+        line: its first line; 0 if not known.
     """
 
     kind: str
@@ -74,7 +74,7 @@ class _Node:
 
     @property
     def place(self) -> str:
-        """Where it is, as it follows the file's name."""
+        """Its line, as it follows the file's path in a message."""
         return f":{self.line}: " if self.line else ": "
 
 
@@ -82,9 +82,9 @@ def read_file(path: Path) -> ParameterFile:
     """Read a parameter file.
 
     Raises:
-        ParameterFileError: with everything that is wrong.
+        ParameterFileError: the file has problems; it lists all of them.
     """
-    root = _parsed(path)
+    root = _parse(path)
     reader = _Reader()
     reader.read(root)
     if reader.problems:
@@ -94,91 +94,96 @@ def read_file(path: Path) -> ParameterFile:
 
 
 class _Reader:
-    """Collects the values of a file and what is wrong with it."""
+    """Collects the values of a file, and its problems."""
 
     def __init__(self) -> None:
-        self.values: dict[str, str | None] = {}  # None where the previous value is kept
+        self.values: dict[str, str | None] = {}  # None if the parameter keeps its previous value
         self.problems: list[str] = []
 
     def read(self, node: _Node) -> None:
-        """Read the values of any shape."""
+        """Read the values from a file of any format."""
         if node.kind == "list":
             for item in node.items:
-                self._item(item)
+                self._read_item(item)
             return
         if node.kind != "map":
             self.problems.append(f"{node.place}holds a single value; parameters are keys and values")
             return
-        inner = next(
+        parameters = next(
             (value for key, value in node.pairs if key == "Parameters" and value.kind in ("map", "list")), None
         )
-        if inner is None:
-            self._mapping(node)
+        if parameters is None:
+            self._read_mapping(node)
             return
         for key, value in node.pairs:
-            if key in _NEIGHBOURS and (value.pairs or value.items or value.text):
+            if key in _OTHER_SECTIONS and (value.pairs or value.items or value.text):
                 message = f"{key} is not taken from a parameter file; leave it out (tags belong into the cluster file)"
                 self.problems.append(f"{value.place}{message}")
-            elif key != "Parameters" and key not in _NEIGHBOURS:
+            elif key != "Parameters" and key not in _OTHER_SECTIONS:
                 self.problems.append(f"{value.place}{key} stands beside Parameters; move it into them, or leave it out")
-        self.read(inner)
+        self.read(parameters)
 
-    def _mapping(self, node: _Node) -> None:
+    def _read_mapping(self, node: _Node) -> None:
         for key, value in node.pairs:
-            self._set(key, self._text(key, value), value)
+            self._add_value(key, self._value_text(key, value), value)
 
-    def _item(self, node: _Node) -> None:
+    def _read_item(self, node: _Node) -> None:
         if node.kind == "text":
             key, equals, value = node.text.partition("=")
             if not equals or not key:
                 self.problems.append(f"{node.place}an item is not Key=Value; put a = between name and value")
             else:
-                self._set(key, value, node)
+                self._add_value(key, value, node)
             return
         fields = dict(node.pairs)
         if "ParameterKey" not in fields:
             if fields:  # a list of `- Key: Value`
-                self._mapping(node)
+                self._read_mapping(node)
             else:
                 self.problems.append(f"{node.place}an item of the list is not a parameter")
             return
-        key = self._text("ParameterKey", fields["ParameterKey"]) or ""
+        key = self._value_text("ParameterKey", fields["ParameterKey"]) or ""
         previous = fields.get("UsePreviousValue")
-        kept = previous is not None and previous.text.lower() == "true"
-        # What `aws cloudformation describe-stacks` prints has the resolved value too.
+        keeps_previous = previous is not None and previous.text.lower() == "true"
+        # The output of `aws cloudformation describe-stacks` also has ResolvedValue.
         unknown = fields.keys() - {"ParameterKey", "ParameterValue", "UsePreviousValue", "ResolvedValue"}
         for name in sorted(unknown):
             self.problems.append(f"{node.place}{key}: {name} is no field of a parameter; leave it out")
-        # The AWS CLI's skeleton has every field, the empty ones too.
-        if kept and "ParameterValue" in fields and fields["ParameterValue"].text:
+        # The AWS CLI's skeleton (`--generate-cli-skeleton`) has all fields, including empty ones.
+        if keeps_previous and "ParameterValue" in fields and fields["ParameterValue"].text:
             self.problems.append(f"{node.place}{key}: has a value and keeps the previous one; decide for one of them")
-        elif not kept and "ParameterValue" not in fields:
+        elif not keeps_previous and "ParameterValue" not in fields:
             self.problems.append(f"{node.place}{key}: has no ParameterValue; give one, or UsePreviousValue: true")
         else:
-            self._set(key, None if kept else self._text(key, fields["ParameterValue"]), node, kept=kept)
+            self._add_value(
+                key,
+                None if keeps_previous else self._value_text(key, fields["ParameterValue"]),
+                node,
+                keeps_previous=keeps_previous,
+            )
 
-    def _set(self, key: str, value: str | None, node: _Node, *, kept: bool = False) -> None:
+    def _add_value(self, key: str, value: str | None, node: _Node, *, keeps_previous: bool = False) -> None:
         if key in self.values:
             self.problems.append(f"{node.place}{key}: stands twice; remove one")
-        elif value is not None or kept:
+        elif value is not None or keeps_previous:
             self.values[key] = value
 
-    def _text(self, key: str, node: _Node) -> str | None:
-        """The value of a parameter as text; a list becomes text with commas, as CloudFormation takes lists."""
+    def _value_text(self, key: str, node: _Node) -> str | None:
+        """Return the value of a parameter as text; the items of a list are joined with commas, as in CloudFormation."""
         if node.kind == "list" and node.items and all(item.kind == "text" for item in node.items):
             return ",".join(item.text for item in node.items)
         if node.kind == "text":
             return node.text
-        what = (
+        problem = (
             'has no value; give one, or "" for the empty text'
             if node.kind == "null"
             else "has a nested value; give text"
         )
-        self.problems.append(f"{node.place}{key}: {what}")
+        self.problems.append(f"{node.place}{key}: {problem}")
         return None
 
 
-def _parsed(path: Path) -> _Node:
+def _parse(path: Path) -> _Node:
     name = str(path)
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -190,39 +195,39 @@ def _parsed(path: Path) -> _Node:
         raise ParameterFileError(name, [problem], hint="name a file that exists and that you may read.") from None
     if not text.strip():
         raise ParameterFileError(name, [": is empty"])
-    return _json(name, text) if text.lstrip().startswith(("{", "[")) else _yaml(name, text)
+    return _parse_json(name, text) if text.lstrip().startswith(("{", "[")) else _parse_yaml(name, text)
 
 
-def _json(name: str, text: str) -> _Node:
+def _parse_json(name: str, text: str) -> _Node:
     try:
         data = json.loads(
             text, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=lambda word: word
         )
     except json.JSONDecodeError as error:
-        # YAML in braces, which JSON does not understand.
+        # YAML in braces, which is not valid JSON.
         try:
-            return _yaml(name, text)
+            return _parse_yaml(name, text)
         except ParameterFileError:
             problem = f":{error.lineno}: is not JSON: {error.msg[:1].lower()}{error.msg[1:]}"
             raise ParameterFileError(name, [problem]) from None
-    return _node(data)
+    return _json_node(data)
 
 
 class _Pairs(list[Any]):
-    """The pairs of a JSON object, among them those with the same key."""
+    """The pairs of a JSON object, including duplicate keys."""
 
 
-def _node(value: Any) -> _Node:
+def _json_node(value: Any) -> _Node:
     if isinstance(value, _Pairs):
-        return _Node("map", pairs=tuple((key, _node(item)) for key, item in value))
+        return _Node("map", pairs=tuple((key, _json_node(item)) for key, item in value))
     if isinstance(value, list):
-        return _Node("list", items=tuple(_node(item) for item in value))
+        return _Node("list", items=tuple(_json_node(item) for item in value))
     if value is None:
         return _Node("null")
     return _Node("text", str(value).lower() if isinstance(value, bool) else str(value))
 
 
-def _yaml(name: str, text: str) -> _Node:
+def _parse_yaml(name: str, text: str) -> _Node:
     import yaml
 
     try:
@@ -237,18 +242,18 @@ def _yaml(name: str, text: str) -> _Node:
     return _yaml_node(root, frozenset())
 
 
-def _yaml_node(node: Any, above: frozenset[int]) -> _Node:
+def _yaml_node(node: Any, ancestors: frozenset[int]) -> _Node:
     import yaml
 
     line = node.start_mark.line + 1
-    if id(node) in above:
+    if id(node) in ancestors:
         return _Node("alias", line=line)
-    within = above | {id(node)}
+    ancestors_and_self = ancestors | {id(node)}
     if isinstance(node, yaml.MappingNode):
-        pairs = tuple((str(key.value), _yaml_node(value, within)) for key, value in node.value)
+        pairs = tuple((str(key.value), _yaml_node(value, ancestors_and_self)) for key, value in node.value)
         return _Node("map", pairs=pairs, line=line)
     if isinstance(node, yaml.SequenceNode):
-        return _Node("list", items=tuple(_yaml_node(item, within) for item in node.value), line=line)
-    if node.style is None and node.value in _NULLS:
+        return _Node("list", items=tuple(_yaml_node(item, ancestors_and_self) for item in node.value), line=line)
+    if node.style is None and node.value in _YAML_NULLS:
         return _Node("null", line=line)
     return _Node("text", node.value, line=line)

@@ -1,8 +1,9 @@
-"""The values of the root's parameters for one deployment, and where each comes from.
+"""Chooses the values of the root's parameters for a deployment.
 
-A flag is stronger than the file, the file than the template's default; `--keep` leaves a parameter at the value it has
-in the stack. Defaults are passed explicitly: left out, CloudFormation would keep the value of the last deployment, and
-a change of the cluster file would be lost. What has no default keeps its value.
+`--parameter` takes precedence over the parameter file, and the file over the template's default; `--keep` leaves a
+parameter at its current value in the stack. Defaults are passed explicitly: if they were left out, CloudFormation would
+keep the value of the last deployment, and a change of the cluster file would be lost. A parameter without a default
+keeps its current value.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from cfngen.errors import CfngenError
 
 MASK = "****"
 API_CIDR = "ApiAllowedCidr"
-"""The parameter that says from where the Kubernetes API can be reached."""
+"""Parameter with the address range from which the Kubernetes API can be reached."""
 ANSWERED = {API_CIDR: "api.allowedCidrs"}
-"""Parameters that a template has only where the cluster file leaves a key out, each with that key."""
+"""Parameters that a template has only if the cluster file leaves a key out, each with that key."""
 
 
 class ParameterError(CfngenError):
-    """Parameters are missing, unknown or not what the template allows.
+    """Parameters are missing or unknown, or their values are not allowed.
 
     Attributes:
-        problems: everything that is wrong, one sentence each.
+        problems: one sentence for each problem.
     """
 
     def __init__(self, problems: Sequence[str], *, hint: str) -> None:
@@ -39,7 +40,7 @@ class ParameterError(CfngenError):
 
 
 class MissingParameterError(ParameterError):
-    """Parameters need a value and have none.
+    """Parameters without a default have no value.
 
     Attributes:
         names: their names.
@@ -56,8 +57,8 @@ class Chosen:
 
     Attributes:
         entries: `Parameters` of CreateChangeSet, in the template's order.
-        values: the values as they will be; those with NoEcho that are kept are unknown and missing.
-        notices: what an operator has changed in the stack and this deployment changes back.
+        values: the values of the deployment; NoEcho parameters that keep their value are missing.
+        notices: warnings, e.g. about values that somebody has changed in the stack and this deployment resets.
     """
 
     entries: tuple[Mapping[str, Any], ...]
@@ -74,109 +75,111 @@ def chosen(
     previous: StackView | None = None,
     previous_root: Mapping[str, Any] | None = None,
 ) -> Chosen:
-    """Return the value of every parameter of a root.
+    """Choose the value of every parameter of a root.
 
     Args:
         root: the template of the root, as uploaded.
-        flags: values given on the command line.
-        file: values given in a file.
-        keep: parameters that keep the value they have in the stack.
-        previous: the stack as it is; None if it is still to be created.
-        previous_root: the template that the stack has now, whose defaults tell what an operator has changed.
+        flags: values from the command line.
+        file: values from a parameter file.
+        keep: parameters that keep their current value in the stack.
+        previous: the deployed stack; None if it does not exist yet.
+        previous_root: the deployed template; its defaults show which values somebody has changed in the stack.
 
     Raises:
-        MissingParameterError: parameters without default are given no value.
+        MissingParameterError: parameters without a default have no value.
         ParameterError: parameters are unknown, or values are not allowed.
     """
     definitions: Mapping[str, Mapping[str, Any]] = root.get("Parameters", {})
     flags, file = flags or {}, file or ParameterFile()
     stack = previous.parameters if previous else {}
     problems = [
-        *_unknown(definitions, flags, "--parameter "),
-        *_unknown(definitions, file.values.keys() | file.keep, f"{file.name}: "),
-        *_unknown(definitions, keep, "--keep "),
+        *_unknown_parameters(definitions, flags, "--parameter "),
+        *_unknown_parameters(definitions, file.values.keys() | file.keep, f"{file.name}: "),
+        *_unknown_parameters(definitions, keep, "--keep "),
         *(
             f"--keep {name}: the stack has no value to keep; give one with --parameter {name}=…"
             for name in sorted((set(keep) | file.keep) & definitions.keys() - stack.keys())
         ),
     ]
     values: dict[str, str] = {}
-    kept: list[str] = []
+    kept_names: list[str] = []
     missing: list[str] = []
     for name, definition in definitions.items():
-        hidden = _hidden(definition)
-        asked = name in keep or (name in file.keep and name not in flags)
+        is_no_echo = _is_no_echo(definition)
+        keeps_value = name in keep or (name in file.keep and name not in flags)
         if name in flags:
             values[name], source = flags[name], f"--parameter {name}"
-        elif name in file.values and not asked:
+        elif name in file.values and not keeps_value:
             values[name], source = file.values[name], f"{file.name}: {name}"
-        elif name in stack and (asked or "Default" not in definition or hidden):
-            # A secret is never reset to a default: nobody can see what it was.
-            kept.append(name)
+        elif name in stack and (keeps_value or "Default" not in definition or is_no_echo):
+            # A NoEcho parameter is never reset to its default, since nobody could see the lost value.
+            kept_names.append(name)
             values[name], source = stack[name], f"{name}, as it is in the stack"
         elif "Default" in definition:
             values[name], source = str(definition["Default"]), f"{name}, by its default"
         else:
             missing.append(name)
             continue
-        if not (hidden and name in kept) and (rule := broken_rule(name, definition, values[name])):
-            problems.append(f"{source}: {MASK if hidden else repr(values[name])} {rule}")
+        if not (is_no_echo and name in kept_names) and (rule := broken_rule(name, definition, values[name])):
+            problems.append(f"{source}: {MASK if is_no_echo else repr(values[name])} {rule}")
     if problems:
-        problems += [_asked(name, definitions[name]) for name in missing]
+        problems += [_describe_missing(name, definitions[name]) for name in missing]
         raise ParameterError(problems, hint="correct them and repeat; nothing was changed.")
     if missing:
         names = " ".join(f"--parameter {name}=…" for name in missing)
-        texts = [_asked(name, definitions[name]) for name in missing]
+        texts = [_describe_missing(name, definitions[name]) for name in missing]
         raise MissingParameterError(texts, missing, hint=f"give a value for each: {names}")
     return Chosen(
-        entries=tuple(_entry(name, value, kept=name in kept) for name, value in values.items()),
-        values={name: value for name, value in values.items() if not (name in kept and _hidden(definitions[name]))},
+        entries=tuple(_entry(name, value, keeps_previous=name in kept_names) for name, value in values.items()),
+        values={
+            name: value for name, value in values.items() if not (name in kept_names and _is_no_echo(definitions[name]))
+        },
         notices=(
-            *_open(values, {*flags, *file.values, *kept}),
-            *_reverted(definitions, values, {*flags, *file.values, *kept}, stack, previous_root),
+            *_open_api_notices(values, {*flags, *file.values, *kept_names}),
+            *_reset_notices(definitions, values, {*flags, *file.values, *kept_names}, stack, previous_root),
         ),
     )
 
 
-def _entry(name: str, value: str, *, kept: bool) -> dict[str, Any]:
-    return {"ParameterKey": name, **({"UsePreviousValue": True} if kept else {"ParameterValue": value})}
+def _entry(name: str, value: str, *, keeps_previous: bool) -> dict[str, Any]:
+    return {"ParameterKey": name, **({"UsePreviousValue": True} if keeps_previous else {"ParameterValue": value})}
 
 
-def _hidden(definition: Mapping[str, Any]) -> bool:
+def _is_no_echo(definition: Mapping[str, Any]) -> bool:
     return str(definition.get("NoEcho", "")).lower() == "true"
 
 
-def _asked(name: str, definition: Mapping[str, Any]) -> str:
-    """Say what a parameter without value wants."""
+def _describe_missing(name: str, definition: Mapping[str, Any]) -> str:
+    """Describe a parameter that has no value."""
     description = str(definition.get("Description", "")).rstrip(".")
     rule = str(definition.get("ConstraintDescription", ""))
     return f"{name} has no value: " + (f"{description} ({rule})" if description and rule else description or rule)
 
 
-def _unknown(definitions: Mapping[str, Any], names: Iterable[str], source: str) -> list[str]:
+def _unknown_parameters(definitions: Mapping[str, Any], names: Iterable[str], source: str) -> list[str]:
     problems = []
     for name in sorted(set(names) - definitions.keys()):
         if name in ANSWERED:
-            answer = f"the cluster file's `{ANSWERED[name]}` answers it for good"
-            problems.append(f"{source}{name}: {answer}; leave it out, or change the file")
+            reason = f"the cluster file's `{ANSWERED[name]}` answers it for good"
+            problems.append(f"{source}{name}: {reason}; leave it out, or change the file")
             continue
         if name in LOCATION:
             advice = "cfngen uploads the templates itself; leave it out (--bucket chooses the bucket)"
-        elif near := difflib.get_close_matches(name, definitions) or _spelled(name, definitions):
-            advice = f"did you mean {near[0]}?"
+        elif matches := difflib.get_close_matches(name, definitions) or _matches_ignoring_case(name, definitions):
+            advice = f"did you mean {matches[0]}?"
         else:
             advice = f"there are {', '.join(definitions)}" if definitions else "the template has none"
         problems.append(f"{source}{name}: there is no such parameter; {advice}")
     return problems
 
 
-def _spelled(name: str, definitions: Iterable[str]) -> list[str]:
+def _matches_ignoring_case(name: str, definitions: Iterable[str]) -> list[str]:
     return [definition for definition in definitions if definition.lower() == name.lower()]
 
 
-def _open(values: Mapping[str, str], given: Collection[str]) -> list[Notice]:
-    """Name what lets everybody in; of what the cluster file says, its own check has told."""
-    if API_CIDR not in given or not values.get(API_CIDR, "").endswith("/0"):
+def _open_api_notices(values: Mapping[str, str], explicit: Collection[str]) -> list[Notice]:
+    """Warn if a parameter opens the API to everybody; the cluster file has a check of its own."""
+    if API_CIDR not in explicit or not values.get(API_CIDR, "").endswith("/0"):
         return []
     return [
         Notice(
@@ -186,21 +189,21 @@ def _open(values: Mapping[str, str], given: Collection[str]) -> list[Notice]:
     ]
 
 
-def _reverted(
+def _reset_notices(
     definitions: Mapping[str, Mapping[str, Any]],
     values: Mapping[str, str],
-    given: Collection[str],
+    explicit: Collection[str],
     stack: Mapping[str, str],
     previous_root: Mapping[str, Any] | None,
 ) -> list[Notice]:
-    """Name what somebody has set on the stack, and this deployment, which goes by the cluster file, sets back."""
-    before = (previous_root or {}).get("Parameters", {})
+    """Report values that somebody has changed in the stack, and that this deployment resets to the cluster file's."""
+    previous_definitions = (previous_root or {}).get("Parameters", {})
     notices = []
     for name, value in values.items():
-        if name in given or name not in stack or stack[name] == value or _hidden(definitions[name]):
+        if name in explicit or name not in stack or stack[name] == value or _is_no_echo(definitions[name]):
             continue
-        default = before.get(name, {}).get("Default")
-        # Without the template of the last deployment, a changed cluster file and a changed stack look the same.
+        default = previous_definitions.get(name, {}).get("Default")
+        # A value equal to the previous default has not been changed in the stack: the cluster file has changed.
         if default is not None and str(default) == stack[name]:
             continue
         notices.append(

@@ -1,4 +1,4 @@
-"""Whether a phase turns out worse than it was foreseen, and agreed to."""
+"""Compares the actual plan of a phase with the plan that the user agreed to."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from cfngen.deploy.preview.plan import Change, Danger, Plan, StackPlan
 
 
 def worse(agreed: Iterable[StackPlan], actual: Plan) -> tuple[tuple[str, Danger], ...]:
-    """Return what hurts more than was agreed to, in words, with how much it may hurt.
+    """Return the changes that are more dangerous than the user agreed to, in words, and how dangerous they are.
 
     Args:
-        agreed: what was foreseen for the phase.
-        actual: its plan, from its own change set.
+        agreed: the changes of the phase in the plan of the whole update.
+        actual: the plan of the phase, from its own change set.
     """
-    known = {(stack.path, each.logical_id): each for stack in agreed for each in stack.changes}
-    found: dict[str, Danger] = {}
+    agreed_changes = {(stack.path, change.logical_id): change for stack in agreed for change in stack.changes}
+    worse_changes: dict[str, Danger] = {}
     for stack in actual.stacks:
         for change in stack.changes:
-            before = known.get((stack.path, change.logical_id))
-            if change.danger.rank > (before.danger.rank if before else 0):
-                found[_said(stack, change)] = change.danger
-    return tuple(found.items())
+            agreed_change = agreed_changes.get((stack.path, change.logical_id))
+            if change.danger.rank > (agreed_change.danger.rank if agreed_change else 0):
+                worse_changes[_describe_change(stack, change)] = change.danger
+    return tuple(worse_changes.items())
 
 
-def _said(stack: StackPlan, change: Change) -> str:
+def _describe_change(stack: StackPlan, change: Change) -> str:
     place = "/".join((*stack.path, change.logical_id))
     return f"{place}: {change.meaning.text}" if change.meaning else f"{place} {change.action}s"

@@ -1,4 +1,4 @@
-"""What a root's nested stacks have now, so that an update can leave some of them at it."""
+"""The deployed templates and parameters of a root's nested stacks, so that an update can leave some unchanged."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Child:
     """A nested stack as it is deployed.
 
     Attributes:
-        name: name of its template's document.
+        name: name of the document of its template.
         body: its template.
-        values: its parameters' values; of those that SSM stores, what they had been resolved to. Secret ones are
+        values: values of its parameters; for parameters read from SSM, the resolved values. NoEcho parameters are
             missing.
     """
 
@@ -35,7 +35,7 @@ class Deployed:
 
     Attributes:
         root: the root's template.
-        children: its nested stacks by logical id; those whose template can be read as JSON.
+        children: its nested stacks by logical id, if their templates can be read as JSON.
     """
 
     root: Mapping[str, Any]
@@ -43,12 +43,12 @@ class Deployed:
 
 
 def deployed(account: Account, root_id: str, root: Mapping[str, Any]) -> Deployed:
-    """Return what is deployed.
+    """Return the templates and parameters of a root and its nested stacks.
 
     Args:
-        account: where.
+        account: the account and region.
         root_id: ARN of the root.
-        root: the root's template; empty where it is none that can be read.
+        root: the root's template; empty if it cannot be read.
     """
     names = nested(root)
     children: dict[str, Child] = {}
@@ -58,13 +58,15 @@ def deployed(account: Account, root_id: str, root: Mapping[str, Any]) -> Deploye
         if view.status.startswith("DELETE") or view.status == "CREATE_FAILED":
             continue
         if body := template(account, view.physical_id):
-            children[view.logical_id] = Child(names[view.logical_id], body, _values(account, view.physical_id, body))
+            children[view.logical_id] = Child(
+                names[view.logical_id], body, _parameter_values(account, view.physical_id, body)
+            )
     return Deployed(root, children)
 
 
-def _values(account: Account, stack_id: str, body: Mapping[str, Any]) -> dict[str, str]:
+def _parameter_values(account: Account, stack_id: str, body: Mapping[str, Any]) -> dict[str, str]:
     [stack] = account.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
-    hidden = {
+    secret_names = {
         name
         for name, definition in body.get("Parameters", {}).items()
         if str(definition.get("NoEcho", "")).lower() == "true"
@@ -72,5 +74,5 @@ def _values(account: Account, stack_id: str, body: Mapping[str, Any]) -> dict[st
     return {
         parameter["ParameterKey"]: parameter.get("ResolvedValue") or parameter.get("ParameterValue", "")
         for parameter in stack.get("Parameters", ())
-        if parameter["ParameterKey"] not in hidden
+        if parameter["ParameterKey"] not in secret_names
     }

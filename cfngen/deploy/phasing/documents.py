@@ -1,4 +1,4 @@
-"""The templates of one phase: some stacks as they are wanted, the others as they are deployed."""
+"""The templates of one phase: some stacks from the new templates, the others as they are deployed."""
 
 from __future__ import annotations
 
@@ -15,151 +15,166 @@ from cfngen.templates.document import Document
 
 
 def separate(deployed: Deployed, documents: Sequence[Document]) -> frozenset[str]:
-    """Return the node groups' stacks, of the deployed root and of the wanted one, that need not go with the rest.
+    """Return the node group stacks, of the deployed root and of the new one, that can be updated separately.
 
-    A stack that is there can stay as it is if whatever it is handed is still there; one that is not can come later.
+    A deployed stack can stay as it is while everything its parameters refer to still exists. A new stack can be
+    created later.
     """
-    root = _root(documents)
-    there = {*_outputs(documents), *((name, "") for name in ("AWS::StackName", *root.body.get("Parameters", {})))}
-    found = {each for each in nested(root.body) if is_node_group(each) and each not in nested(deployed.root)}
+    root = _root_of(documents)
+    available = {
+        *_available_outputs(documents),
+        *((name, "") for name in ("AWS::StackName", *root.body.get("Parameters", {}))),
+    }
+    separable = {
+        logical_id
+        for logical_id in nested(root.body)
+        if is_node_group(logical_id) and logical_id not in nested(deployed.root)
+    }
     for logical_id, child in deployed.children.items():
         if is_node_group(logical_id):
-            handed = _handed(deployed.root["Resources"][logical_id], child)
-            if there.issuperset(references(handed)):
-                found.add(logical_id)
-    return frozenset(found)
+            passed_parameters = _passed_parameters(deployed.root["Resources"][logical_id], child)
+            if available.issuperset(references(passed_parameters)):
+                separable.add(logical_id)
+    return frozenset(separable)
 
 
 def of_volumes(deployed: Deployed, documents: Sequence[Document]) -> tuple[Document, ...]:
-    """Return what is deployed, with the masters' volumes as they are wanted."""
-    wanted_root = _root(documents)
-    wanted = next(document for document in documents if document.name == nested(wanted_root.body)[MASTERS])
+    """Return the deployed templates, with the masters' volumes changed to their new properties."""
+    requested_root = _root_of(documents)
+    masters = next(document for document in documents if document.name == nested(requested_root.body)[MASTERS])
     body = json.loads(json.dumps(deployed.root))
     children: list[Document] = []
     for logical_id, child in deployed.children.items():
-        content, resource = _frozen(child), body["Resources"][logical_id]
-        _hand_resolved(resource, child)
+        content, resource = _freeze(child), body["Resources"][logical_id]
+        _pass_resolved_values(resource, child)
         if logical_id == MASTERS:
-            _modify(content, wanted, resource, body, wanted_root)
-        children.append(Document(child.name, content, wanted_root.module))
-    names = tuple(each.name for each in children)
-    return (*children, Document(wanted_root.name, body, wanted_root.module, names))
+            _modify_volumes(content, masters, resource, body, requested_root)
+        children.append(Document(child.name, content, requested_root.module))
+    names = tuple(document.name for document in children)
+    return (*children, Document(requested_root.name, body, requested_root.module, names))
 
 
 def parameters_of_volumes(documents: Sequence[Document]) -> frozenset[str]:
-    """Return the root's parameters that decide how the masters' volumes are."""
-    root = _root(documents)
-    master = next(document for document in documents if document.name == nested(root.body)[MASTERS])
-    handed = root.body["Resources"][MASTERS]["Properties"].get("Parameters", {})
+    """Return the root's parameters that set the properties of the masters' volumes."""
+    root = _root_of(documents)
+    masters = next(document for document in documents if document.name == nested(root.body)[MASTERS])
+    passed_parameters = root.body["Resources"][MASTERS]["Properties"].get("Parameters", {})
     return frozenset(
-        asked
-        for resource in master.body["Resources"].values()
+        root_parameter
+        for resource in masters.body["Resources"].values()
         if resource["Type"] == VOLUME
         for name in MODIFIED
         for parameter, _ in references(resource["Properties"].get(name))
-        for asked, _ in references(handed.get(parameter))
+        for root_parameter, _ in references(passed_parameters.get(parameter))
     )
 
 
-def with_kept(deployed: Deployed, documents: Sequence[Document], kept: Collection[str]) -> tuple[Document, ...]:
-    """Return what is wanted, with some node groups' stacks as they are deployed; those that are not there are left out.
+def with_kept(deployed: Deployed, documents: Sequence[Document], unchanged: Collection[str]) -> tuple[Document, ...]:
+    """Return the new templates, with the stacks of some node groups as they are deployed, or left out if they are not.
 
     Args:
         deployed: what is deployed.
-        documents: what is wanted.
-        kept: logical ids of node groups' stacks, those of the wanted root and those that it no longer has.
+        documents: the new templates.
+        unchanged: logical ids of the node group stacks to leave as they are, including those that the new root no
+            longer has.
     """
-    root = _root(documents)
+    root = _root_of(documents)
     body = json.loads(json.dumps(root.body))
     names = nested(root.body)
-    replaced = {names[each] for each in kept if each in names}
+    replaced = {names[logical_id] for logical_id in unchanged if logical_id in names}
     children = {
         document.name: document
         for document in documents
         if document.name in root.children and document.name not in replaced
     }
-    for logical_id in kept:
+    for logical_id in unchanged:
         resource = body["Resources"].pop(logical_id, {})
         child = deployed.children.get(logical_id)
         if child is None:
             continue
-        before = deployed.root["Resources"][logical_id]
-        properties = {**before["Properties"], "TemplateURL": f"{child.name}.json", "Parameters": _handed(before, child)}
-        body["Resources"][logical_id] = {**before, "Properties": properties, "DependsOn": [MASTERS]}
+        deployed_resource = deployed.root["Resources"][logical_id]
+        properties = {
+            **deployed_resource["Properties"],
+            "TemplateURL": f"{child.name}.json",
+            "Parameters": _passed_parameters(deployed_resource, child),
+        }
+        body["Resources"][logical_id] = {**deployed_resource, "Properties": properties, "DependsOn": [MASTERS]}
         if "DependsOn" in resource:
             body["Resources"][logical_id]["DependsOn"] = resource["DependsOn"]
-        children[child.name] = Document(child.name, _frozen(child), root.module)
+        children[child.name] = Document(child.name, _freeze(child), root.module)
     return (*children.values(), replace(root, body=body, children=tuple(children)))
 
 
-def _root(documents: Sequence[Document]) -> Document:
+def _root_of(documents: Sequence[Document]) -> Document:
     return next(document for document in documents if document.children)
 
 
-def _outputs(documents: Sequence[Document]) -> frozenset[tuple[str, str]]:
-    """Return what a nested stack may be handed of another: logical id and attribute."""
+def _available_outputs(documents: Sequence[Document]) -> frozenset[tuple[str, str]]:
+    """Return the outputs of nested stacks that other stacks may take as parameters: logical id and attribute."""
     by_name = {document.name: document.body for document in documents}
     return frozenset(
         (logical_id, f"Outputs.{output}")
-        for logical_id, name in nested(_root(documents).body).items()
+        for logical_id, name in nested(_root_of(documents).body).items()
         if not is_node_group(logical_id)
         for output in by_name[name].get("Outputs", {})
     )
 
 
-def _handed(resource: Mapping[str, Any], child: Child) -> dict[str, Any]:
-    """Return what a kept stack is handed: what it has, except what other stacks put out, which may change with them."""
+def _passed_parameters(resource: Mapping[str, Any], child: Child) -> dict[str, Any]:
+    """Return the parameters of a stack that stays: their current values, but references to outputs of other stacks."""
     parameters = resource["Properties"].get("Parameters", {})
     return {
-        name: value if _of_stacks(value) or name not in child.values else child.values[name]
+        name: value if _refers_to_outputs(value) or name not in child.values else child.values[name]
         for name, value in parameters.items()
     }
 
 
-def _of_stacks(value: Any) -> bool:
+def _refers_to_outputs(value: Any) -> bool:
     return any(attribute.startswith("Outputs.") for _, attribute in references(value))
 
 
-def _frozen(child: Child) -> dict[str, Any]:
-    """Return a deployed template for a change set in which its resources are to stay as they are.
+def _freeze(child: Child) -> dict[str, Any]:
+    """Return a deployed template, changed so that an update leaves its resources as they are.
 
-    Its images are those that it has, of which an update would look up the latest ones anew, and no parameter is of a
-    type that CloudFormation holds against what there is in the account.
+    Parameters that read from SSM become plain strings, since an update would look up the latest images again.
+    Parameters with an AWS-specific type become strings or lists, since CloudFormation would validate their values.
     """
     body: dict[str, Any] = json.loads(json.dumps(child.body))
     for name, definition in body.get("Parameters", {}).items():
         if definition["Type"].startswith(STORED) and name in child.values:
-            kept = {key: definition[key] for key in ("Description",) if key in definition}
-            body["Parameters"][name] = {"Type": "String", **kept}
+            attributes = {key: definition[key] for key in ("Description",) if key in definition}
+            body["Parameters"][name] = {"Type": "String", **attributes}
         elif "AWS::" in definition["Type"]:
-            # A change set fills what is not known yet with a text that is no id of anything.
+            # A change set gives a value that is not known yet a placeholder, which is not a valid id.
             definition["Type"] = "CommaDelimitedList" if definition["Type"].startswith("List<") else "String"
     return body
 
 
-def _hand_resolved(resource: dict[str, Any], child: Child) -> None:
+def _pass_resolved_values(resource: dict[str, Any], child: Child) -> None:
     parameters = resource["Properties"].get("Parameters", {})
     for name, definition in child.body.get("Parameters", {}).items():
         if definition["Type"].startswith(STORED) and name in child.values:
             parameters[name] = child.values[name]
 
 
-def _modify(
-    content: dict[str, Any], wanted: Document, resource: dict[str, Any], root: dict[str, Any], wanted_root: Document
+def _modify_volumes(
+    content: dict[str, Any], masters: Document, resource: dict[str, Any], root: dict[str, Any], requested_root: Document
 ) -> None:
-    """Let the masters' deployed stack have volumes as wanted, and what these refer to from the root on."""
-    handed = wanted_root.body["Resources"][MASTERS]["Properties"].get("Parameters", {})
-    for logical_id, before in content["Resources"].items():
-        after = wanted.body["Resources"].get(logical_id)
-        if before["Type"] != VOLUME or after is None:
+    """Give the volumes in the masters' deployed template their new properties, with the parameters these refer to."""
+    passed_parameters = requested_root.body["Resources"][MASTERS]["Properties"].get("Parameters", {})
+    for logical_id, current in content["Resources"].items():
+        requested = masters.body["Resources"].get(logical_id)
+        if current["Type"] != VOLUME or requested is None:
             continue
         for name in MODIFIED:
-            before["Properties"].pop(name, None)
-            if name not in after["Properties"]:
+            current["Properties"].pop(name, None)
+            if name not in requested["Properties"]:
                 continue
-            before["Properties"][name] = after["Properties"][name]
-            for parameter, _ in references(after["Properties"][name]):
-                content["Parameters"][parameter] = wanted.body["Parameters"][parameter]
-                resource["Properties"].setdefault("Parameters", {})[parameter] = handed[parameter]
-                for asked, _ in references(handed[parameter]):
-                    root.setdefault("Parameters", {})[asked] = wanted_root.body["Parameters"][asked]
+            current["Properties"][name] = requested["Properties"][name]
+            for parameter, _ in references(requested["Properties"][name]):
+                content["Parameters"][parameter] = masters.body["Parameters"][parameter]
+                resource["Properties"].setdefault("Parameters", {})[parameter] = passed_parameters[parameter]
+                for root_parameter, _ in references(passed_parameters[parameter]):
+                    root.setdefault("Parameters", {})[root_parameter] = requested_root.body["Parameters"][
+                        root_parameter
+                    ]

@@ -21,20 +21,20 @@ from cfngen.deploy.stacks import existing
 from cfngen.templates.document import Document
 
 NO_WAY_BACK = "DO_NOTHING"
-"""What becomes of volumes when one of them fails: taking back the others would shrink them, which EBS refuses."""
+"""What happens if a change of a volume fails: no rollback, since it would shrink the others, which EBS refuses."""
 
 
 @dataclass(frozen=True)
 class PartPlanning:
-    """What the plan of every phase needs.
+    """Plans the phases of one update.
 
     Attributes:
-        account: where.
-        request: what the plan of the whole update was made from.
-        upload: publishes templates.
-        report: is told what is done.
-        compare_user_data: says in words what differs between two user data.
-        leaving: removes, at the end, what was planned and not executed.
+        account: the account and region.
+        request: the request for the plan of the whole update.
+        upload: uploads templates to S3.
+        report: receives progress messages.
+        compare_user_data: describes the differences between two versions of user data.
+        cleanup: deletes, at the end, the change sets that were not executed.
     """
 
     account: Account
@@ -42,47 +42,49 @@ class PartPlanning:
     upload: Callable[[Sequence[Document]], Published]
     report: Report
     compare_user_data: CompareUserData | None
-    leaving: ExitStack
+    cleanup: ExitStack
 
     def __call__(self, part: Part, documents: Sequence[Document], number: int) -> Plan:
-        """Return the plan of a part.
+        """Create a change set for a part of the update and return its plan.
 
         Args:
             part: the part.
-            documents: the templates in it.
-            number: its place among the others; its change set is named after it.
+            documents: the templates to deploy.
+            number: its position among the parts, which becomes part of the change set's name.
 
         Raises:
             CfngenError: CloudFormation cannot plan it.
         """
         published = self.upload(documents)
-        volumes = part.kind == "volumes"
-        entries = self.request.parameters
+        is_volumes = part.kind == "volumes"
+        parameters = self.request.parameters
         request = replace(
             self.request,
             template_url=published.template_url,
             documents=tuple(documents),
             token=f"{self.request.token}-{number}",
-            parameters=self._as_they_are(published.root) if volumes else entries,
+            parameters=self._volume_update_parameters(published.root) if is_volumes else parameters,
             capabilities=capabilities.capabilities(documents),
-            on_failure=NO_WAY_BACK if volumes else self.request.on_failure,
+            on_failure=NO_WAY_BACK if is_volumes else self.request.on_failure,
             foreseen=(),
         )
         self.report(Step(f"asking CloudFormation what would change: {part.title}"))
         plan = change_sets.make_plan(
             self.account, request, report=self.report, compare_user_data=self.compare_user_data
         )
-        self.leaving.callback(change_sets.discard, self.account, plan, self.report)
+        self.cleanup.callback(change_sets.discard, self.account, plan, self.report)
         return plan
 
-    def _as_they_are(self, root: Document) -> tuple[Mapping[str, Any], ...]:
-        """Return the parameters of a root of which only the volumes change: all others keep their values."""
+    def _volume_update_parameters(self, root: Document) -> tuple[Mapping[str, Any], ...]:
+        """Return the root's parameters for an update of only the volumes: all others keep their values."""
         with translate_aws_errors():
-            there = existing(self.account, self.request.stack).parameters
-        wanted = {parameter["ParameterKey"]: parameter for parameter in self.request.parameters}
-        changing = templates.parameters_of_volumes(self.request.documents)
+            deployed_parameters = existing(self.account, self.request.stack).parameters
+        requested = {parameter["ParameterKey"]: parameter for parameter in self.request.parameters}
+        volume_parameters = templates.parameters_of_volumes(self.request.documents)
         return tuple(
-            {"ParameterKey": name, "UsePreviousValue": True} if name in there and name not in changing else wanted[name]
+            {"ParameterKey": name, "UsePreviousValue": True}
+            if name in deployed_parameters and name not in volume_parameters
+            else requested[name]
             for name in root.body.get("Parameters", {})
-            if name in there or name in wanted
+            if name in deployed_parameters or name in requested
         )

@@ -1,4 +1,4 @@
-"""Carries an update out, phase after phase: each with a change set of its own, made when its turn has come."""
+"""Carries out an update phase by phase; the change set of each phase is created just before it."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ from cfngen.errors import CfngenError
 from cfngen.templates.document import Document
 
 PlanPart = Callable[[Part, Sequence[Document], int], Plan]
-"""Makes the plan of a part from its templates; its number tells its change set from those of the others."""
+"""Makes the plan of a part from its templates; the number becomes part of the name of its change set."""
 CarryOut = Callable[[Plan, Sequence[Document]], Outcome]
 """Executes a plan and watches it to its end."""
 
 
 class UnfinishedError(CfngenError):
-    """An update has ended between two phases: what was carried out stays, and the rest was not begun.
+    """An update ended between two phases: the completed phases stay, the others were not started.
 
     Attributes:
-        left: what is left, in words.
+        left: titles of the phases that were not started.
     """
 
     exit_code = 6
 
-    def __init__(self, why: str, left: Sequence[str]) -> None:
-        super().__init__(f"{why}; not begun: {', '.join(left)}", hint="`cfngen deploy` goes on with what is left.")
-        self.left = tuple(left)
+    def __init__(self, reason: str, remaining: Sequence[str]) -> None:
+        super().__init__(
+            f"{reason}; not begun: {', '.join(remaining)}", hint="`cfngen deploy` goes on with what is left."
+        )
+        self.left = tuple(remaining)
 
 
 @dataclass
@@ -43,11 +45,11 @@ class Phased:
     """An update in phases, of which the first is planned.
 
     Attributes:
-        plan: the plan of all of it, as it is shown.
-        first: the plan of the first phase, whose change set stands ready.
-        parts: the parts, the first one's included.
-        deployed: what was deployed before.
-        wanted: the templates of the cluster as it is wanted.
+        plan: the plan of the whole update, as it is shown.
+        first: the plan of the first phase, whose change set can be executed.
+        parts: all parts, including the first.
+        deployed: the templates and parameters before the update.
+        requested: the new templates of the cluster.
         plan_part: makes the plan of a part.
     """
 
@@ -55,132 +57,134 @@ class Phased:
     first: Plan
     parts: tuple[Part, ...]
     deployed: Deployed
-    wanted: tuple[Document, ...]
+    requested: tuple[Document, ...]
     plan_part: PlanPart
 
 
 def phased(
-    whole: Plan, deployed: Deployed, wanted: Sequence[Document], plan_part: PlanPart, discard: Callable[[Plan], None]
+    whole: Plan, deployed: Deployed, requested: Sequence[Document], plan_part: PlanPart, discard: Callable[[Plan], None]
 ) -> Phased | None:
-    """Return the phases of an update, or None where one operation does it as it would any.
+    """Return the phases of an update, or None if a single operation is enough.
 
     Args:
-        whole: the plan of everything at once; its change set is removed if there are phases.
+        whole: the plan of the whole update; its change set is deleted if there are phases.
         deployed: what is deployed.
-        wanted: the templates of the cluster as it is wanted.
+        requested: the new templates of the cluster.
         plan_part: makes the plan of a part.
         discard: removes a plan's change set.
     """
-    root = next(each for each in wanted if each.children)
-    parts = divided(whole, documents.separate(deployed, wanted), list(root.body["Resources"]))
+    root = next(document for document in requested if document.children)
+    parts = divided(whole, documents.separate(deployed, requested), list(root.body["Resources"]))
     if len(parts) == 1 and parts[0].kind == "volumes":
         plan = replace(whole, on_failure=NO_WAY_BACK)
-        return Phased(plan, plan, parts, deployed, tuple(wanted), plan_part)
+        return Phased(plan, plan, parts, deployed, tuple(requested), plan_part)
     if len(parts) < 2:
         return None
     discard(whole)
     for number, part in enumerate(parts):
         rest = parts[number:]
-        first = plan_part(part, _documents(deployed, wanted, rest), number)
+        first = plan_part(part, _phase_documents(deployed, requested, rest), number)
         if not first.is_empty:
-            shown = (
+            phases = (
                 Phase(part.kind, part.groups, False, first.stacks),
-                *(each.phase(foreseen=True) for each in rest[1:]),
+                *(later_part.phase(foreseen=True) for later_part in rest[1:]),
             )
             plan = replace(
-                whole, change_set_id=first.change_set_id, created=first.created, phases=shown if rest[1:] else ()
+                whole, change_set_id=first.change_set_id, created=first.created, phases=phases if rest[1:] else ()
             )
-            return Phased(plan, first, rest, deployed, tuple(wanted), plan_part)
+            return Phased(plan, first, rest, deployed, tuple(requested), plan_part)
     return None
 
 
-def carry_out(account: Account, found: Phased, waiting: Interaction, execute: CarryOut, cluster: str) -> Outcome:
-    """Carry all phases out; end with the first that does not succeed, or is left to itself.
+def carry_out(account: Account, update: Phased, waiting: Interaction, execute: CarryOut, cluster: str) -> Outcome:
+    """Carry out all phases; stop after the first that fails or that is no longer watched.
 
     Args:
         account: where.
-        found: the phases.
-        waiting: who is told and asked.
-        execute: carries one out.
-        cluster: name of the cluster, to be typed where a phase turns out dangerous that was not.
+        update: the update in phases.
+        waiting: reports to the user and asks for confirmation.
+        execute: carries out the plan of one phase.
+        cluster: name of the cluster, which the user has to type if a phase turns out to be dangerous unexpectedly.
 
     Raises:
-        UnfinishedError: ended between two phases.
-        CfngenError: a phase could not be begun; what is left was reported.
+        UnfinishedError: the update ended between two phases.
+        CfngenError: a phase could not be started; the remaining phases were reported.
     """
-    total = len(found.parts)
-    # A phase that turned out to have nothing to do leaves the outcome of the one before it.
+    total = len(update.parts)
+    # If a phase turns out to have nothing to do, the outcome of the previous one is returned.
     outcome: Outcome | None = None
-    for index, part in enumerate(found.parts):
-        left = [each.title for each in found.parts[index:]]
-        templates = _documents(found.deployed, found.wanted, found.parts[index:])
-        plan = found.first
+    for index, part in enumerate(update.parts):
+        remaining = [remaining_part.title for remaining_part in update.parts[index:]]
+        templates = _phase_documents(update.deployed, update.requested, update.parts[index:])
+        plan = update.first
         if outcome is not None:
             try:
-                plan = found.plan_part(part, templates, index)
+                plan = update.plan_part(part, templates, index)
                 if plan.is_empty:
                     continue
-                _agreed(account, part, plan, waiting, cluster, left)
+                _confirm_again(account, part, plan, waiting, cluster, remaining)
             except KeyboardInterrupt:
-                raise UnfinishedError(f"interrupted after phase {index} of {total}", left) from None
+                raise UnfinishedError(f"interrupted after phase {index} of {total}", remaining) from None
             except UnfinishedError:
                 raise
             except CfngenError:
-                waiting.report(_left(left, f"phase {index + 1} of {total} could not begin"))
+                waiting.report(_remaining_notice(remaining, f"phase {index + 1} of {total} could not begin"))
                 raise
-        waiting.report(Step(f"phase {index + 1} of {total}: {left[0]}"))
+        waiting.report(Step(f"phase {index + 1} of {total}: {remaining[0]}"))
         outcome = execute(plan, templates)
         if outcome.detached:
             hint = f"`cfngen watch --stack-name {plan.stack}` follows it; when it has ended, `cfngen deploy` goes on."
-            if left[1:]:
-                waiting.report(Notice(f"not begun: {', '.join(left[1:])}", hint))
+            if remaining[1:]:
+                waiting.report(Notice(f"not begun: {', '.join(remaining[1:])}", hint))
             return outcome
         if not outcome.succeeded:
-            waiting.report(_left(left, f"phase {index + 1} of {total} did not succeed"))
+            waiting.report(_remaining_notice(remaining, f"phase {index + 1} of {total} did not succeed"))
             return outcome
     if outcome is None:
         raise ValueError("an update without phases")
     return outcome
 
 
-def _left(left: Sequence[str], what: str) -> Notice:
+def _remaining_notice(remaining: Sequence[str], reason: str) -> Notice:
     stays = "what the phases before it did stays"
     return Notice(
-        f"{what}; {stays}. Left: {', '.join(left)}",
+        f"{reason}; {stays}. Left: {', '.join(remaining)}",
         "when the cause is mended, `cfngen deploy` goes on with what is left.",
     )
 
 
-def _documents(deployed: Deployed, wanted: Sequence[Document], rest: Sequence[Part]) -> tuple[Document, ...]:
-    """Return the templates of the first of the parts that are left."""
+def _phase_documents(deployed: Deployed, requested: Sequence[Document], rest: Sequence[Part]) -> tuple[Document, ...]:
+    """Return the templates of the first of the remaining parts."""
     if rest[0].kind == "volumes":
-        return documents.of_volumes(deployed, wanted)
-    kept = [group for part in rest[1:] for group in part.groups]
-    return documents.with_kept(deployed, wanted, kept) if kept else tuple(wanted)
+        return documents.of_volumes(deployed, requested)
+    unchanged = [group for part in rest[1:] for group in part.groups]
+    return documents.with_kept(deployed, requested, unchanged) if unchanged else tuple(requested)
 
 
-def _agreed(account: Account, part: Part, plan: Plan, waiting: Interaction, cluster: str, left: Sequence[str]) -> None:
-    """Ask again where a phase does more than was agreed to.
+def _confirm_again(
+    account: Account, part: Part, plan: Plan, waiting: Interaction, cluster: str, remaining: Sequence[str]
+) -> None:
+    """Ask for confirmation again if a phase does more than the user agreed to.
 
     Raises:
-        UnfinishedError: it would fail, or the user said no.
+        UnfinishedError: the phase would fail, or the user declined.
     """
-    found = comparison.worse(part.stacks, plan)
-    if not found and not plan.refusal:
+    worse_changes = comparison.worse(part.stacks, plan)
+    if not worse_changes and not plan.refusal:
         return
     waiting.report(plan)
     try:
         if plan.refusal:
-            raise UnfinishedError(f"{left[0]} would fail: {plan.refusal}", left)
-        dangerous = any(danger is Danger.DANGEROUS for _, danger in found)
+            raise UnfinishedError(f"{remaining[0]} would fail: {plan.refusal}", remaining)
+        is_dangerous = any(danger is Danger.DANGEROUS for _, danger in worse_changes)
         question = Question(
-            f"Go on with {left[0]}, which does more than was foreseen?",
-            tuple(text for text, _ in found),
-            dangerous=dangerous,
-            name=cluster if dangerous else "",
+            f"Go on with {remaining[0]}, which does more than was foreseen?",
+            tuple(text for text, _ in worse_changes),
+            dangerous=is_dangerous,
+            name=cluster if is_dangerous else "",
         )
         if not waiting.consent(question):
-            raise UnfinishedError(f"you did not agree to {left[0]}", left)
+            raise UnfinishedError(f"you did not agree to {remaining[0]}", remaining)
     except BaseException:
         change_sets.discard(account, plan, waiting.report)
         raise

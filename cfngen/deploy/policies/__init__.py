@@ -1,1 +1,1 @@
-"""What an operator, and CloudFormation for them, must be allowed to do."""
+"""IAM policies for operators and for CloudFormation's service role."""

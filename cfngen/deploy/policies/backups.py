@@ -1,7 +1,7 @@
-"""What etcd's snapshots take of an operator.
+"""Permissions of an operator for etcd's snapshots.
 
-Who takes and restores them needs a document of its own; not everybody who deploys should.
-Statements for a bucket that is not the stack's are written for that bucket by whoever owns it.
+Taking and restoring snapshots needs a policy of its own, since not everybody who deploys should be allowed to.
+For a bucket that does not belong to the stack, the owner of that bucket writes the policy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from cfngen.deploy.policies.policy_statements import Place, allow, tagged
 
 
 def reading(place: Place) -> list[dict[str, Any]]:
-    """Return what status, drift and the account of a deletion read; what is in a snapshot is not among it."""
+    """Return the statements to read the bucket for status, drift and deletion, but not the snapshots themselves."""
     return [
         allow(
             "ReadBackups",
@@ -23,10 +23,12 @@ def reading(place: Place) -> list[dict[str, Any]]:
 
 
 def operating(place: Place) -> list[dict[str, Any]]:
-    """Return the statements of somebody who takes and restores snapshots, beside those of the operator."""
-    ours = f"{place.backups}/{place.cluster}/etcd/"
+    """Return the additional statements of an operator who takes and restores snapshots."""
+    objects = f"{place.backups}/{place.cluster}/etcd/"
     return [
-        allow("Snapshots", "s3:GetObject", [f"{ours}*"]),
-        allow("AskMasters", "s3:DeleteObject s3:PutObject", [f"{ours}backup-request.json", f"{ours}restore.json"]),
+        allow("Snapshots", "s3:GetObject", [f"{objects}*"]),
+        allow(
+            "AskMasters", "s3:DeleteObject s3:PutObject", [f"{objects}backup-request.json", f"{objects}restore.json"]
+        ),
         allow("ReplaceMasters", "autoscaling:TerminateInstanceInAutoScalingGroup", place.groups, tagged(place)),
     ]

@@ -1,7 +1,7 @@
-"""What CloudFormation does with the resources of the templates, as statements of two policies.
+"""Permissions of CloudFormation for the resources of the templates, as statements of two policies.
 
-By concern, as the templates are: nested stacks, network and machines in one; roles, secrets and etcd's snapshots in the
-other, since one managed policy does not hold all of them.
+One policy is for nested stacks, network and instances; the other for roles, secrets and etcd's snapshots. One managed
+policy is too small for all of them.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from cfngen.deploy.policies.policy_statements import Place, allow, tagged, taggi
 
 
 def of_network_and_machines(place: Place) -> list[dict[str, Any]]:
-    """Return what CloudFormation's service role does with stacks, network and machines."""
-    return [*_stacks(place), *_network(place), *_tags(place), *_machines(place)]
+    """Return the statements of CloudFormation's service role for stacks, network and instances."""
+    return [*_stacks(place), *_network(place), *_tags(place), *_instances(place)]
 
 
 def of_roles_and_secrets(place: Place) -> list[dict[str, Any]]:
-    """Return what CloudFormation's service role does with roles, secrets and the bucket of etcd's snapshots."""
+    """Return the statements of CloudFormation's service role for roles, secrets and the bucket of etcd's snapshots."""
     return [*_roles(place), *_secrets(place), *_backups(place)]
 
 
 def _stacks(place: Place) -> list[dict[str, Any]]:
     return [
-        # When something fails, CloudFormation stops the other nested stacks and takes them back: the reference of
-        # AWS::CloudFormation::Stack asks for the right to cancel updates, which the registry's schema leaves out.
+        # If a resource fails, CloudFormation cancels the other nested stacks and rolls them back: the reference of
+        # AWS::CloudFormation::Stack requires permission to cancel updates, which the registry's schema leaves out.
         allow(
             "Stacks",
             """cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
@@ -36,14 +36,14 @@ def _stacks(place: Place) -> list[dict[str, Any]]:
         ),
         allow("Templates", "s3:GetObject", [place.templates]),
         allow("Look", "autoscaling:Describe* ec2:Describe* ec2:GetLaunchTemplateData"),
-        # Images are named by parameters that their publishers keep.
+        # Images are found by public SSM parameters of their publishers.
         allow("Images", "ssm:GetParameters", [f"arn:{place.partition}:ssm:{place.region}::parameter/aws/*"]),
     ]
 
 
 def _network(place: Place) -> list[dict[str, Any]]:
     return [
-        # The existing Elastic IP or VPC of an operator bears no tag of the cluster.
+        # An existing Elastic IP or VPC does not have the cluster's tag.
         allow(
             "Make",
             """ec2:AllocateAddress ec2:AssociateAddress ec2:AssociateDhcpOptions ec2:AssociateRouteTable
@@ -67,7 +67,7 @@ def _network(place: Place) -> list[dict[str, Any]]:
             place.ec2("*"),
             tagged(place),
         ),
-        # A data volume that is deleted or replaced leaves a snapshot.
+        # When a data volume is deleted or replaced, a snapshot of it is created.
         allow("SnapshotOwn", "ec2:CreateSnapshot", place.ec2("volume/*"), tagged(place)),
         allow("NewSnapshots", "ec2:CreateSnapshot", [f"arn:{place.partition}:ec2:{place.region}::snapshot/*"]),
     ]
@@ -86,8 +86,8 @@ def _tags(place: Place) -> list[dict[str, Any]]:
     ]
 
 
-def _machines(place: Place) -> list[dict[str, Any]]:
-    linked = f"arn:{place.partition}:iam::{place.account}:role/aws-service-role"
+def _instances(place: Place) -> list[dict[str, Any]]:
+    service_linked_roles = f"arn:{place.partition}:iam::{place.account}:role/aws-service-role"
     return [
         allow(
             "Groups",
@@ -98,8 +98,8 @@ def _machines(place: Place) -> list[dict[str, Any]]:
             autoscaling:UpdateAutoScalingGroup""",
             place.groups,
         ),
-        # Checked when a group is given its launch template ("Control Amazon EC2 launch template usage in Auto Scaling
-        # groups", Amazon EC2 Auto Scaling User Guide); instances are started by the service's own role.
+        # Checked when a launch template is set for a group ("Control Amazon EC2 launch template usage in Auto Scaling
+        # groups", Amazon EC2 Auto Scaling User Guide); instances are launched with the service-linked role.
         allow(
             "Launch",
             "ec2:RunInstances",
@@ -108,7 +108,7 @@ def _machines(place: Place) -> list[dict[str, Any]]:
         allow(
             "LinkedRoles",
             "iam:CreateServiceLinkedRole",
-            [f"{linked}/{service}.amazonaws.com/*" for service in ("autoscaling", "spot")],
+            [f"{service_linked_roles}/{service}.amazonaws.com/*" for service in ("autoscaling", "spot")],
         ),
     ]
 
@@ -130,16 +130,17 @@ def _roles(place: Place) -> list[dict[str, Any]]:
 
 
 def _secrets(place: Place) -> list[dict[str, Any]]:
-    via = {"StringLike": {"kms:ViaService": [f"ec2.{place.region}.*", f"secretsmanager.{place.region}.*"]}}
+    via_services = {"StringLike": {"kms:ViaService": [f"ec2.{place.region}.*", f"secretsmanager.{place.region}.*"]}}
     return [
-        # Reading a secret is not among them: CloudFormation makes them empty.
+        # No permission to read secrets: CloudFormation creates them empty.
         allow(
             "Secrets",
             """secretsmanager:CreateSecret secretsmanager:DeleteSecret secretsmanager:DescribeSecret
             secretsmanager:TagResource secretsmanager:UntagResource secretsmanager:UpdateSecret""",
             place.secrets,
         ),
-        # A key's tags may take five minutes to count ("ABAC for AWS KMS", AWS KMS Developer Guide).
+        # Changes of a key's tags may take five minutes to affect authorization ("ABAC for AWS KMS", AWS KMS Developer
+        # Guide).
         allow(
             "NewKeys",
             """kms:CreateKey kms:DescribeKey kms:EnableKeyRotation kms:GetKeyPolicy kms:GetKeyRotationStatus
@@ -153,13 +154,15 @@ def _secrets(place: Place) -> list[dict[str, Any]]:
             place.keys,
             tagged(place),
         ),
-        allow("UseKeys", "kms:Decrypt kms:GenerateDataKey*", place.keys, via),
-        allow("GrantKeys", "kms:CreateGrant", place.keys, {**via, "Bool": {"kms:GrantIsForAWSResource": "true"}}),
+        allow("UseKeys", "kms:Decrypt kms:GenerateDataKey*", place.keys, via_services),
+        allow(
+            "GrantKeys", "kms:CreateGrant", place.keys, {**via_services, "Bool": {"kms:GrantIsForAWSResource": "true"}}
+        ),
     ]
 
 
 def _backups(place: Place) -> list[dict[str, Any]]:
-    # It makes the bucket of etcd's snapshots, and deletes it only when the creation fails and nothing is in it.
+    # CloudFormation creates the bucket of etcd's snapshots, and deletes it only if the creation fails and it is empty.
     return [
         allow(
             "BackupBucket",

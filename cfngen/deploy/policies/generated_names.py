@@ -1,25 +1,25 @@
-"""What is certain of a name that CloudFormation makes up, for policies that must match it before it exists.
+"""Patterns for names that CloudFormation generates, for policies that must match them before the resources exist.
 
-A resource that its template does not name is called `<stack>-<logical id>-<random>`. Where that is too long for the
-service, CloudFormation keeps the random part, twelve or thirteen characters, and shares the rest between stack and
-logical id: neither loses anything as long as the other one leaves it room, and each keeps half of it in any case. The
-rule is not documented. It is that of the library for resource types that CloudFormation's team publishes
-(`fair_split`, aws-cloudformation/cloudformation-cli-python-plugin, identifier_utils.py), and reproduces names that were
-seen: `chineseboostanalyticsstac-rainlyticslogsbucket8df4-hdst4ohfvdif` (KensioSoftware/yulin#1113), and
+A resource without a name in its template is named `<stack>-<logical id>-<random>`. If that is too long for the service,
+CloudFormation keeps the random part, twelve or thirteen characters, and divides the remaining length between stack and
+logical id: each keeps at least half of it, and more if the other is shorter. The rule is not documented. It is that of
+the library for resource types that CloudFormation's team publishes (`fair_split`,
+aws-cloudformation/cloudformation-cli-python-plugin, identifier_utils.py), and reproduces observed names:
+`chineseboostanalyticsstac-rainlyticslogsbucket8df4-hdst4ohfvdif` (KensioSoftware/yulin#1113), and
 `mylongerapp-playground-ne-InstancesLifecycleHandle-1GRP3N0TVA1LD` (convox/rack#2297).
 """
 
 from __future__ import annotations
 
-_RANDOM = 13
+_RANDOM_LENGTH = 13
 
 
-def beginning(stack: str, longest: int) -> str:
-    """Return a pattern for the beginning of names that are generated in stacks that a root nests.
+def beginning(stack: str, max_length: int) -> str:
+    """Return a pattern for names that CloudFormation generates in the nested stacks of a root.
 
     Args:
         stack: name of the root; the nested stacks' names begin with it and a hyphen.
-        longest: most characters that the service takes.
+        max_length: maximum length of a name in the service.
     """
-    half = (longest - len("-") - len("-") - _RANDOM) // 2
+    half = (max_length - len("-") - len("-") - _RANDOM_LENGTH) // 2
     return f"{stack}-*" if len(stack) < half else f"{stack[:half]}*"

@@ -1,13 +1,14 @@
-"""What AWS must allow an operator and CloudFormation, as policies that can be attached as they are.
+"""The IAM policies of an operator and of CloudFormation's service role, ready to be attached.
 
-Documents in docs/ are made of this: the operator's, for use with a service role of CloudFormation; the two execution
-policies, for that role, or beside the operator's for somebody who deploys without one; and what several masters and
-etcd's snapshots take besides. Each fits into one managed policy (6,144 characters). Sources: the Service Authorization
-Reference for resources and conditions, and for what CloudFormation calls the permissions of its handlers in the
-CloudFormation registry.
+The policies in docs/ are generated from these: one for an operator who uses a service role of CloudFormation; two
+execution policies for that role, or for an operator who deploys without it; and additional ones for several masters and
+for etcd's snapshots. Each fits into one managed policy (6,144 characters). Sources: the Service Authorization Reference
+for resources and conditions, and the permissions of handlers in the CloudFormation registry for the calls of
+CloudFormation.
 
-What is destroyed or replaced must bear the cluster's tag. What is being created has no tags yet, and whether
-CloudFormation tags it in the same call is not documented, so that creating is bound to account and region alone.
+Deleting or replacing a resource requires the cluster's tag on it. A resource that is being created has no tags yet, and
+it is not documented whether CloudFormation tags it in the same call. So creating is restricted only by account and
+region.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from cfngen.deploy.policies.load_balancer import statements as load_balancer_sta
 from cfngen.deploy.policies.policy_statements import Place, allow, document, merged, tagged
 
 SERVICE_ROLE = "cfngen-cloudformation"
-"""Name of the service role that the operator may hand to CloudFormation."""
+"""Name of the service role that the operator may pass to CloudFormation."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Group:
     """Permissions that belong together.
 
     Attributes:
-        name: in one word.
+        name: one word.
         purpose: which commands need them.
         statements: statements of a policy.
     """
@@ -41,10 +42,10 @@ class Group:
 
 
 def groups(place: Place, *, role: str = SERVICE_ROLE) -> tuple[Group, ...]:
-    """Return an operator's permissions by what they are for.
+    """Return an operator's permissions, grouped by purpose.
 
     Args:
-        place: account, region and cluster they are for.
+        place: account, region and cluster.
         role: name of CloudFormation's service role.
     """
     return (
@@ -81,16 +82,16 @@ def operator_policy(
         only: names of groups; all of them if empty.
     """
     place = Place(partition, account, region, cluster, stack or cluster)
-    chosen = [group for group in groups(place, role=role) if not only or group.name in only]
-    return document(merged([statement for each in chosen for statement in each.statements]))
+    selected = [group for group in groups(place, role=role) if not only or group.name in only]
+    return document(merged([statement for group in selected for statement in group.statements]))
 
 
 def execution_policy(
     account: str = "*", region: str = "*", cluster: str = "*", *, partition: str = "aws", stack: str = ""
 ) -> dict[str, Any]:
-    """Return the first policy of CloudFormation's service role: nested stacks, network and machines.
+    """Return the first policy of CloudFormation's service role: nested stacks, network and instances.
 
-    An operator without such a role needs both beside their own.
+    An operator who deploys without such a role needs both policies in addition to their own.
 
     Args:
         account: account number.
@@ -120,7 +121,7 @@ def roles_and_secrets_policy(
 def several_masters_policy(
     account: str = "*", region: str = "*", cluster: str = "*", *, partition: str = "aws"
 ) -> dict[str, Any]:
-    """Return what goes beside the execution policies where a cluster has several masters.
+    """Return the policy that the service role needs in addition if a cluster has several masters.
 
     Args:
         account: account number.
@@ -134,7 +135,7 @@ def several_masters_policy(
 def etcd_policy(
     account: str = "*", region: str = "*", cluster: str = "*", *, partition: str = "aws", stack: str = ""
 ) -> dict[str, Any]:
-    """Return what goes beside the operator's policy for `cfngen etcd backup` and `cfngen etcd restore`.
+    """Return the policy that an operator needs in addition for `cfngen etcd backup` and `cfngen etcd restore`.
 
     Args:
         account: account number.
@@ -157,8 +158,8 @@ def _read(place: Place) -> list[dict[str, Any]]:
             cloudformation:ListStackResources""",
             [*place.stacks, *place.change_sets],
         ),
-        # None of these knows a resource, or a resource that is there when they are called. DescribeStacks without a
-        # name finds another stack of the same cluster's name, and is on no stack.
+        # These actions support no resources, or are called before the resource exists. DescribeStacks is called
+        # without a name to find another stack of a cluster with the same name.
         allow(
             "ReadAccount",
             """autoscaling:Describe*
@@ -168,8 +169,8 @@ def _read(place: Place) -> list[dict[str, Any]]:
             servicequotas:GetAWSDefaultServiceQuota servicequotas:GetServiceQuota""",
         ),
         allow("ReadConsole", "ec2:GetConsoleOutput", place.ec2("instance/*"), tagged(place)),
-        # Drift is found with the rights of who asks for it, for each resource ("Detect unmanaged configuration changes
-        # to stacks and resources with drift detection", CloudFormation User Guide).
+        # Drift detection reads each resource with the permissions of the caller ("Detect unmanaged configuration
+        # changes to stacks and resources with drift detection", CloudFormation User Guide).
         allow(
             "ReadRoles",
             """iam:GetInstanceProfile iam:GetPolicy iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy
@@ -211,39 +212,45 @@ def _deploy(place: Place, role: str) -> list[dict[str, Any]]:
             s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration""",
             [place.bucket],
         ),
-        # CloudFormation reads the root with the operator's rights.
+        # CloudFormation reads the root template with the operator's permissions.
         allow("UploadTemplates", "s3:GetObject s3:PutObject", [place.templates]),
     ]
 
 
 def _delete(place: Place) -> list[dict[str, Any]]:
-    of_network = "ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress"
-    balancers = """elasticloadbalancing:DeleteLoadBalancer elasticloadbalancing:DeleteTargetGroup
+    security_group_actions = "ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress"
+    load_balancer_actions = """elasticloadbalancing:DeleteLoadBalancer elasticloadbalancing:DeleteTargetGroup
         elasticloadbalancing:ModifyLoadBalancerAttributes"""
-    interface, storage = "ec2:DeleteNetworkInterface", "ec2:DeleteSnapshot ec2:DeleteVolume"
-    marked = f"{balancers} {interface} {of_network} {storage}"
-    named = (
-        [allow("RemoveOwned", marked, condition=tagged(place, f"kubernetes.io/cluster/{place.cluster}", "owned"))]
-        if place.cluster != "*"  # a key of a condition knows no wildcard
+    interface_actions, storage_actions = "ec2:DeleteNetworkInterface", "ec2:DeleteSnapshot ec2:DeleteVolume"
+    delete_actions = f"{load_balancer_actions} {interface_actions} {security_group_actions} {storage_actions}"
+    statements_by_cluster_tag = (
+        [
+            allow(
+                "RemoveOwned",
+                delete_actions,
+                condition=tagged(place, f"kubernetes.io/cluster/{place.cluster}", "owned"),
+            )
+        ]
+        if place.cluster != "*"  # condition keys support no wildcards
         else []
     )
     return [
         allow("DeleteStacks", "cloudformation:DeleteStack cloudformation:UpdateTerminationProtection", place.stacks),
-        # Nodes that go with their cluster have nowhere to move their pods to.
+        # When the whole cluster is deleted, nodes are not drained, since their pods have nowhere to go.
         allow("StopDraining", "autoscaling:DeleteLifecycleHook autoscaling:PutLifecycleHook", place.groups),
-        # A copy of the certificate authorities that can be brought back for some weeks.
+        # A copy of the certificate authorities, which can be restored for some weeks.
         allow("KeepAuthorities", "secretsmanager:CreateSecret secretsmanager:DeleteSecret", [place.kept_authorities]),
-        *named,
-        allow("RemoveMarked", marked, condition=tagged(place)),
-        # What makes these things names the cluster each in its own way, or not at all.
+        *statements_by_cluster_tag,
+        allow("RemoveMarked", delete_actions, condition=tagged(place)),
+        # The controllers that create these resources tag them with the cluster in different ways, or not at all.
         allow(
             "RemoveOfLoadBalancerController",
-            f"{balancers} {of_network}",
+            f"{load_balancer_actions} {security_group_actions}",
             condition=tagged(place, "elbv2.k8s.aws/cluster"),
         ),
-        allow("RemoveOfStorageDriver", storage, condition=tagged(place, "ebs.csi.aws.com/cluster", "true")),
-        allow("RemoveOfVpcCni", interface, condition=tagged(place, "node.k8s.amazonaws.com/instance_id", "*")),
-        # An existing route table is its owner's and bears no tag of the cluster.
+        allow("RemoveOfStorageDriver", storage_actions, condition=tagged(place, "ebs.csi.aws.com/cluster", "true")),
+        allow("RemoveOfVpcCni", interface_actions, condition=tagged(place, "node.k8s.amazonaws.com/instance_id", "*")),
+        # An existing route table does not have the cluster's tag.
         allow("RemovePodRoutes", "ec2:DeleteRoute", place.ec2("route-table/*")),
         allow("ListTemplates", "s3:DeleteBucket s3:ListBucket s3:ListBucketVersions", [place.bucket]),
         allow("RemoveTemplates", "s3:DeleteObject s3:DeleteObjectVersion", [place.templates]),

@@ -1,4 +1,4 @@
-"""How statements of IAM policies for a cluster are written: where they apply, and to what."""
+"""Helpers to write statements of IAM policies for a cluster: ARNs, conditions and the statements themselves."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from cfngen.deploy.deletion.custody import name_of_copies as kept_authorities
 from cfngen.deploy.policies.generated_names import beginning
 
 CLUSTER = "KubernetesCluster"
-"""Tag that every resource of a cluster bears, with the cluster's name."""
-# Most characters: CreateStack (CloudFormation), CreateAutoScalingGroup (Amazon EC2 Auto Scaling), CreateRole,
+"""Tag on every resource of a cluster; its value is the cluster's name."""
+# Maximum lengths of names: CreateStack (CloudFormation), CreateAutoScalingGroup (Amazon EC2 Auto Scaling), CreateRole,
 # CreatePolicy and CreateInstanceProfile (IAM) in their API references; "Bucket naming rules", Amazon S3 User Guide.
 _STACK_NAME, _GROUP_NAME, _ROLE_NAME, _IAM_NAME, _BUCKET_NAME = 128, 255, 64, 128, 63
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where permissions apply; an asterisk stands for any.
+    """The account, region and cluster that permissions apply to; an asterisk stands for any.
 
     Attributes:
         partition: partition of the ARNs.
@@ -37,7 +37,7 @@ class Place:
 
     @property
     def stacks(self) -> list[str]:
-        """The root and what it nests: CloudFormation names them `<root>-<logical id>-<random>`."""
+        """The root and its nested stacks, which CloudFormation names `<root>-<logical id>-<random>`."""
         arn = self._arn("cloudformation", "stack/")
         return [f"{arn}*"] if self.stack == "*" else [f"{arn}{self.stack}/*", *self.nested]
 
@@ -50,8 +50,8 @@ class Place:
     def change_sets(self) -> list[str]:
         """Change sets of plans, and those of nested stacks, whose names begin with the root's.
 
-        The reference knows permissions for change sets on stacks only; where a call names one by its ARN alone, that
-        was seen to count (widdix/complete-aws-iam-reference#6).
+        According to the reference, permissions for change sets apply to stacks only. Calls that name a change set only
+        by its ARN were observed to be authorized by that ARN (widdix/complete-aws-iam-reference#6).
         """
         return [self._arn("cloudformation", f"changeSet/{PREFIX}*")]
 
@@ -59,11 +59,12 @@ class Place:
     def roles(self) -> list[str]:
         """Roles, instance profiles and managed policies, named after their nested stack.
 
-        CloudFormation takes a part of its name where the whole is too long.
+        CloudFormation truncates the name of the stack if the whole name is too long.
         """
-        longest = {"instance-profile": _IAM_NAME, "policy": _IAM_NAME, "role": _ROLE_NAME}
+        max_lengths = {"instance-profile": _IAM_NAME, "policy": _IAM_NAME, "role": _ROLE_NAME}
         return [
-            f"arn:{self.partition}:iam::{self.account}:{kind}/{self._generated(most)}" for kind, most in longest.items()
+            f"arn:{self.partition}:iam::{self.account}:{kind}/{self._generated(max_length)}"
+            for kind, max_length in max_lengths.items()
         ]
 
     @property
@@ -84,17 +85,17 @@ class Place:
 
     @property
     def bucket(self) -> str:
-        """The bucket that cfngen makes for templates."""
+        """The bucket that cfngen creates for templates."""
         return f"arn:{self.partition}:s3:::cfngen-{self.account}-{self.region}"
 
     @property
     def templates(self) -> str:
-        """The cluster's templates in it."""
+        """The cluster's templates in that bucket."""
         return f"{self.bucket}/{self.cluster}/*"
 
     @property
     def backups(self) -> str:
-        """The bucket of etcd's snapshots, named after its nested stack, of whose name CloudFormation takes a part."""
+        """The bucket of etcd's snapshots, named after its nested stack, whose name CloudFormation may truncate."""
         stack = "*" if self.stack == "*" else beginning(self.stack.lower(), _BUCKET_NAME)
         return f"arn:{self.partition}:s3:::{stack}backupbucket-*"
 
@@ -104,16 +105,16 @@ class Place:
 
     @property
     def kept_authorities(self) -> str:
-        """The copies of the certificate authorities that deletions keep."""
+        """The copies of the certificate authorities that are kept after a deletion."""
         return self._arn("secretsmanager", f"secret:{kept_authorities(self.cluster)}*")
 
     def ec2(self, *resources: str) -> list[str]:
         """Return the ARNs of resources of EC2, e.g. `volume/*`."""
         return [self._arn("ec2", resource) for resource in resources]
 
-    def _generated(self, longest: int) -> str:
-        """Return a pattern for names of at most so many characters that CloudFormation makes in nested stacks."""
-        return "*-*" if self.stack == "*" else beginning(self.stack, longest)
+    def _generated(self, max_length: int) -> str:
+        """Return a pattern for names that CloudFormation generates in nested stacks, with this maximum length."""
+        return "*-*" if self.stack == "*" else beginning(self.stack, max_length)
 
     def _arn(self, service: str, resource: str) -> str:
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
@@ -136,29 +137,33 @@ def allow(
 
 
 def merged(statements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return statements with those in one that are about the same resources, which a policy has little room for."""
-    found: list[dict[str, Any]] = []
+    """Merge statements with the same resources and conditions, since the size of a policy is limited."""
+    merged_statements: list[dict[str, Any]] = []
     for statement in statements:
-        about = {key: value for key, value in statement.items() if key not in ("Sid", "Action")}
-        same = (other for other in found if about == {key: other[key] for key in other if key not in ("Sid", "Action")})
-        first = next(same, None)
-        if first is None:
-            found.append(dict(statement))
+        scope = {key: value for key, value in statement.items() if key not in ("Sid", "Action")}
+        with_same_scope = (
+            other
+            for other in merged_statements
+            if scope == {key: other[key] for key in other if key not in ("Sid", "Action")}
+        )
+        mergeable = next(with_same_scope, None)
+        if mergeable is None:
+            merged_statements.append(dict(statement))
         else:
-            first["Action"] = sorted({*first["Action"], *statement["Action"]})
-    return found
+            mergeable["Action"] = sorted({*mergeable["Action"], *statement["Action"]})
+    return merged_statements
 
 
 def tagged(place: Place, key: str = CLUSTER, value: str = "") -> dict[str, Any]:
-    """Return the condition that a resource bears a tag, by default with the cluster's name."""
+    """Return the condition that a resource has a tag, by default the cluster's tag with its name."""
     return {"StringLike": {f"aws:ResourceTag/{key}": value or place.cluster}}
 
 
 def tagging(place: Place) -> dict[str, Any]:
-    """Return the condition that a call puts the cluster's tag on something."""
+    """Return the condition that a call sets the cluster's tag."""
     return {"StringLike": {f"aws:RequestTag/{CLUSTER}": place.cluster}}
 
 
 def document(statements: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a policy."""
+    """Return a policy document."""
     return {"Version": "2012-10-17", "Statement": list(statements)}

@@ -1,6 +1,6 @@
-"""What CloudFormation says of a change set and of those of its nested stacks, completely, as plain data.
+"""Reads a change set and those of its nested stacks completely, as plain data.
 
-Nothing is judged here: `certainty` tells what will happen from what CloudFormation cannot know yet.
+Nothing is analyzed here: `replacement` decides which of the listed changes will really happen.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from cfngen.deploy.aws_errors import is_transient, translate_aws_errors
 from cfngen.deploy.clock import Clock
 
 UNKNOWN = "{{changeSet:KNOWN_AFTER_APPLY}}"
-"""What stands, in a value, for what CloudFormation learns only while it executes the change set."""
+"""Placeholder for a value that is known only once CloudFormation executes the change set."""
 
-# DescribeChangeSet with property values may leave out what it cannot show, and says so only by these words in a status
-# reason (aws/aws-cdk-cli#1780).
-_INCOMPLETE = "can return incomplete ChangeSet data"
-_NO_CHANGES = ("The submitted information didn't contain changes", "No updates are to be performed")
-_PATIENCE = 180  # seconds for which calls that fail for a passing reason are repeated
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 5.0  # seconds
+# DescribeChangeSet with property values may leave out changes, and says so only by these words in the status reason
+# (aws/aws-cdk-cli#1780).
+_INCOMPLETE_DATA_WARNING = "can return incomplete ChangeSet data"
+_NO_CHANGES_REASONS = ("The submitted information didn't contain changes", "No updates are to be performed")
+_RETRY_SECONDS = 180  # how long calls are retried that fail with a transient error
+_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 5.0
 
-Answer = TypeVar("Answer")
+Response = TypeVar("Response")
 
 
 @dataclass(frozen=True)
 class Detail:
-    """One reason for a change, as CloudFormation lists it; several may be about one property.
+    """One reason for a change, as CloudFormation lists it; a property may have several.
 
     Attributes:
         attribute: `Properties`, `Tags`, `Metadata`, `UpdatePolicy`, …
         name: the property; empty for other attributes.
         path: e.g. `/Properties/LaunchTemplateData/InstanceType`; empty in descriptions without values.
-        recreation: `Never`, `Conditionally` or `Always`: whether such a change makes a new resource.
-        before: the value before; None if it was not there, or is not told.
-        after: the value after, likewise; holds `UNKNOWN` where it is not known yet.
-        evaluation: `Static`, or `Dynamic` where CloudFormation is not certain of the change.
+        recreation: `Never`, `Conditionally` or `Always`: whether such a change replaces the resource.
+        before: the old value; None if there was none, or CloudFormation does not show it.
+        after: the new value, likewise; contains `UNKNOWN` where it is not known yet.
+        evaluation: `Static`, or `Dynamic` if CloudFormation is not certain of the change.
         source: kind of the cause: `DirectModification`, `ParameterReference`, `ResourceReference`,
             `ResourceAttribute` or `Automatic`.
         cause: the parameter, resource or attribute that is the cause; empty if it is the template itself.
@@ -57,36 +57,36 @@ class Detail:
 
     @property
     def place(self) -> str:
-        """Path of what changes, or as much of it as is told."""
+        """Path of the value that changes, or the attribute and property if there is no path."""
         return self.path or f"/{self.attribute}" + (f"/{self.name}" if self.name else "")
 
     @property
     def unknown(self) -> bool:
-        """Whether the value after is not known yet, in whole or in part."""
+        """Whether the new value is not known yet, in whole or in part."""
         return self.after is not None and UNKNOWN in self.after
 
     @property
-    def told(self) -> bool:
-        """Whether CloudFormation tells any value."""
+    def has_values(self) -> bool:
+        """Whether CloudFormation shows the old or the new value."""
         return self.before is not None or self.after is not None
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a change set says of one resource.
+    """The change of one resource in a change set.
 
     Attributes:
         action: `Add`, `Modify`, `Remove`, `Import` or `Dynamic`.
-        logical_id: its name in the template.
-        physical_id: its name in AWS; empty if it has none yet.
+        logical_id: its logical id in the template.
+        physical_id: its physical id; empty if it has none yet.
         type: e.g. `AWS::EC2::Volume`.
-        replacement: `True`, `False`, `Conditional`; empty for other actions than `Modify`.
-        policy: what becomes of what is removed or replaced, as CloudFormation spells it; often empty.
+        replacement: `True`, `False`, `Conditional`; empty for actions other than `Modify`.
+        policy: what happens to a resource that is removed or replaced, as CloudFormation spells it; often empty.
         scope: the attributes that change.
         details: why it changes.
-        change_set_id: ARN of the change set of a nested stack; empty for everything else.
-        before: the resource's definition before, with values filled in; empty if it is not told.
-        after: the definition after, likewise.
+        change_set_id: ARN of the change set of a nested stack; empty for all other resources.
+        before: the old definition of the resource, with values filled in; empty if CloudFormation does not show it.
+        after: the new definition, likewise.
     """
 
     action: str
@@ -104,7 +104,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Description:
-    """One change set.
+    """A change set.
 
     Attributes:
         id: its ARN.
@@ -112,11 +112,11 @@ class Description:
         stack_name: name of its stack.
         status: e.g. `CREATE_COMPLETE`.
         execution_status: e.g. `AVAILABLE`.
-        reason: why it has that status; often empty.
-        created: when CloudFormation began to make it.
+        reason: its status reason; often empty.
+        created: when CloudFormation began to create it.
         parameters: the stack's parameters by name.
-        entries: what it says of each resource, by logical id.
-        children: the change sets of nested stacks by logical id; not those whose own could not be read.
+        entries: the changes of resources by logical id.
+        children: the change sets of nested stacks by logical id.
     """
 
     id: str
@@ -132,7 +132,7 @@ class Description:
 
     @property
     def pending(self) -> bool:
-        """Whether CloudFormation is still at it."""
+        """Whether CloudFormation is still creating it."""
         return self.status in ("CREATE_PENDING", "CREATE_IN_PROGRESS")
 
     @property
@@ -142,70 +142,72 @@ class Description:
 
     @property
     def nothing_to_do(self) -> bool:
-        """Whether it failed only because nothing would change; there is no status for that, only two wordings."""
-        return self.failed and any(words in self.reason for words in _NO_CHANGES)
+        """Whether it failed only because nothing changes; CloudFormation says so only in the status reason."""
+        return self.failed and any(words in self.reason for words in _NO_CHANGES_REASONS)
 
 
 def pauses() -> Callable[[], float]:
-    """Return what gives the seconds to wait before each next look: short ones first."""
-    seconds = _FIRST_PAUSE / 1.5
+    """Return a function that returns the seconds to wait before the next call; each pause is longer than the last."""
+    seconds = _MIN_PAUSE_SECONDS / 1.5
 
-    def following() -> float:
+    def next_pause() -> float:
         nonlocal seconds
-        seconds = min(seconds * 1.5, _LONGEST_PAUSE)
+        seconds = min(seconds * 1.5, _MAX_PAUSE_SECONDS)
         return seconds
 
-    return following
+    return next_pause
 
 
-def persistently(clock: Clock, call: Callable[[], Answer]) -> Answer:
-    """Return what a call answers, repeating it for some minutes while it fails for a passing reason.
+def persistently(clock: Clock, call: Callable[[], Response]) -> Response:
+    """Return the response of a call, retrying it for some minutes while it fails with a transient error.
 
     Args:
-        clock: the time.
-        call: a call that changes nothing, or whose repetition does no harm.
+        clock: the clock.
+        call: a call that changes nothing, or that can safely be repeated.
 
     Raises:
-        AwsError: it was refused, or the patience is over.
+        AwsError: AWS refuses the call, or it still fails at the end.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
-    since, pause = clock.now(), pauses()
+    start, pause = clock.now(), pauses()
     with translate_aws_errors():
         while True:
             try:
                 return call()
             except (BotoCoreError, ClientError) as error:
-                if not is_transient(error) or (clock.now() - since).total_seconds() > _PATIENCE:
+                if not is_transient(error) or (clock.now() - start).total_seconds() > _RETRY_SECONDS:
                     raise
             clock.sleep(pause())
 
 
 def glance(account: Account, change_set_id: str) -> Description:
-    """Return a change set without its changes: enough to see how far it is."""
+    """Return a change set without its changes, to see its status."""
     client = account.client("cloudformation")
-    return _described(
+    return _parse_change_set(
         persistently(account.clock, lambda: client.describe_change_set(ChangeSetName=change_set_id)), entries=()
     )
 
 
 def read(account: Account, change_set_id: str) -> Description:
-    """Return a change set and those of its nested stacks with everything that CloudFormation tells."""
-    first, entries = _pages(account, change_set_id, values=True)
-    if _INCOMPLETE in first.get("StatusReason", ""):
-        plain_first, plain_entries = _pages(account, change_set_id, values=False)
-        # The warning hides the real reason.
+    """Return a change set and those of its nested stacks, with all changes and values that CloudFormation shows."""
+    first, entries = _read_all_pages(account, change_set_id, values=True)
+    if _INCOMPLETE_DATA_WARNING in first.get("StatusReason", ""):
+        plain_first, plain_entries = _read_all_pages(account, change_set_id, values=False)
+        # The warning replaces the real status reason.
         first = {**first, "StatusReason": plain_first.get("StatusReason", "")}
-        entries = _restored(entries, plain_entries)
-    found = _described(first, entries)
+        entries = _add_missing_details(entries, plain_entries)
+    change_set = _parse_change_set(first, entries)
     children = {
-        entry.logical_id: read(account, entry.change_set_id) for entry in found.entries.values() if entry.change_set_id
+        entry.logical_id: read(account, entry.change_set_id)
+        for entry in change_set.entries.values()
+        if entry.change_set_id
     }
-    return replace(found, children=children)
+    return replace(change_set, children=children)
 
 
-def _pages(account: Account, change_set_id: str, *, values: bool) -> tuple[dict[str, Any], list[Entry]]:
-    """Return the first page of a description and the entries of all of them."""
+def _read_all_pages(account: Account, change_set_id: str, *, values: bool) -> tuple[dict[str, Any], list[Entry]]:
+    """Return the first page of DescribeChangeSet, and the resource changes of all pages."""
     client = account.client("cloudformation")
     arguments: dict[str, Any] = {"ChangeSetName": change_set_id}
     if values:
@@ -216,28 +218,27 @@ def _pages(account: Account, change_set_id: str, *, values: bool) -> tuple[dict[
         page = persistently(account.clock, lambda: client.describe_change_set(**arguments))
         first = first or page
         entries += [
-            _entry(change["ResourceChange"]) for change in page.get("Changes", ()) if "ResourceChange" in change
+            _parse_entry(change["ResourceChange"]) for change in page.get("Changes", ()) if "ResourceChange" in change
         ]
         if not page.get("NextToken"):
             return first, entries
         arguments["NextToken"] = page["NextToken"]
 
 
-def _restored(told: list[Entry], plain: list[Entry]) -> list[Entry]:
-    """Return the entries with values, and those without of what is missing among them.
+def _add_missing_details(with_values: list[Entry], without_values: list[Entry]) -> list[Entry]:
+    """Return the changes with values, completed by those without values that are missing among them.
 
-    A detail without values has no path, so it is missing only if none with values is about the same property for the
-    same reason.
+    A detail without values has no path. It is missing if no detail with values has the same property and cause.
     """
-    entries = {each.logical_id: each for each in told}
-    for each in plain:
-        known = entries.get(each.logical_id)
-        if known is None:
-            entries[each.logical_id] = each
+    entries = {entry.logical_id: entry for entry in with_values}
+    for entry in without_values:
+        existing = entries.get(entry.logical_id)
+        if existing is None:
+            entries[entry.logical_id] = entry
             continue
-        there = {_identity(detail) for detail in known.details}
-        missing = tuple(detail for detail in each.details if _identity(detail) not in there)
-        entries[each.logical_id] = replace(known, details=known.details + missing)
+        identities = {_identity(detail) for detail in existing.details}
+        missing = tuple(detail for detail in entry.details if _identity(detail) not in identities)
+        entries[entry.logical_id] = replace(existing, details=existing.details + missing)
     return list(entries.values())
 
 
@@ -245,7 +246,7 @@ def _identity(detail: Detail) -> tuple[str, str, str, str]:
     return detail.attribute, detail.name, detail.source, detail.cause
 
 
-def _described(page: Mapping[str, Any], entries: list[Entry] | tuple[()]) -> Description:
+def _parse_change_set(page: Mapping[str, Any], entries: list[Entry] | tuple[()]) -> Description:
     return Description(
         id=page["ChangeSetId"],
         stack_id=page["StackId"],
@@ -261,7 +262,7 @@ def _described(page: Mapping[str, Any], entries: list[Entry] | tuple[()]) -> Des
     )
 
 
-def _entry(change: Mapping[str, Any]) -> Entry:
+def _parse_entry(change: Mapping[str, Any]) -> Entry:
     return Entry(
         action=change["Action"],
         logical_id=change["LogicalResourceId"],
@@ -270,14 +271,14 @@ def _entry(change: Mapping[str, Any]) -> Entry:
         replacement=change.get("Replacement") or "",
         policy=change.get("PolicyAction") or "",
         scope=tuple(change.get("Scope") or ()),
-        details=tuple(_detail(detail) for detail in change.get("Details") or ()),
+        details=tuple(_parse_detail(detail) for detail in change.get("Details") or ()),
         change_set_id=change.get("ChangeSetId") or "",
-        before=_context(change.get("BeforeContext")),
-        after=_context(change.get("AfterContext")),
+        before=_parse_definition(change.get("BeforeContext")),
+        after=_parse_definition(change.get("AfterContext")),
     )
 
 
-def _detail(detail: Mapping[str, Any]) -> Detail:
+def _parse_detail(detail: Mapping[str, Any]) -> Detail:
     target = detail.get("Target") or {}
     return Detail(
         attribute=target.get("Attribute") or "Properties",
@@ -292,10 +293,10 @@ def _detail(detail: Mapping[str, Any]) -> Detail:
     )
 
 
-def _context(text: str | None) -> Mapping[str, Any]:
-    """Return a definition; an empty one if there is none, or the service has cut it off."""
+def _parse_definition(text: str | None) -> Mapping[str, Any]:
+    """Parse a resource's definition; return an empty one if there is none, or CloudFormation has truncated it."""
     try:
-        found = json.loads(text or "{}")
+        definition = json.loads(text or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return definition if isinstance(definition, dict) else {}

@@ -1,6 +1,6 @@
-"""The life of the change set that a plan is read from: made, waited for, discarded or executed.
+"""Creates the change set that a plan is read from, waits for it, and executes or deletes it.
 
-There is one for the root and, through it, one for each nested stack. All of ours are named `cfngen-plan-…`.
+The root has one change set and, through it, each nested stack has one. Those of cfngen are named `cfngen-plan-…`.
 """
 
 from __future__ import annotations
@@ -24,51 +24,51 @@ from cfngen.deploy.stacks import find
 from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.errors import CfngenError
 
-_STALE = timedelta(hours=1)
-_LONGEST = 1800  # seconds that CloudFormation may take to make a change set
-_VISIBLE = 30  # seconds after which a new change set must be visible to reads
-_GONE = 120  # seconds that its deletion may take
-_INVALID = ("InvalidChangeSetStatus", "InvalidChangeSetStatusException")
-_DEAD = ("EXECUTE_COMPLETE", "EXECUTE_FAILED", "OBSOLETE")
-_NOT_FOUND = ("ChangeSetNotFound", "ChangeSetNotFoundException")
+_STALE_AGE = timedelta(hours=1)
+_CREATION_TIMEOUT_SECONDS = 1800
+_VISIBILITY_SECONDS = 30  # after which DescribeChangeSet must find a new change set
+_DELETION_TIMEOUT_SECONDS = 120
+_INVALID_STATUS_CODES = ("InvalidChangeSetStatus", "InvalidChangeSetStatusException")
+_FINAL_EXECUTION_STATUSES = ("EXECUTE_COMPLETE", "EXECUTE_FAILED", "OBSOLETE")
+_NOT_FOUND_CODES = ("ChangeSetNotFound", "ChangeSetNotFoundException")
 
 
 class ChangeSetTimeoutError(CfngenError):
-    """CloudFormation did not finish a change set."""
+    """CloudFormation did not finish creating a change set in time."""
 
 
 class ReplacementRefusedError(CfngenError):
-    """The plan replaces something, and CloudFormation refuses that in the way it shall be carried out."""
+    """The plan replaces resources, which CloudFormation refuses in express mode or with rollback disabled."""
 
 
 class PlanOutdatedError(CfngenError):
-    """The change set of a plan is not there any more, or cannot be executed any more."""
+    """The change set of a plan no longer exists, or can no longer be executed."""
 
 
 class _UndeletableError(CfngenError):
-    """A change set is in a status in which it cannot be deleted, such as that of one that is being executed."""
+    """A change set cannot be deleted in its current status, for example while it is being executed."""
 
 
 class UnplannableError(CfngenError):
-    """The stack is in a status in which CloudFormation plans nothing."""
+    """The stack is in a status in which CloudFormation creates no change sets."""
 
 
 def make_plan(
     account: Account, request: PlanRequest, *, report: Report, compare_user_data: CompareUserData | None = None
 ) -> Plan:
-    """Find out what a deployment would do. The plan has to be executed or discarded.
+    """Create a change set and return the plan of the deployment. The plan must be executed or discarded.
 
     Args:
-        account: where.
+        account: the account and region.
         request: what is to be deployed.
-        report: is told what else a person should know.
-        compare_user_data: says in words what differs between two user data, given in base64.
+        report: receives notices for the user.
+        compare_user_data: describes the differences between two versions of user data, which are in base64.
 
     Raises:
-        UnplannableError: the stack's status does not allow it.
-        EarlyValidationError: CloudFormation refuses the templates, and says where.
-        ChangeSetFailedError: it cannot plan for another reason.
-        AwsError: AWS refuses, or cannot be reached.
+        UnplannableError: the stack's status allows no change set.
+        EarlyValidationError: early validation found problems in the templates.
+        ChangeSetFailedError: the change set failed for another reason.
+        AwsError: AWS refuses a call, or cannot be reached.
     """
     with translate_aws_errors():
         current = find(account, request.stack)
@@ -80,16 +80,16 @@ def make_plan(
         )
     operation = status.change_set_kind.lower()
     if status.standing is StackHealth.PAUSED:
-        # From here CloudFormation goes on with rollback off, or not at all: "This stack is currently in a non-terminal
+        # CloudFormation updates such a stack only with rollback disabled: "This stack is currently in a non-terminal
         # [CREATE_FAILED] state. To update the stack from this state, please use the disable-rollback parameter"
         # (ansible-collections/amazon.aws#1655).
         request = replace(request, on_failure="DO_NOTHING")
-    # An empty stack of ours is what an earlier plan has left behind.
-    ours = current is None or not status.exists or current.cluster == request.cluster.name
-    shell = status.change_set_kind == "CREATE" and ours
-    change_set_id, stack_id = _create(account, request, status)
+    # An empty stack with the cluster's tag was left behind by an earlier plan.
+    is_ours = current is None or not status.exists or current.cluster == request.cluster.name
+    shell = status.change_set_kind == "CREATE" and is_ours
+    change_set_id, stack_id = _create_change_set(account, request, status)
     try:
-        description = _wait(account, change_set_id)
+        description = _wait_for_change_set(account, change_set_id)
         if description.failed and not description.nothing_to_do:
             raise failure(account, description)
         if not description.failed:
@@ -102,13 +102,13 @@ def make_plan(
                 compare_user_data=compare_user_data,
                 report=report,
             )
-            # CloudFormation may list nested stacks in which nothing changes: then, too, there is only to try again.
+            # CloudFormation may list nested stacks in which nothing changes: the update is only retried then, too.
             if not (plan.is_empty and status.standing is StackHealth.PAUSED):
                 return plan
     except BaseException:
-        _remove(account, change_set_id, stack_id if shell else "", report)
+        _clean_up(account, change_set_id, stack_id if shell else "", report)
         raise
-    _remove(account, change_set_id, stack_id if shell else "", report)
+    _clean_up(account, change_set_id, stack_id if shell else "", report)
     return Plan(
         request.stack,
         stack_id,
@@ -120,14 +120,14 @@ def make_plan(
     )
 
 
-def _create(account: Account, request: PlanRequest, status: StackStatus) -> tuple[str, str]:
-    """Have CloudFormation begin a change set for a root stack and those it nests; return its ARN and the stack's.
+def _create_change_set(account: Account, request: PlanRequest, status: StackStatus) -> tuple[str, str]:
+    """Start the creation of a change set for a root and its nested stacks; return its ARN and the stack's ARN.
 
-    Change sets of ours that nobody will execute any more are removed first, as far as that is allowed.
+    Stale change sets of cfngen are deleted first, if the caller is allowed to.
     """
     name, kind = f"{PREFIX}{request.token}"[:128], status.change_set_kind
     if status.exists and not account.only_planning:
-        _remove_stale(account, request.stack, name)
+        _delete_stale_change_sets(account, request.stack, name)
     arguments: dict[str, Any] = {
         "StackName": request.stack,
         "ChangeSetName": name,
@@ -145,93 +145,96 @@ def _create(account: Account, request: PlanRequest, status: StackStatus) -> tupl
     if request.notification_arns is not None:
         arguments["NotificationARNs"] = list(request.notification_arns)
     if request.express:
-        # Unless told otherwise, this mode does not roll back.
-        keep = request.on_failure == "DO_NOTHING"
-        arguments["DeploymentConfig"] = {"Mode": "EXPRESS", "DisableRollback": keep}
+        # By default, express mode does not roll back.
+        keeps_failed = request.on_failure == "DO_NOTHING"
+        arguments["DeploymentConfig"] = {"Mode": "EXPRESS", "DisableRollback": keeps_failed}
     elif kind == "CREATE" and request.on_failure == "DELETE":
-        # Nothing else is said so: a stack that was created with DO_NOTHING, and failed, cannot be updated from there,
-        # while one with rollback off can (code-dot-org/code-dot-org#68524 quotes the refusal).
+        # DO_NOTHING is not set here, but by disabling rollback when the change set is executed: a stack that was
+        # created with OnStackFailure=DO_NOTHING and failed cannot be updated, while one that was created with rollback
+        # disabled can (code-dot-org/code-dot-org#68524 quotes the error message).
         arguments["OnStackFailure"] = request.on_failure
     client = account.client("cloudformation")
-    answer = persistently(account.clock, lambda: client.create_change_set(**arguments))
-    return str(answer["Id"]), str(answer["StackId"])
+    response = persistently(account.clock, lambda: client.create_change_set(**arguments))
+    return str(response["Id"]), str(response["StackId"])
 
 
-def _wait(account: Account, change_set_id: str) -> Description:
-    """Wait until CloudFormation has made a change set, or failed to, and return all it says."""
-    since, pause = account.clock.now(), pauses()
+def _wait_for_change_set(account: Account, change_set_id: str) -> Description:
+    """Wait until CloudFormation has created a change set, or failed to, and return it with all changes."""
+    start, pause = account.clock.now(), pauses()
     while True:
-        seconds = (account.clock.now() - since).total_seconds()
+        elapsed = (account.clock.now() - start).total_seconds()
         try:
-            pending = glance(account, change_set_id).pending
+            is_pending = glance(account, change_set_id).pending
         except AwsError as error:
-            # A read may come from a copy that does not know of it yet.
-            if error.code not in _NOT_FOUND or seconds > _VISIBLE:
+            # Reads are eventually consistent: a new change set may not be found yet.
+            if error.code not in _NOT_FOUND_CODES or elapsed > _VISIBILITY_SECONDS:
                 raise
-            pending = True
-        if not pending:
+            is_pending = True
+        if not is_pending:
             return read(account, change_set_id)
-        if seconds > _LONGEST:
+        if elapsed > _CREATION_TIMEOUT_SECONDS:
             raise ChangeSetTimeoutError(
-                f"CloudFormation has been planning for {seconds / 60:.0f} minutes and is not done",
+                f"CloudFormation has been planning for {elapsed / 60:.0f} minutes and is not done",
                 hint="nothing has been changed; look at the change sets of the stack in the console, and repeat.",
             )
         account.clock.sleep(pause())
 
 
 def discard(account: Account, plan: Plan, report: Report | None = None) -> None:
-    """Remove what a plan has left in the account; nothing if it was executed. What cannot be removed is reported.
+    """Delete the change set of a plan, and its stack if it was created for the plan, unless the plan was executed.
 
     Args:
-        account: where the plan was made.
+        account: the account and region of the plan.
         plan: the plan.
-        report: is told of what stays.
+        report: receives a notice if something cannot be deleted.
     """
     if not plan.is_executed:
-        _remove(account, plan.change_set_id, plan.stack_id if plan.shell else "", report)
+        _clean_up(account, plan.change_set_id, plan.stack_id if plan.shell else "", report)
 
 
-def _remove(account: Account, change_set_id: str, shell_id: str, report: Report | None = None) -> None:
-    """Remove a change set and the empty stack that was made for it; cleaning up never hides what went wrong before."""
+def _clean_up(account: Account, change_set_id: str, shell_id: str, report: Report | None = None) -> None:
+    """Delete a change set and the empty stack that was created for it; errors are reported, but not raised."""
     try:
         if change_set_id:
-            _delete(account, change_set_id)
+            _delete_change_set(account, change_set_id)
         if shell_id:
-            _delete_shell(account, shell_id)
+            _delete_empty_stack(account, shell_id)
     except (AwsError, _UndeletableError) as error:
-        what = "an empty stack in REVIEW_IN_PROGRESS" if shell_id else "a change set"
+        leftover = "an empty stack in REVIEW_IN_PROGRESS" if shell_id else "a change set"
         if report:
-            report(Notice(f"{what} stays in the account: {error}", "it does no harm; the next deployment removes it."))
+            report(
+                Notice(f"{leftover} stays in the account: {error}", "it does no harm; the next deployment removes it.")
+            )
 
 
 def execute(account: Account, plan: Plan) -> str:
-    """Have CloudFormation carry out a plan, and return the stack's ARN.
+    """Execute the change set of a plan and return the stack's ARN.
 
-    Reads may show the stack's former status for some seconds more, REVIEW_IN_PROGRESS for a new one.
+    For some seconds, DescribeStacks may still return the previous status: REVIEW_IN_PROGRESS for a new stack.
 
     Args:
-        account: where the plan was made.
+        account: the account and region of the plan.
         plan: the plan.
 
     Raises:
-        ReplacementRefusedError: it replaces something while rollback is off or in express mode.
-        PlanOutdatedError: the stack has been changed since, or somebody removed the change set.
-        AwsError: CloudFormation refuses.
+        ReplacementRefusedError: the plan replaces resources while rollback is disabled or in express mode.
+        PlanOutdatedError: the stack has changed since, or somebody deleted the change set.
+        AwsError: CloudFormation refuses the call.
     """
     if plan.refusal:
-        what = "the express mode" if plan.express else "the wish to keep what failed"
-        hint = f"leave out {what}, and repeat; from a failure that was kept, `cfngen rollback` leads back first."
+        option = "the express mode" if plan.express else "the wish to keep what failed"
+        hint = f"leave out {option}, and repeat; from a failure that was kept, `cfngen rollback` leads back first."
         raise ReplacementRefusedError(plan.refusal, hint=hint)
     if plan.retries:
         retrying.retry(account, plan)
         return plan.stack_id
-    # Events of the operation bear the token: by it, they lead back to the plan.
+    # Stack events of the operation carry this token, so that they can be matched to the plan.
     arguments: dict[str, Any] = {
         "ChangeSetName": plan.change_set_id,
         "ClientRequestToken": plan.change_set_id.split("/")[1],
     }
-    # With OnStackFailure on the change set CloudFormation refuses this argument; in express mode the change set itself
-    # says it.
+    # CloudFormation refuses this argument for a change set with OnStackFailure; in express mode it is part of the
+    # change set.
     if not plan.express and (plan.operation == "update" or plan.on_failure != "DELETE"):
         arguments["DisableRollback"] = plan.on_failure == "DO_NOTHING"
     client = account.client("cloudformation")
@@ -241,7 +244,7 @@ def execute(account: Account, plan: Plan) -> str:
     except AwsError as error:
         if error.code:
             plan.mark_refused()
-        if error.code in (*_NOT_FOUND, *_INVALID):
+        if error.code in (*_NOT_FOUND_CODES, *_INVALID_STATUS_CODES):
             raise PlanOutdatedError(
                 f"the plan of {plan.stack} cannot be carried out any more: {error}",
                 hint="somebody else may be working on the stack; make the plan again.",
@@ -250,11 +253,11 @@ def execute(account: Account, plan: Plan) -> str:
     return plan.stack_id
 
 
-def _remove_stale(account: Account, stack: str, name: str) -> None:
-    """Remove change sets of ours that nobody will execute: one of this very name, failed and executed ones, old ones.
+def _delete_stale_change_sets(account: Account, stack: str, name: str) -> None:
+    """Delete change sets of cfngen that nobody will execute: with the given name, failed, executed, or too old.
 
-    Not those of the last hour: somebody else may be reading theirs at this moment. Where that is not allowed, or does
-    not work, nothing is lost but room.
+    Other change sets of the last hour are left alone, since somebody else may be about to execute them. If the
+    deletion is not allowed or fails, the change sets stay, which does no harm.
     """
     client = account.client("cloudformation")
     arguments: dict[str, Any] = {"StackName": stack}
@@ -266,46 +269,46 @@ def _remove_stale(account: Account, stack: str, name: str) -> None:
             if not page.get("NextToken"):
                 break
             arguments["NextToken"] = page["NextToken"]
-        for each in stale:
-            _delete(account, each)
+        for change_set_id in stale:
+            _delete_change_set(account, change_set_id)
     except (DeniedError, _UndeletableError):
         return
 
 
 def _is_stale(account: Account, summary: Mapping[str, Any], name: str) -> bool:
-    ours = str(summary["ChangeSetName"]).startswith(PREFIX)
-    dead = summary.get("Status") == "FAILED" or summary.get("ExecutionStatus") in _DEAD
+    is_ours = str(summary["ChangeSetName"]).startswith(PREFIX)
+    is_finished = summary.get("Status") == "FAILED" or summary.get("ExecutionStatus") in _FINAL_EXECUTION_STATUSES
     created = summary.get("CreationTime")
-    old = created is not None and account.clock.now() - created > _STALE
-    return ours and (dead or old or summary["ChangeSetName"] == name)
+    is_old = created is not None and account.clock.now() - created > _STALE_AGE
+    return is_ours and (is_finished or is_old or summary["ChangeSetName"] == name)
 
 
-def _delete(account: Account, change_set_id: str) -> None:
-    """Delete a change set with those it nests, and wait until it is gone: with nested stacks that takes a while."""
+def _delete_change_set(account: Account, change_set_id: str) -> None:
+    """Delete a change set with those of nested stacks, and wait until it is deleted, which takes a while."""
     client = account.client("cloudformation")
-    since, pause = account.clock.now(), pauses()
-    asked = False
+    start, pause = account.clock.now(), pauses()
+    is_accepted = False
     try:
-        while (account.clock.now() - since).total_seconds() <= _GONE:
-            if not asked:
-                asked = _asked_to_delete(account, client, change_set_id)
+        while (account.clock.now() - start).total_seconds() <= _DELETION_TIMEOUT_SECONDS:
+            if not is_accepted:
+                is_accepted = _request_deletion(account, client, change_set_id)
             elif glance(account, change_set_id).status in ("DELETE_COMPLETE", "DELETE_FAILED"):
                 return
             account.clock.sleep(pause())
     except AwsError as error:
-        if error.code not in _NOT_FOUND:
+        if error.code not in _NOT_FOUND_CODES:
             raise
     else:
-        if not asked:
+        if not is_accepted:
             raise _UndeletableError("CloudFormation is still making it")
 
 
-def _asked_to_delete(account: Account, client: Any, change_set_id: str) -> bool:
-    """Ask for the deletion; return whether that was accepted: one that is still being made cannot be deleted."""
+def _request_deletion(account: Account, client: Any, change_set_id: str) -> bool:
+    """Call DeleteChangeSet; return False if CloudFormation is still creating the change set and refuses."""
     try:
         persistently(account.clock, lambda: client.delete_change_set(ChangeSetName=change_set_id))
     except AwsError as error:
-        if error.code not in _INVALID:
+        if error.code not in _INVALID_STATUS_CODES:
             raise
         if not glance(account, change_set_id).pending:
             raise _UndeletableError(str(error)) from error
@@ -313,16 +316,16 @@ def _asked_to_delete(account: Account, client: Any, change_set_id: str) -> bool:
     return True
 
 
-def _delete_shell(account: Account, stack_id: str) -> None:
-    """Delete a stack that was made for a change set, unless something has become of it meanwhile."""
+def _delete_empty_stack(account: Account, stack_id: str) -> None:
+    """Delete a stack that was created for a change set, unless it has been deployed or has other change sets."""
     client = account.client("cloudformation")
     with translate_aws_errors():
         stack = find(account, stack_id)
     if stack is None or stack.status.standing is not StackHealth.EMPTY:
         return
     if stack.protected and account.only_planning:
-        return  # somebody has deployed into it, or was about to
-    others = persistently(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
-    if not any(not each.get("Status", "").startswith("DELETE_") for each in others):
+        return  # somebody has deployed it, or was about to
+    summaries = persistently(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
+    if not any(not summary.get("Status", "").startswith("DELETE_") for summary in summaries):
         unprotect(account, stack)
         persistently(account.clock, lambda: client.delete_stack(StackName=stack_id))

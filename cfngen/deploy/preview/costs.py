@@ -1,4 +1,4 @@
-"""What an update adds to, and takes from, what costs money for as long as it exists."""
+"""What AWS charges for in addition after an update, or no longer, for as long as it exists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from cfngen.deploy.preview.plan import Cost
 from cfngen.deploy.quotas.demand import BALANCER, Demand
 
-_PRICED = (
+_PRICED_RESOURCES = (
     (BALANCER, "load balancer", "Elastic Load Balancing"),
     ("AWS::EC2::NatGateway", "gateway", "NAT"),
     ("AWS::SecretsManager::Secret", "secret", "Secrets Manager"),
@@ -16,41 +16,43 @@ _PRICED = (
 )
 
 
-def difference(before: Demand, after: Demand) -> tuple[Cost, ...]:
-    """Return the difference between what a cluster has and what it will have.
+def difference(current: Demand, planned: Demand) -> tuple[Cost, ...]:
+    """Return the difference in cost between the current and the planned resources of a cluster.
 
-    Groups count with the number of instances that they start with: what an autoscaler makes of that comes with use.
+    Auto Scaling groups count with their initial size; instances that an autoscaler adds are not included.
 
     Args:
-        before: what it takes now.
-        after: what it will take.
+        current: the current resources of the cluster.
+        planned: its resources after the update.
     """
-    return tuple(_differences(before, after))
+    return tuple(_cost_differences(current, planned))
 
 
-def _differences(before: Demand, after: Demand) -> Iterator[Cost]:
-    for kind, number in _changes(_instances(before), _instances(after)):
-        yield Cost(number, "instance", kind)
-    for kind, size in _changes(Counter(before.storage), Counter(after.storage)):
+def _cost_differences(current: Demand, planned: Demand) -> Iterator[Cost]:
+    for kind, count in _count_differences(_count_by_type(current), _count_by_type(planned)):
+        yield Cost(count, "instance", kind)
+    for kind, size in _count_differences(Counter(current.storage), Counter(planned.storage)):
         yield Cost(size, "GiB", f"{kind} volumes")
     # Amazon VPC pricing: every public IPv4 address is charged, in use or not, Elastic or an instance's own.
-    addresses = [each.resources.get("AWS::EC2::EIP", 0) + each.addresses for each in (before, after)]
-    if addresses[0] != addresses[1]:
-        yield Cost(addresses[1] - addresses[0], "address", "public IPv4")
-    for resource, unit, what in _PRICED:
-        number = after.resources.get(resource, 0) - before.resources.get(resource, 0)
-        if number:
-            yield Cost(number, unit, what)
+    current_addresses, planned_addresses = (
+        demand.resources.get("AWS::EC2::EIP", 0) + demand.addresses for demand in (current, planned)
+    )
+    if current_addresses != planned_addresses:
+        yield Cost(planned_addresses - current_addresses, "address", "public IPv4")
+    for resource, unit, label in _PRICED_RESOURCES:
+        count = planned.resources.get(resource, 0) - current.resources.get(resource, 0)
+        if count:
+            yield Cost(count, unit, label)
 
 
-def _instances(needs: Demand) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for instance in needs.instances:
-        found[f"{instance.type} (spot)" if instance.spot else instance.type] += instance.count
-    return found
+def _count_by_type(demand: Demand) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for instance in demand.instances:
+        counts[f"{instance.type} (spot)" if instance.spot else instance.type] += instance.count
+    return counts
 
 
-def _changes(before: Counter[str], after: Counter[str]) -> Iterator[tuple[str, int]]:
-    for kind in sorted(before.keys() | after.keys()):
-        if before[kind] != after[kind]:
-            yield kind, after[kind] - before[kind]
+def _count_differences(current: Counter[str], planned: Counter[str]) -> Iterator[tuple[str, int]]:
+    for kind in sorted(current.keys() | planned.keys()):
+        if current[kind] != planned[kind]:
+            yield kind, planned[kind] - current[kind]

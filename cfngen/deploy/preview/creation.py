@@ -1,4 +1,4 @@
-"""What a new cluster consists of and what of it costs money, as its change set says it with the values filled in."""
+"""What a new cluster consists of, and what AWS charges for, from its change set with parameters filled in."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cfngen.cluster.names import auto_scaling_group, group_id, slot_id
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, Description, Entry
 from cfngen.deploy.preview.plan import Cost, Creation, Item
 
-# What else is counted one by one, in the order in which a person thinks of it.
-_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
-_KINDS = {
+# Resources that are listed by type, in this order.
+_LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
+_ITEM_LABELS = {
     "AWS::EC2::VPC": "VPC",
     "AWS::EC2::Subnet": "subnet",
     "AWS::EC2::RouteTable": "route table",
     "AWS::EC2::EIP": "public address of the API (Elastic IP)",
-    _BALANCER: "network load balancer of the API",
+    _LOAD_BALANCER: "network load balancer of the API",
     "AWS::EC2::SecurityGroup": "security group",
     "AWS::IAM::Role": "IAM role",
     "AWS::SecretsManager::Secret": "secret",
@@ -26,7 +26,7 @@ _KINDS = {
     "AWS::EC2::KeyPair": "SSH key pair",
     "AWS::S3::Bucket": "bucket of etcd's snapshots",
 }
-_DETAILS = {"AWS::S3::Bucket": "stays when the cluster is deleted"}
+_ITEM_DETAILS = {"AWS::S3::Bucket": "stays when the cluster is deleted"}
 
 
 def creation(cluster: Cluster, root: Description) -> Creation:
@@ -34,59 +34,62 @@ def creation(cluster: Cluster, root: Description) -> Creation:
 
     Args:
         cluster: the cluster.
-        root: the change set of its root; values given at deployment count, not those of the cluster file.
+        root: the change set of its root; its parameters take precedence over the cluster file.
     """
-    made = {entry.logical_id: entry for entry in _entries(root)}
+    entries = {entry.logical_id: entry for entry in _all_entries(root)}
     volumes: Counter[str] = Counter()
     instances: Counter[str] = Counter()
     users: dict[str, list[str]] = {}
     items: list[Item] = []
     addresses = 0
 
-    for prefix, what, group in _launched(cluster):
-        data = _properties(made, f"{prefix}LaunchTemplate").get("LaunchTemplateData", {})
-        sizes = _properties(made, auto_scaling_group(prefix))
+    for prefix, role, group in _instance_groups(cluster):
+        data = _properties(entries, f"{prefix}LaunchTemplate").get("LaunchTemplateData", {})
+        group_properties = _properties(entries, auto_scaling_group(prefix))
         source = group or cluster.control_plane
-        kind = str(_known(data.get("InstanceType")) or source.instance_type)
-        number = _at_first(sizes, group)
-        greatest = _whole(sizes.get("MaxSize")) or (group.max_size if group else 1)
+        kind = str(_known_value(data.get("InstanceType")) or source.instance_type)
+        count = _initial_size(group_properties, group)
+        max_size = _to_int(group_properties.get("MaxSize")) or (group.max_size if group else 1)
         spot = bool(data.get("InstanceMarketOptions"))
         detail = [kind, *([f"group {group.name}"] if group else []), *(["spot"] if spot else [])]
-        detail += [f"up to {greatest}"] if greatest > number else []
-        items.append(Item(number, "node" if group else what, ", ".join(detail)))
+        detail += [f"up to {max_size}"] if max_size > count else []
+        items.append(Item(count, "node" if group else role, ", ".join(detail)))
         name = f"{kind} (spot)" if spot else kind
-        instances[name] += number
+        instances[name] += count
         users.setdefault(name, []).append(f"group {group.name}" if group else "masters")
         ebs: Mapping[str, Any] = next(
             (block_device_mapping.get("Ebs", {}) for block_device_mapping in data.get("BlockDeviceMappings", ())), {}
         )
-        size = _whole(ebs.get("VolumeSize")) or source.root_volume.size
-        volumes[str(_known(ebs.get("VolumeType")) or source.root_volume.type)] += number * size
-        addresses += number if group and group.public_ip else 0
-    for entry in made.values():
+        size = _to_int(ebs.get("VolumeSize")) or source.root_volume.size
+        volumes[str(_known_value(ebs.get("VolumeType")) or source.root_volume.type)] += count * size
+        addresses += count if group and group.public_ip else 0
+    for entry in entries.values():
         if entry.type == "AWS::EC2::Volume":
-            properties = _properties(made, entry.logical_id)
+            properties = _properties(entries, entry.logical_id)
             volume = cluster.control_plane.volume
-            kind = str(_known(properties.get("VolumeType")) or volume.type)
-            volumes[kind] += _whole(properties.get("Size")) or volume.size
-    kinds = Counter(entry.type for entry in made.values())
-    words = {**_KINDS, **({"AWS::EC2::EIP": "public address of a master (Elastic IP)"} if kinds[_BALANCER] else {})}
-    items += [Item(kinds[kind], what, _DETAILS.get(kind, "")) for kind, what in words.items() if kinds[kind]]
+            kind = str(_known_value(properties.get("VolumeType")) or volume.type)
+            volumes[kind] += _to_int(properties.get("Size")) or volume.size
+    kinds = Counter(entry.type for entry in entries.values())
+    labels = {
+        **_ITEM_LABELS,
+        **({"AWS::EC2::EIP": "public address of a master (Elastic IP)"} if kinds[_LOAD_BALANCER] else {}),
+    }
+    items += [Item(kinds[kind], label, _ITEM_DETAILS.get(kind, "")) for kind, label in labels.items() if kinds[kind]]
     # An internet-facing load balancer has a public address in each zone.
     addresses += sum(
-        len(_properties(made, entry.logical_id).get("Subnets", ()))
-        for entry in made.values()
-        if entry.type == _BALANCER and _properties(made, entry.logical_id).get("Scheme") == "internet-facing"
+        len(_properties(entries, entry.logical_id).get("Subnets", ()))
+        for entry in entries.values()
+        if entry.type == _LOAD_BALANCER and _properties(entries, entry.logical_id).get("Scheme") == "internet-facing"
     )
-    return Creation(_merged(items), tuple(_costs(instances, users, volumes, addresses, kinds)))
+    return Creation(_merge_items(items), tuple(_costs(instances, users, volumes, addresses, kinds)))
 
 
-def _merged(items: list[Item]) -> tuple[Item, ...]:
-    """Return items in which those that are alike, such as masters, are counted together."""
+def _merge_items(items: list[Item]) -> tuple[Item, ...]:
+    """Return the items with equal ones, such as masters, counted together."""
     counted: Counter[tuple[str, str]] = Counter()
-    for each in items:
-        counted[each.what, each.detail] += each.count
-    return tuple(Item(number, *alike) for alike, number in counted.items())
+    for item in items:
+        counted[item.what, item.detail] += item.count
+    return tuple(Item(count, *label) for label, count in counted.items())
 
 
 def _costs(
@@ -96,9 +99,9 @@ def _costs(
     addresses: int,
     kinds: Mapping[str, int],
 ) -> Iterator[Cost]:
-    for kind, number in instances.items():
-        if number:
-            yield Cost(number, "instance", kind, ", ".join(dict.fromkeys(users[kind])))
+    for kind, count in instances.items():
+        if count:
+            yield Cost(count, "instance", kind, ", ".join(dict.fromkeys(users[kind])))
     for kind, size in volumes.items():
         if size:
             yield Cost(size, "GiB", f"{kind} volumes", "root volumes and the masters' data")
@@ -106,50 +109,50 @@ def _costs(
     elastic = kinds.get("AWS::EC2::EIP", 0)
     if elastic + addresses:
         detail = "the API's" if not addresses else ("the API's and the nodes'" if elastic else "the nodes'")
-        detail = "the masters', the API's and the nodes'" if kinds.get(_BALANCER) else detail
+        detail = "the masters', the API's and the nodes'" if kinds.get(_LOAD_BALANCER) else detail
         yield Cost(elastic + addresses, "address", "public IPv4", detail)
-    for kind, unit, what in (
-        (_BALANCER, "load balancer", "Elastic Load Balancing"),
+    for kind, unit, label in (
+        (_LOAD_BALANCER, "load balancer", "Elastic Load Balancing"),
         ("AWS::SecretsManager::Secret", "secret", "Secrets Manager"),
         ("AWS::KMS::Key", "key", "KMS"),
     ):
         if kinds.get(kind):
-            yield Cost(kinds[kind], unit, what)
+            yield Cost(kinds[kind], unit, label)
 
 
-def _launched(cluster: Cluster) -> Iterator[tuple[str, str, NodeGroup | None]]:
-    """Return the prefix of the logical ids of everything that launches instances, what it is, and the node group."""
+def _instance_groups(cluster: Cluster) -> Iterator[tuple[str, str, NodeGroup | None]]:
+    """Yield the logical id prefix of each Auto Scaling group, `master` or `node`, and its node group."""
     for slot in cluster.slots:
         yield slot_id(slot.letter), "master", None
     for group in cluster.node_groups:
         yield group_id(group.name), "node", group
 
 
-def _at_first(sizes: Mapping[str, Any], group: NodeGroup | None) -> int:
+def _initial_size(sizes: Mapping[str, Any], group: NodeGroup | None) -> int:
     if group is None:
         return 1
     for value in (sizes.get("DesiredCapacity"), sizes.get("MinSize"), group.desired_size):
-        number = _whole(value)
+        number = _to_int(value)
         if number is not None:
             return number
     return group.min_size
 
 
-def _entries(description: Description) -> Iterator[Entry]:
+def _all_entries(description: Description) -> Iterator[Entry]:
     yield from description.entries.values()
     for child in description.children.values():
-        yield from _entries(child)
+        yield from _all_entries(child)
 
 
-def _properties(made: Mapping[str, Entry], logical_id: str) -> Mapping[str, Any]:
-    entry = made.get(logical_id)
-    found = entry.after.get("Properties", {}) if entry else {}
-    return found if isinstance(found, Mapping) else {}
+def _properties(entries: Mapping[str, Entry], logical_id: str) -> Mapping[str, Any]:
+    entry = entries.get(logical_id)
+    properties = entry.after.get("Properties", {}) if entry else {}
+    return properties if isinstance(properties, Mapping) else {}
 
 
-def _known(value: Any) -> Any:
+def _known_value(value: Any) -> Any:
     return None if isinstance(value, str) and UNKNOWN in value else value
 
 
-def _whole(value: Any) -> int | None:
+def _to_int(value: Any) -> int | None:
     return int(value) if str(value).isdecimal() else None

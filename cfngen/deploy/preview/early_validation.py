@@ -1,7 +1,7 @@
-"""Why a change set could not be made: what CloudFormation's early validation found, or the reason that is deepest.
+"""Why a change set failed: the problems found by early validation, or the reason of the innermost nested stack.
 
-Early validation looks at a template's properties, at names that are taken and at quotas before anything is created. A
-change set that fails by it has a reason which only says so; what it found is told by DescribeEvents alone.
+Early validation checks a template's properties, existing names and quotas before anything is created. The status
+reason of the change set only says that early validation failed; DescribeEvents returns the problems.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from cfngen.deploy.aws_errors import DeniedError
 from cfngen.deploy.preview.change_set_reading import Description, persistently, read
 from cfngen.errors import CfngenError
 
-_MARK = "AWS::EarlyValidation"
-_NESTED = re.compile(r"Nested change set (arn:\S+?:changeSet/\S+)")
+_EARLY_VALIDATION = "AWS::EarlyValidation"
+_NESTED_CHANGE_SET_ARN = re.compile(r"Nested change set (arn:\S+?:changeSet/\S+)")
 
 
 class ChangeSetFailedError(CfngenError):
-    """CloudFormation could not make the change set.
+    """CloudFormation could not create the change set.
 
     Attributes:
-        stack: name of the stack whose change set is at fault; that of a nested stack maybe.
-        reason: CloudFormation's own words.
+        stack: name of the stack whose change set failed, which may be a nested stack.
+        reason: status reason of the change set.
     """
 
     def __init__(self, stack: str, reason: str, *, hint: str = "") -> None:
@@ -38,12 +38,12 @@ class ChangeSetFailedError(CfngenError):
 
 @dataclass(frozen=True)
 class ValidationFailure:
-    """One thing that early validation refuses.
+    """One problem found by early validation.
 
     Attributes:
         stack: name of the stack.
-        path: where it is in that stack's template, e.g. `/Resources/Vpc/Properties/CidrBlock`.
-        reason: CloudFormation's own words.
+        path: path in that stack's template, e.g. `/Resources/Vpc/Properties/CidrBlock`.
+        reason: message of CloudFormation.
         logical_id: the resource; may be empty.
     """
 
@@ -53,15 +53,15 @@ class ValidationFailure:
     logical_id: str = ""
 
     def __str__(self) -> str:
-        where = self.path or self.logical_id
-        return f"{self.stack}: {where}: {self.reason}" if where else f"{self.stack}: {self.reason}"
+        location = self.path or self.logical_id
+        return f"{self.stack}: {location}: {self.reason}" if location else f"{self.stack}: {self.reason}"
 
 
 class EarlyValidationError(ChangeSetFailedError):
-    """CloudFormation refuses the templates before anything was created.
+    """Early validation found problems in the templates, before anything was created.
 
     Attributes:
-        problems: what it refuses.
+        problems: the problems.
     """
 
     def __init__(self, stack: str, reason: str, problems: tuple[ValidationFailure, ...]) -> None:
@@ -70,41 +70,56 @@ class EarlyValidationError(ChangeSetFailedError):
 
 
 def failure(account: Account, description: Description) -> ChangeSetFailedError:
-    """Return why a change set failed, as an error.
+    """Return an error that says why a change set failed.
 
     Args:
-        account: where it is.
+        account: the account and region.
         description: the failed change set of a root.
     """
-    culprits = list(_culprits(account, description, set()))
-    findings = tuple(problem for each in culprits if _MARK in each.reason for problem in _findings(account, each))
-    culprit = next((each for each in culprits if _MARK in each.reason), culprits[0])
-    if findings:
-        return EarlyValidationError(culprit.stack_name, culprit.reason, findings)
-    if _MARK in culprit.reason:
+    failed_change_sets = list(_innermost_failures(account, description, set()))
+    problems = tuple(
+        problem
+        for change_set in failed_change_sets
+        if _EARLY_VALIDATION in change_set.reason
+        for problem in _validation_failures(account, change_set)
+    )
+    failed_change_set = next(
+        (change_set for change_set in failed_change_sets if _EARLY_VALIDATION in change_set.reason),
+        failed_change_sets[0],
+    )
+    if problems:
+        return EarlyValidationError(failed_change_set.stack_name, failed_change_set.reason, problems)
+    if _EARLY_VALIDATION in failed_change_set.reason:
         hint = (
             "DescribeEvents would tell more, and you may not call it: allow cloudformation:DescribeEvents, and repeat."
         )
-        return ChangeSetFailedError(culprit.stack_name, culprit.reason, hint=hint)
-    return ChangeSetFailedError(culprit.stack_name, culprit.reason)
+        return ChangeSetFailedError(failed_change_set.stack_name, failed_change_set.reason, hint=hint)
+    return ChangeSetFailedError(failed_change_set.stack_name, failed_change_set.reason)
 
 
-def _culprits(account: Account, description: Description, seen: set[str]) -> Iterator[Description]:
-    """Return the failed change sets that do not merely repeat the failure of one they nest."""
-    seen.add(description.id)
-    named = {each.rstrip(".,:;") for each in _NESTED.findall(description.reason)}
-    nested = [each for each in description.children.values() if each.failed and not each.nothing_to_do]
+def _innermost_failures(account: Account, description: Description, visited: set[str]) -> Iterator[Description]:
+    """Return the failed change sets, without those that failed only because of a nested one."""
+    visited.add(description.id)
+    named_arns = {arn.rstrip(".,:;") for arn in _NESTED_CHANGE_SET_ARN.findall(description.reason)}
+    nested = [
+        change_set for change_set in description.children.values() if change_set.failed and not change_set.nothing_to_do
+    ]
     # A nested change set that failed early is not always listed among the changes of its parent.
-    missing = sorted(named - {each.id for each in nested} - seen)
-    nested += [read(account, each) for each in missing]
-    deeper = [culprit for child in nested if child.id not in seen for culprit in _culprits(account, child, seen)]
-    yield from deeper
-    if not deeper or (_MARK in description.reason and not named):
+    missing_arns = sorted(named_arns - {change_set.id for change_set in nested} - visited)
+    nested += [read(account, arn) for arn in missing_arns]
+    nested_failures = [
+        failed_change_set
+        for child in nested
+        if child.id not in visited
+        for failed_change_set in _innermost_failures(account, child, visited)
+    ]
+    yield from nested_failures
+    if not nested_failures or (_EARLY_VALIDATION in description.reason and not named_arns):
         yield description
 
 
-def _findings(account: Account, description: Description) -> Iterator[ValidationFailure]:
-    """Return what early validation found in one stack; nothing if it may not be asked."""
+def _validation_failures(account: Account, description: Description) -> Iterator[ValidationFailure]:
+    """Yield the problems that early validation found in one stack; none if DescribeEvents is not allowed."""
     client = account.client("cloudformation")
     arguments = {"ChangeSetName": description.id, "Filters": {"FailedEvents": True}}
     while True:

@@ -1,11 +1,11 @@
-"""Whether the objects that a cluster file names belong to the cluster's VPC, and policies to its account.
+"""Checks that existing objects named in the cluster file belong to the cluster's VPC, and policies to its account.
 
-EC2 refuses the launch, the route or the interface otherwise, minutes into a creation or in the midst of an update.
-CloudFormation looks only whether an object is there, and at security groups not even that. Objects are asked for by
-filters, since one unknown id would fail a call that names ids.
+Otherwise EC2 refuses the instance, the route or the network interface in the middle of a creation or update.
+CloudFormation only checks that an object exists, and for security groups not even that. Objects are described by
+filters, since a call with ids fails if one of them does not exist.
 
-A security group is one VPC's for good: while the VPC is still to be made, there is none that could be named. Once the
-cluster is there, there may be, so that the cluster file alone does not tell.
+A security group belongs to one VPC for good. So before the stack has created its VPC, the cluster file cannot name a
+security group of it; afterwards it can. That is why this check needs the stack, and not only the cluster file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from cfngen.errors import CfngenError
 
 
 class ElsewhereError(CfngenError):
-    """Objects that the cluster file names do not belong where the cluster is.
+    """Existing objects that the cluster file names do not belong to the cluster's VPC or account.
 
     Attributes:
-        problems: one sentence for each, which begins with its key.
+        problems: one sentence for each object, which begins with its key in the cluster file.
     """
 
     def __init__(self, problems: tuple[str, ...]) -> None:
@@ -36,56 +36,56 @@ class ElsewhereError(CfngenError):
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
-    """See that security groups, subnets, route table and internet gateway are the VPC's, and policies the account's.
+    """Check the VPC of security groups, subnets, route table and internet gateway, and the account of policies.
 
     Args:
-        account: where they are.
+        account: the account and region.
         cluster: the cluster.
         values: values of the root's parameters.
-        existing: the root stack; None if it is yet to be created.
+        existing: the root stack; None if it does not exist yet.
 
     Raises:
-        ElsewhereError: some do not. What cannot be found out stops nobody.
+        ElsewhereError: some belong to another VPC or account. Errors of AWS are ignored.
     """
     vpc = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
-    problems = list(_policies(account, cluster))
+    problems = list(_check_policies(account, cluster))
     if existing is None and not vpc:
-        problems += _before_their_vpc(cluster)
+        problems += _reject_groups_without_vpc(cluster)
     try:
         with translate_aws_errors():
             if vpc:
-                problems += _security_groups(account, cluster, vpc)
+                problems += _check_security_groups(account, cluster, vpc)
             if cluster.network.vpc.id:
-                problems += _network(account, cluster, values, vpc)
-            problems += _elastic_ip(account, values)
+                problems += _check_network(account, cluster, values, vpc)
+            problems += _check_elastic_ip(account, values)
     except AwsError:
         pass
     if problems:
         raise ElsewhereError(tuple(problems))
 
 
-def _policies(account: Account, cluster: Cluster) -> Iterator[str]:
-    """Yield the policies that no role of the account can have: those of another one."""
-    named = {"iam.permissionsBoundary": cluster.iam.permissions_boundary or ""}
+def _check_policies(account: Account, cluster: Cluster) -> Iterator[str]:
+    """Yield a problem for each policy of another account, which no role of this account can have."""
+    arns_by_key = {"iam.permissionsBoundary": cluster.iam.permissions_boundary or ""}
     for path, instances in all_instances(cluster):
         for position, arn in enumerate(instances.additional_policies):
-            named[dotted((*path, "additionalPolicies", position))] = arn
-    for key, arn in named.items():
+            arns_by_key[dotted((*path, "additionalPolicies", position))] = arn
+    for key, arn in arns_by_key.items():
         owner = arn.split(":")[4] if arn else "aws"
         if owner not in ("aws", account.id):
             yield f"{key}: {arn} belongs to the account {owner}; name a policy of {account.id}"
 
 
 def _named_groups(cluster: Cluster) -> dict[str, str]:
-    """Return the security groups that the cluster file names, with the first key of each."""
-    named: dict[str, str] = {}
+    """Return the security groups that the cluster file names, each with the first key that names it."""
+    keys_by_group: dict[str, str] = {}
     for path, instances in all_instances(cluster):
         for position, group in enumerate(instances.additional_security_groups):
-            named.setdefault(group, dotted((*path, "additionalSecurityGroups", position)))
-    return named
+            keys_by_group.setdefault(group, dotted((*path, "additionalSecurityGroups", position)))
+    return keys_by_group
 
 
-def _before_their_vpc(cluster: Cluster) -> Iterator[str]:
+def _reject_groups_without_vpc(cluster: Cluster) -> Iterator[str]:
     for group, key in _named_groups(cluster).items():
         yield (
             f"{key}: {group} exists already and belongs to another VPC than the one that the stack is to make, so EC2 "
@@ -94,13 +94,13 @@ def _before_their_vpc(cluster: Cluster) -> Iterator[str]:
         )
 
 
-def _security_groups(account: Account, cluster: Cluster, vpc: str) -> Iterator[str]:
-    named = _named_groups(cluster)
+def _check_security_groups(account: Account, cluster: Cluster, vpc: str) -> Iterator[str]:
+    keys_by_group = _named_groups(cluster)
     described = {
         group["GroupId"]: group
-        for group in _described(account, "describe_security_groups", "SecurityGroups", "group-id", list(named))
+        for group in _describe(account, "describe_security_groups", "SecurityGroups", "group-id", list(keys_by_group))
     }
-    for identifier, key in named.items():
+    for identifier, key in keys_by_group.items():
         group = described.get(identifier)
         if group is None:
             yield f"{key}: there is no security group {identifier} in {account.region}"
@@ -113,7 +113,7 @@ def _security_groups(account: Account, cluster: Cluster, vpc: str) -> Iterator[s
             )
 
 
-def _network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc: str) -> Iterator[str]:
+def _check_network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc: str) -> Iterator[str]:
     subnets = {
         f"network.subnets[{index}].id": (values[subnet_parameter(subnet.zone)], subnet)
         for index, subnet in enumerate(cluster.network.subnets)
@@ -121,7 +121,8 @@ def _network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc:
     }
     ids = [identifier for identifier, _ in subnets.values()]
     described = {
-        each["SubnetId"]: each for each in _described(account, "describe_subnets", "Subnets", "subnet-id", ids)
+        response["SubnetId"]: response
+        for response in _describe(account, "describe_subnets", "Subnets", "subnet-id", ids)
     }
     for key, (identifier, subnet) in subnets.items():
         actual = described.get(identifier, {})
@@ -135,44 +136,48 @@ def _network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc:
         elif actual["CidrBlock"] != str(subnet.cidr):
             yield f"{key}: {identifier} has the range {actual['CidrBlock']} and not {subnet.cidr}; correct its cidr"
     if table := values.get("RouteTableId", ""):
-        tables = _described(account, "describe_route_tables", "RouteTables", "route-table-id", [table])
-        yield from _of_vpc("network.routeTable", table, [each["VpcId"] for each in tables], vpc, account.region)
+        tables = _describe(account, "describe_route_tables", "RouteTables", "route-table-id", [table])
+        yield from _check_vpc(
+            "network.routeTable", table, [route_table["VpcId"] for route_table in tables], vpc, account.region
+        )
     if gateway := values.get("InternetGatewayId", ""):
-        gateways = _described(
+        gateways = _describe(
             account, "describe_internet_gateways", "InternetGateways", "internet-gateway-id", [gateway]
         )
-        attached = [
-            next((attachment["VpcId"] for attachment in found["Attachments"]), "no VPC: it is not attached")
-            for found in gateways
+        attached_vpcs = [
+            next((attachment["VpcId"] for attachment in internet_gateway["Attachments"]), "no VPC: it is not attached")
+            for internet_gateway in gateways
         ]
-        yield from _of_vpc("network.internetGateway", gateway, attached, vpc, account.region)
+        yield from _check_vpc("network.internetGateway", gateway, attached_vpcs, vpc, account.region)
 
 
-def _of_vpc(key: str, identifier: str, owners: list[str], vpc: str, region: str) -> Iterator[str]:
+def _check_vpc(key: str, identifier: str, owners: list[str], vpc: str, region: str) -> Iterator[str]:
     if not owners:
         yield f"{key}: there is no {identifier} in {region}"
     elif vpc not in owners:
         yield f"{key}: {identifier} belongs to {owners[0]}, and the cluster is in {vpc}; name that of {vpc}"
 
 
-def _elastic_ip(account: Account, values: Mapping[str, str]) -> Iterator[str]:
+def _check_elastic_ip(account: Account, values: Mapping[str, str]) -> Iterator[str]:
     allocation, address = values.get("ApiElasticIpAllocationId", ""), values.get("ApiElasticIp", "")
     if not allocation:
         return
-    described = _described(account, "describe_addresses", "Addresses", "allocation-id", [allocation])
-    actual = next((str(each["PublicIp"]) for each in described), "")
+    described = _describe(account, "describe_addresses", "Addresses", "allocation-id", [allocation])
+    actual = next((str(elastic_ip["PublicIp"]) for elastic_ip in described), "")
     if not actual:
         yield f"api.elasticIp.allocationId: there is no Elastic IP {allocation} in {account.region}"
     elif actual != address:
         yield f"api.elasticIp.address: {allocation} is {actual} and not {address}; correct one of the two"
 
 
-def _described(account: Account, call: str, items: str, name: str, ids: list[str]) -> list[Mapping[str, Any]]:
-    """Return what EC2 knows of objects; those that it does not know are left out."""
+def _describe(
+    account: Account, operation: str, result_key: str, filter_name: str, ids: list[str]
+) -> list[Mapping[str, Any]]:
+    """Describe objects of EC2; those that do not exist are left out."""
     if not ids:
         return []
     client = account.client("ec2")
-    filters = [{"Name": name, "Values": ids}]
-    if not client.can_paginate(call):
-        return list(getattr(client, call)(Filters=filters)[items])
-    return [item for page in client.get_paginator(call).paginate(Filters=filters) for item in page[items]]
+    filters = [{"Name": filter_name, "Values": ids}]
+    if not client.can_paginate(operation):
+        return list(getattr(client, operation)(Filters=filters)[result_key])
+    return [item for page in client.get_paginator(operation).paginate(Filters=filters) for item in page[result_key]]

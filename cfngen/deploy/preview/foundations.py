@@ -1,11 +1,10 @@
-"""What everything else of a cluster stands on, and no update may exchange: its VPC, and the subnets in their zones.
+"""Refuses updates that would replace the VPC of a cluster, or a subnet of a zone.
 
-CloudFormation would: it makes the new VPC beside the old one and moves into it whatever it can. Network interfaces and
-volumes of masters cannot follow, so the update ends half-way, and a load balancer of several masters would be moved
-onto subnets in which there are none.
+CloudFormation would try: it creates the new VPC beside the old one and moves what it can. Network interfaces and
+volumes of masters cannot move, so the update fails half-way, and the load balancer of several masters would be moved
+to subnets without masters.
 
-The values are parameters of the root, so they are compared as such: as the stack has them, whoever gave them and how,
-with those that a deployment would give it.
+VPC and subnets are parameters of the root. The stack's current values are compared with those of the deployment.
 """
 
 from __future__ import annotations
@@ -21,45 +20,54 @@ _ZONE = re.compile(r"Zone(?P<zone>\w+)")
 
 
 class Foundation(NamedTuple):
-    """A part of the network that stays.
+    """A part of the network that cannot be replaced.
 
     Attributes:
-        key: where the cluster file says it.
-        made: name of the parameter that has its range, where the stack makes it.
-        exists: name of the parameter that has its id, where it exists already; empty if that cannot be.
-        why: why it stays.
+        key: its key in the cluster file.
+        cidr_parameter: name of the parameter with its range, if the stack creates it.
+        id_parameter: name of the parameter with its id, if it exists already; empty if there is none.
+        reason: why it cannot be replaced.
     """
 
     key: str
-    made: str
-    exists: str
-    why: str
+    cidr_parameter: str
+    id_parameter: str
+    reason: str
 
 
-def check(before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    """Refuse a deployment that would exchange the VPC, or a subnet whose zone stays.
+def check(current: Mapping[str, str], requested: Mapping[str, str]) -> None:
+    """Refuse a deployment that would replace the VPC, or a subnet of a zone that stays.
 
     Args:
-        before: values of the parameters that the root stack has; empty of a new one.
-        after: those that it would get.
+        current: current parameters of the root stack; empty if it is new.
+        requested: parameters of the deployment.
 
     Raises:
-        DecidedOnceError: as above.
+        ImmutableSettingError: the deployment would replace them.
     """
     problems = []
-    for foundation in _foundations(before):
+    for foundation in _foundations(current):
         old, new = (
-            next((values[name] for name in (foundation.made, foundation.exists) if name and name in values), None)
-            for values in (before, after)
+            next(
+                (
+                    values[name]
+                    for name in (foundation.cidr_parameter, foundation.id_parameter)
+                    if name and name in values
+                ),
+                None,
+            )
+            for values in (current, requested)
         )
         if old is None or new is None or old == new:
             continue
-        problems.append(f"{foundation.key}: is {old} and cannot become {new}: {foundation.why}")
+        problems.append(f"{foundation.key}: is {old} and cannot become {new}: {foundation.reason}")
     if problems:
-        kept = " ".join(f"--keep {name}" for name in sorted(before) if name in after and before[name] != after[name])
+        keep_options = " ".join(
+            f"--keep {name}" for name in sorted(current) if name in requested and current[name] != requested[name]
+        )
         hint = "set it back in the cluster file (and in the parameters), or make a new cluster."
         raise ImmutableSettingError(
-            tuple(problems), hint + (f" `{kept}` goes on with what the stack has." if kept else "")
+            tuple(problems), hint + (f" `{keep_options}` goes on with what the stack has." if keep_options else "")
         )
 
 
@@ -68,8 +76,8 @@ def _foundations(parameters: Mapping[str, str]) -> Iterator[Foundation]:
     for name in sorted(parameters):
         if match := _SUBNET.fullmatch(name):
             zone = match["zone"]
-            why = "the instances and network interfaces in this subnet cannot move"
-            yield Foundation(f"network.subnets (zone {zone})", f"Subnet{zone}Cidr", f"Subnet{zone}Id", why)
+            reason = "the instances and network interfaces in this subnet cannot move"
+            yield Foundation(f"network.subnets (zone {zone})", f"Subnet{zone}Cidr", f"Subnet{zone}Id", reason)
         elif match := _ZONE.fullmatch(name):
-            why = "subnets and volumes stay in their zone"
-            yield Foundation(f"network.subnets (zone {match['zone']})", name, "", why)
+            reason = "subnets and volumes stay in their zone"
+            yield Foundation(f"network.subnets (zone {match['zone']})", name, "", reason)

@@ -1,7 +1,7 @@
-"""What a deployment means that no change set says: changes of what is decided once, and of Kubernetes' version.
+"""Compares settings that a change set does not show: immutable settings, number of masters and Kubernetes version.
 
 The root's metadata records them (`cfngen.templates.immutable_settings`); a stack without that record is not checked.
-What parameters say, the VPC and its subnets, is in `cfngen.deploy.preview.foundations`.
+The VPC and its subnets are parameters and are checked in `cfngen.deploy.preview.foundations`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cfngen.deploy.preview.plan import Danger, Impact
 from cfngen.errors import CfngenError
 from cfngen.templates.immutable_settings import COUNT, VERSION, ZONES, immutable_settings, recorded_settings
 
-_WHY = {
+_REASONS = {
     "controlPlane.volume.kmsKey": "EBS encrypts a volume once, and etcd's data are on it",
     "certificateAuthority.secret": "nodes, kubeconfigs and Pods trust the authorities that the cluster has",
     "api.port": "nodes that have joined know no other",
@@ -24,14 +24,14 @@ _WHY = {
     "network.dnsServiceIp": "the DNS Service that exists keeps its address",
     "network.dnsDomain": "kubelets and pods that run keep theirs",
 }
-_SKEW = "https://kubernetes.io/releases/version-skew-policy/"
+_VERSION_SKEW_POLICY = "https://kubernetes.io/releases/version-skew-policy/"
 
 
 class ImmutableSettingError(CfngenError):
-    """The cluster file changes what is decided when a cluster is made.
+    """The cluster file changes settings that cannot change after the cluster was created.
 
     Attributes:
-        problems: everything that cannot be changed, one sentence each.
+        problems: one sentence for each setting.
     """
 
     def __init__(self, problems: tuple[str, ...], hint: str = "") -> None:
@@ -39,56 +39,57 @@ class ImmutableSettingError(CfngenError):
         self.problems = problems
 
 
-def setting_impacts(before: Mapping[str, Any], cluster: Cluster) -> tuple[Impact, ...]:
-    """Return what changes between the cluster of a root template and a wanted one, as far as a change set hides it.
+def setting_impacts(previous_template: Mapping[str, Any], cluster: Cluster) -> tuple[Impact, ...]:
+    """Return the impacts of changed settings that a change set does not show.
 
     Args:
-        before: the template that the root stack has.
-        cluster: the cluster that is wanted.
+        previous_template: the deployed template of the root.
+        cluster: the cluster as it is to be deployed.
 
     Raises:
-        DecidedOnceError: it cannot be changed.
+        ImmutableSettingError: a setting cannot be changed in this way.
     """
-    was, wanted = recorded_settings(before), immutable_settings(cluster)
+    recorded, requested = recorded_settings(previous_template), immutable_settings(cluster)
     problems = [
-        f"{key}: was {was[key]} when the cluster was made and cannot become {wanted[key]}: {reason}"
-        for key, reason in _WHY.items()
-        if key in was and key in wanted and was[key] != wanted[key]
+        f"{key}: was {recorded[key]} when the cluster was made and cannot become {requested[key]}: {reason}"
+        for key, reason in _REASONS.items()
+        if key in recorded and key in requested and recorded[key] != requested[key]
     ]
-    problems += _misplaced(was, wanted)
-    meaning, hint = None, ""
-    if was.get(VERSION, wanted[VERSION]) != wanted[VERSION]:
-        old, new = was[VERSION], wanted[VERSION]
-        old_minor, new_minor = _minor(old), _minor(new)
+    problems += _master_problems(recorded, requested)
+    version_impact, hint = None, ""
+    if recorded.get(VERSION, requested[VERSION]) != requested[VERSION]:
+        old, new = recorded[VERSION], requested[VERSION]
+        old_minor, new_minor = _minor_version(old), _minor_version(new)
         if new_minor < old_minor:
             problems.append(f"{VERSION}: was {old} and cannot become {new}: Kubernetes' minor versions do not go back")
         elif new_minor > old_minor + 1:
-            through = f"1.{old_minor + 1}"
-            hint = "" if problems else f"set {VERSION} to {through}, deploy, and go on from there."
+            next_minor = f"1.{old_minor + 1}"
+            hint = "" if problems else f"set {VERSION} to {next_minor}, deploy, and go on from there."
             problems.append(
-                f"{VERSION}: was {old} and cannot become {new} at once: go through {through} first ({_SKEW})"
+                f"{VERSION}: was {old} and cannot become {new} at once: "
+                f"go through {next_minor} first ({_VERSION_SKEW_POLICY})"
             )
         elif new_minor > old_minor:
-            meaning = Impact(
+            version_impact = Impact(
                 f"Kubernetes {old} becomes {new}: masters are replaced one at a time, new nodes wait for the last of "
                 "them; there is no way back but a snapshot of etcd from before, also when the update fails half-way",
                 Danger.DANGEROUS,
             )
         else:
-            meaning = Impact(f"Kubernetes {old} becomes {new}", Danger.DISRUPTIVE)
+            version_impact = Impact(f"Kubernetes {old} becomes {new}", Danger.DISRUPTIVE)
     if problems:
         raise ImmutableSettingError(tuple(problems), hint)
-    found = (meaning, _more_masters(was, wanted))
-    return tuple(each for each in found if each)
+    impacts = (version_impact, _added_masters_impact(recorded, requested))
+    return tuple(impact for impact in impacts if impact)
 
 
-def _misplaced(was: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
-    """Return which masters would go, or move: etcd's data stay in their zones, and few members are too few."""
-    count = int(was.get(COUNT, wanted[COUNT]))
-    if int(wanted[COUNT]) < count:
-        why = "the masters that go take their parts of etcd with them, and those that stay would wait for them"
-        return [f"{COUNT}: is {count} and cannot become {wanted[COUNT]}: {why}"]
-    places = zip("abcde", was.get(ZONES, "").split(), wanted[ZONES].split(), strict=False)
+def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:
+    """Return a problem for each master that would be removed or moved: etcd's data stays in its zone."""
+    recorded_count = int(recorded.get(COUNT, requested[COUNT]))
+    if int(requested[COUNT]) < recorded_count:
+        reason = "the masters that go take their parts of etcd with them, and those that stay would wait for them"
+        return [f"{COUNT}: is {recorded_count} and cannot become {requested[COUNT]}: {reason}"]
+    places = zip("abcde", recorded.get(ZONES, "").split(), requested[ZONES].split(), strict=False)
     return [
         f"controlPlane.addresses: master {letter} is in {old} and cannot move to {new}: its volume stays there; "
         f"give it an address of the subnet in {old}"
@@ -97,30 +98,30 @@ def _misplaced(was: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _more_masters(was: Mapping[str, str], wanted: Mapping[str, str]) -> Impact | None:
-    """Return what it means that masters are added; None if none are."""
-    before, after = int(was.get(COUNT, wanted[COUNT])), int(wanted[COUNT])
-    if after <= before:
+def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, str]) -> Impact | None:
+    """Return the impact of additional masters; None if there are none."""
+    old_count, new_count = int(recorded.get(COUNT, requested[COUNT])), int(requested[COUNT])
+    if new_count <= old_count:
         return None
-    # CloudFormation takes new resources back, and knows nothing of etcd.
-    back = (
+    # A rollback deletes the new masters without removing their members from etcd.
+    advice = (
         "Use --on-failure keep: an update that is taken back after they have joined leaves etcd without a majority, "
         "and the way back is a snapshot of etcd from before"
     )
-    if before == 1:
+    if old_count == 1:
         return Impact(
-            f"1 master becomes {after}: the API's address becomes that of a load balancer, so that kubeconfigs have to "
-            "be fetched anew. The master that is there is replaced first, and the API is away for the minutes of its "
-            f"boot; then the others join it one after another. {back}",
+            f"1 master becomes {new_count}: the API's address becomes that of a load balancer, so that kubeconfigs "
+            "have to be fetched anew. The master that is there is replaced first, and the API is away for the minutes "
+            f"of its boot; then the others join it one after another. {advice}",
             Danger.DANGEROUS,
         )
     return Impact(
-        f"{before} masters become {after}: those that are there are replaced one at a time, then the others join; the "
-        f"API stays up. {back}",
+        f"{old_count} masters become {new_count}: those that are there are replaced one at a time, then the others "
+        f"join; the API stays up. {advice}",
         Danger.DANGEROUS,
     )
 
 
-def _minor(version: str) -> int:
-    """36 for `1.36.3`."""
+def _minor_version(version: str) -> int:
+    """Return the minor version, e.g. 36 for `1.36.3`."""
     return int(version.split(".")[1])

@@ -1,6 +1,6 @@
-"""Lists in a resource's definition whose items a person knows by a key: tags, and the statements of policies.
+"""Lists in a resource's definition whose items have a key: tags, and the statements of policies.
 
-CloudFormation compares lists by position, so that most of a list changes when an item is added in the middle of it.
+CloudFormation compares lists by position, so an item that is added in the middle changes all items after it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from cfngen.deploy.preview.change_set_reading import Entry
 
 _TAGS = re.compile(r"/.*?/Tags(?=/|$)")
-# A role's inline policies, or a policy document by itself: of a managed policy, a key, a bucket, or a role's trust.
+# Inline policies of a role, or the policy document of a managed policy, a key, a bucket, or a role's trust policy.
 _POLICIES = re.compile(r"/Properties/(Policies|[A-Za-z]*(?:PolicyDocument|KeyPolicy))(?=/|$)")
 
 
@@ -24,8 +24,8 @@ class KeyedList:
 
     Attributes:
         place: its path, e.g. `/Properties/Tags`.
-        before: its items by their keys, each as text.
-        after: likewise.
+        before: the old items by their keys, each as text.
+        after: the new items, likewise.
     """
 
     place: str
@@ -34,54 +34,57 @@ class KeyedList:
 
 
 def keyed_list(entry: Entry, place: str) -> KeyedList | None:
-    """Return the list that a changed value lies in; None if it is in none, or the definitions are not told.
+    """Return the keyed list that contains a changed value; None if there is none, or the definitions are not known.
 
     Args:
-        entry: the resource.
+        entry: the change of the resource.
         place: path of the value, e.g. `/Properties/Tags/3/Value`.
     """
-    for pattern, items in ((_TAGS, _tags), (_POLICIES, _statements)):
+    for pattern, items in ((_TAGS, _tags_by_key), (_POLICIES, _statements_by_sid)):
         if match := pattern.match(place):
-            before, after = (items(_at(each, match[0])) if each else None for each in (entry.before, entry.after))
+            before, after = (
+                items(_value_at(definition, match[0])) if definition else None
+                for definition in (entry.before, entry.after)
+            )
             if before is not None and after is not None:
                 return KeyedList(match[0], before, after)
     return None
 
 
-def _at(definition: Mapping[str, Any], place: str) -> Any:
-    """Return what lies at a path; an empty list if there is nothing."""
-    found: Any = definition
+def _value_at(definition: Mapping[str, Any], place: str) -> Any:
+    """Return the value at a path; an empty list if there is none."""
+    value: Any = definition
     for part in place.split("/")[1:]:
-        if isinstance(found, list):
-            found = found[int(part)] if part.isdecimal() and int(part) < len(found) else []
-        elif isinstance(found, Mapping):
-            found = found.get(part, [])
+        if isinstance(value, list):
+            value = value[int(part)] if part.isdecimal() and int(part) < len(value) else []
+        elif isinstance(value, Mapping):
+            value = value.get(part, [])
         else:
             return None
-    return found
+    return value
 
 
-def _tags(found: Any) -> dict[str, str] | None:
-    """Return tags by their keys; None if it is something else."""
-    if not isinstance(found, list) or not all(isinstance(each, Mapping) and "Key" in each for each in found):
+def _tags_by_key(value: Any) -> dict[str, str] | None:
+    """Return the values of tags by their keys; None if the value is not a list of tags."""
+    if not isinstance(value, list) or not all(isinstance(tag, Mapping) and "Key" in tag for tag in value):
         return None
-    return {str(each["Key"]): str(each.get("Value", "")) for each in found}
+    return {str(tag["Key"]): str(tag.get("Value", "")) for tag in value}
 
 
-def _statements(found: Any) -> dict[str, str] | None:
+def _statements_by_sid(value: Any) -> dict[str, str] | None:
     """Return the statements of a policy document, or of a list of policies, by their Sids.
 
-    None where a statement has no Sid or shares one, or the document has other parts than statements and a version.
+    Return None if a statement has no Sid or one that is not unique, or if the document has other keys.
     """
-    if isinstance(found, list):
-        documents = {str(each.get("PolicyName", "")): each.get("PolicyDocument") for each in found}
-        if len(documents) < len(found):
+    if isinstance(value, list):
+        documents = {str(policy.get("PolicyName", "")): policy.get("PolicyDocument") for policy in value}
+        if len(documents) < len(value):
             return None
-        parts = {name: _statements(document) for name, document in documents.items()}
-        return _together(parts)
-    if not isinstance(found, Mapping) or not found.keys() <= {"Statement", "Version", "Id"}:
+        parts = {name: _statements_by_sid(document) for name, document in documents.items()}
+        return _join_policies(parts)
+    if not isinstance(value, Mapping) or not value.keys() <= {"Statement", "Version", "Id"}:
         return None
-    statements = found.get("Statement", [])
+    statements = value.get("Statement", [])
     if not isinstance(statements, list) or not all(
         isinstance(statement, Mapping) and statement.get("Sid") for statement in statements
     ):
@@ -90,11 +93,11 @@ def _statements(found: Any) -> dict[str, str] | None:
     return keyed if len(keyed) == len(statements) else None
 
 
-def _together(parts: Mapping[str, dict[str, str] | None]) -> dict[str, str] | None:
-    """Return the statements of several policies, each by its policy's name and its Sid."""
-    together: dict[str, str] = {}
+def _join_policies(parts: Mapping[str, dict[str, str] | None]) -> dict[str, str] | None:
+    """Return the statements of several policies by policy name and Sid; None if one of the policies has no keys."""
+    joined: dict[str, str] = {}
     for name, statements in parts.items():
         if statements is None:
             return None
-        together.update({f"{name}/{sid}": text for sid, text in statements.items()})
-    return together
+        joined.update({f"{name}/{sid}": text for sid, text in statements.items()})
+    return joined

@@ -1,8 +1,8 @@
-"""Whether the fixed addresses that masters are to get are free.
+"""Checks that the private addresses of new masters are free.
 
-EC2 hands out any free address of a subnet to nodes, and with the network plug-in `amazon-vpc` to pods: one that the
-cluster file keeps for a master that is added later as well. The update would fail half-way with "Address … is in use",
-after the first master has been replaced.
+EC2 assigns any free address of a subnet to nodes and, with the network plug-in `amazon-vpc`, to pods. That may be an
+address that the cluster file reserves for a master that is added later. The update would then fail half-way with
+"Address … is in use", after the first master has been replaced.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ADDRESS = re.compile(r"Master([A-Z])Address")
 
 
 class AddressesTakenError(CfngenError):
-    """Addresses that masters are to get belong to somebody else.
+    """Addresses of new masters are in use.
 
     Attributes:
-        holders: id of the instance, or of the network interface where there is none, by address.
+        holders: the instance, or the network interface without an instance, that uses each address.
     """
 
     def __init__(self, taken: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:
-        self.holders = {address: _holder(interface) for address, (_, interface) in taken.items()}
+        self.holders = {address: _describe_holder(interface) for address, (_, interface) in taken.items()}
         sentences = [
             f"master {letter.lower()} is to have the address {address}, which {self.holders[address]} has"
             for address, (letter, _) in taken.items()
@@ -46,23 +46,25 @@ class AddressesTakenError(CfngenError):
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
-    """See that nobody has the addresses of masters that are new, or get another address.
+    """Check that the addresses of masters are free, if the masters are new or get another address.
 
     Args:
-        account: where the cluster is.
+        account: the account and region.
         cluster: the cluster.
         values: values of the root's parameters.
-        existing: the root stack; None if it is yet to be created.
+        existing: the root stack; None if it does not exist yet.
 
     Raises:
-        AddressesTakenError: somebody has one. What cannot be found out stops nobody.
+        AddressesTakenError: an address is in use. Errors of AWS are ignored.
     """
-    before = existing.parameters if existing else {}
+    deployed_parameters = existing.parameters if existing else {}
     masters = {slot_id(slot.letter): slot.letter for slot in cluster.slots}
     new = {
         value: match[1]
         for name, value in values.items()
-        if (match := _ADDRESS.fullmatch(name)) and f"Master{match[1]}" in masters and before.get(name) != value
+        if (match := _ADDRESS.fullmatch(name))
+        and f"Master{match[1]}" in masters
+        and deployed_parameters.get(name) != value
     }
     vpc = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
     if not (new and vpc):
@@ -72,38 +74,42 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
             filters = [{"Name": "vpc-id", "Values": [vpc]}]
             pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)
             interfaces = [interface for page in pages for interface in page["NetworkInterfaces"]]
-            taken = dict(_taken(new, interfaces))
-            own = _own(account, existing) if taken and existing else {}
+            taken = dict(_used_addresses(new, interfaces))
+            own = _physical_ids(account, existing) if taken and existing else {}
     except AwsError:
         return
-    # An update that failed and was kept has made some of them.
-    others = {
+    # An earlier update that failed and was not rolled back may have created some of the masters' interfaces.
+    conflicts = {
         address: (letter, interface)
         for address, (letter, interface) in taken.items()
         if own.get(f"Master{letter}NetworkInterface") != interface["NetworkInterfaceId"]
     }
-    if others:
-        raise AddressesTakenError(others)
+    if conflicts:
+        raise AddressesTakenError(conflicts)
 
 
-def _taken(
+def _used_addresses(
     addresses: Mapping[str, str], interfaces: list[Mapping[str, Any]]
 ) -> Iterator[tuple[str, tuple[str, Mapping[str, Any]]]]:
     for interface in interfaces:
-        held = {
+        private_ips = {
             private_ip_address["PrivateIpAddress"] for private_ip_address in interface.get("PrivateIpAddresses", ())
         }
         prefixes = [IPv4Network(ipv4_prefix["Ipv4Prefix"]) for ipv4_prefix in interface.get("Ipv4Prefixes", ())]
         for address, letter in addresses.items():
-            if address in held or any(IPv4Address(address) in prefix for prefix in prefixes):
+            if address in private_ips or any(IPv4Address(address) in prefix for prefix in prefixes):
                 yield address, (letter, interface)
 
 
-def _own(account: Account, existing: StackView) -> dict[str, str]:
-    return {each.view.logical_id: each.view.physical_id for each in tree(account, existing.id) if each.exists}
+def _physical_ids(account: Account, existing: StackView) -> dict[str, str]:
+    return {
+        resource.view.logical_id: resource.view.physical_id
+        for resource in tree(account, existing.id)
+        if resource.exists
+    }
 
 
-def _holder(interface: Mapping[str, Any]) -> str:
+def _describe_holder(interface: Mapping[str, Any]) -> str:
     identifier = str(interface["NetworkInterfaceId"])
     instance = interface.get("Attachment", {}).get("InstanceId")
     if instance:

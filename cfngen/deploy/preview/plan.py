@@ -1,6 +1,6 @@
 """The plan of a deployment: what it will do to each resource, and what that means for the cluster.
 
-Plain data, for a person to read and for a program as JSON; `cfngen.deploy.preview.planning` makes it.
+Plain data that is printed as text or JSON; `cfngen.deploy.preview.planning` creates it.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from cfngen.templates.document import Document
 
 
 class Danger(str, Enum):
-    """How much a change may hurt."""
+    """How dangerous a change is."""
 
     NONE = "none"
-    """Nothing that runs notices."""
+    """Nothing is interrupted."""
     DISRUPTIVE = "disruptive"
-    """Something that runs is interrupted or taken away, or who can reach it changes; nothing is lost."""
+    """Something is interrupted or removed, or network access changes; no data is lost."""
     DANGEROUS = "dangerous"
     """Data, addresses or the cluster itself may be lost."""
 
     @property
     def rank(self) -> int:
-        """Its place in the order; the worst has the greatest."""
+        """Its position in the order; the most dangerous has the highest."""
         return list(Danger).index(self)
 
 
 class Replacement(str, Enum):
-    """Whether a change makes a new resource in place of the old one."""
+    """Whether a change replaces the resource with a new one."""
 
     NO = "no"
     MIGHT = "might"
-    """Depends on a value that becomes known only while the plan is carried out."""
+    """Depends on a value that becomes known only while the change set is executed."""
     WILL = "will"
 
 
@@ -47,17 +47,17 @@ class PropertyChange:
     """A change of one value in a resource's definition.
 
     Attributes:
-        path: where it is, e.g. `/Properties/LaunchTemplateData/InstanceType`, `/Properties/Tags[team]`,
-            `/Properties/PolicyDocument[Backups]` of the statement with that Sid, or `/UpdatePolicy`.
-        before: the value before, as text or JSON; null if it was not there, is not known or not shown.
-        after: the value after, likewise.
-        known: whether the value after is known already.
-        certain: whether the value will change; otherwise it might, depending on something that becomes known later.
+        path: path of the value, e.g. `/Properties/LaunchTemplateData/InstanceType`, `/Properties/Tags[team]`,
+            `/Properties/PolicyDocument[Backups]` for the statement with that Sid, or `/UpdatePolicy`.
+        before: the old value, as text or JSON; null if there was none, or it is not known or not shown.
+        after: the new value, likewise.
+        known: whether the new value is known already.
+        certain: whether the value will certainly change; otherwise it might, depending on a value known later.
         sensitive: whether the values are secret, so that neither is shown.
-        replaces: whether this change makes a new resource.
-        cause: what makes it change: `parameter X`, `resource X`, `attribute X.Y`, or empty for the template itself.
-        note: what changes, in words, where the values themselves tell a person nothing; else empty. Of user data, the
-            values are told all the same.
+        replaces: whether this change replaces the resource.
+        cause: what causes the change: `parameter X`, `resource X`, `attribute X.Y`, or empty for the template itself.
+        note: what changes, in words, if the values themselves are not readable; else empty. The values of user data
+            are shown nevertheless.
     """
 
     path: str
@@ -77,9 +77,9 @@ class Impact:
 
     Attributes:
         text: one or two sentences.
-        danger: how much it may hurt.
+        danger: how dangerous it is.
         fails: whether AWS refuses it, so that the whole deployment would fail.
-        hurts: the part of the text that says what may hurt, where the rest of it hurts nobody; else empty.
+        hurts: the part of the text that describes the danger, if the rest of the text is harmless; else empty.
     """
 
     text: str
@@ -90,19 +90,19 @@ class Impact:
 
 @dataclass(frozen=True)
 class Change:
-    """What happens to one resource.
+    """The change of one resource.
 
     Attributes:
-        logical_id: its name in the template.
-        physical_id: its name in AWS; empty if it has none yet.
+        logical_id: its logical id in the template.
+        physical_id: its physical id; empty if it has none yet.
         type: e.g. `AWS::EC2::Volume`.
         action: `add`, `update`, `remove` or `import`.
-        replacement: whether an update makes a new resource in place of the old one.
-        policy: what becomes of the old or removed one: `delete`, `retain` or `snapshot`; empty where nothing goes, or
-            where it is not told.
-        properties: what changes in its definition; none for what is added or removed.
-        meaning: what it means for the cluster; null if there is nothing to say beyond the change itself.
-        danger: how much it may hurt.
+        replacement: whether an update replaces the resource with a new one.
+        policy: what happens to the resource that is removed or replaced: `delete`, `retain` or `snapshot`; empty if
+            nothing is removed, or it is not known.
+        properties: the changes of its properties; none for a resource that is added or removed.
+        meaning: what it means for the cluster; null if there is nothing to add to the change itself.
+        danger: how dangerous it is.
     """
 
     logical_id: str
@@ -118,14 +118,14 @@ class Change:
 
 @dataclass(frozen=True)
 class StackPlan:
-    """What happens in one stack.
+    """The changes of one stack.
 
     Attributes:
-        path: logical ids from the root to it; empty for the root itself.
-        name: its name in AWS; empty if it has none yet.
+        path: logical ids from the root to the stack; empty for the root itself.
+        name: the stack's name; empty if it has none yet.
         action: `create`, `update` or `delete`.
-        changes: what happens to its resources, replacements first.
-        meaning: what it means for the cluster that the stack as a whole comes or goes; else null.
+        changes: the changes of its resources, replacements first.
+        meaning: what it means for the cluster that the whole stack is created or deleted; else null.
     """
 
     path: tuple[str, ...]
@@ -136,21 +136,21 @@ class StackPlan:
 
     @property
     def danger(self) -> Danger:
-        """The worst of its changes."""
+        """The danger of its most dangerous change."""
         dangers = [change.danger for change in self.changes] + [self.meaning.danger if self.meaning else Danger.NONE]
-        return max(dangers, key=lambda each: each.rank)
+        return max(dangers, key=lambda danger: danger.rank)
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many resources a plan does what to; nested stacks themselves are not counted.
+    """How many resources a plan adds, updates, replaces and removes; nested stacks themselves are not counted.
 
     Attributes:
-        add: are made.
-        update: stay, and change.
-        replace: certainly give way to a new one.
-        might_replace: may give way to a new one.
-        remove: are taken out of the stack.
+        add: resources that are created or imported.
+        update: resources that are updated in place.
+        replace: resources that will be replaced.
+        might_replace: resources that might be replaced.
+        remove: resources that are removed from the stack.
     """
 
     add: int = 0
@@ -167,7 +167,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a new cluster consists of, in its own terms.
+    """A kind of component that a new cluster consists of.
 
     Attributes:
         count: how many.
@@ -182,13 +182,13 @@ class Item:
 
 @dataclass(frozen=True)
 class Cost:
-    """Something that AWS charges for as long as it exists; what it costs is left to AWS's price list.
+    """Something that AWS charges for as long as it exists; prices are not included.
 
     Attributes:
         quantity: how much.
         unit: e.g. `instance`, `GiB`, `address`.
         what: e.g. `t3.medium`, `gp3 volume`.
-        detail: who uses it, and what else to know.
+        detail: what it is used for.
     """
 
     quantity: int
@@ -203,7 +203,7 @@ class Creation:
 
     Attributes:
         items: what it consists of.
-        costs: what costs money; not everything: traffic, requests and snapshots come with use.
+        costs: what AWS charges for as long as it exists; traffic, requests and snapshots are not included.
     """
 
     items: tuple[Item, ...] = ()
@@ -215,15 +215,15 @@ PhaseKind = Literal["volumes", "control-plane", "node-groups", "removed-node-gro
 
 @dataclass(frozen=True)
 class Phase:
-    """What a deployment does in one operation of CloudFormation; it may be taken back without what came before it.
+    """One stack update of a deployment that has several; it can be rolled back without the phases before it.
 
     Attributes:
-        kind: what it is about: the masters' data volumes that grow, everything but node groups, node groups, or node
-            groups that go.
-        groups: logical ids of the nested stacks of the node groups that it is about.
-        foreseen: whether this is read from a change set of the whole deployment, that of the phase not being there yet:
-            it is made before the phase begins, and compared with this.
-        stacks: what happens in it.
+        kind: what it updates: data volumes of the masters, everything except node groups, node groups, or node groups
+            that are removed.
+        groups: logical ids of the stacks of the node groups that it updates.
+        foreseen: whether the changes are taken from the change set of the whole deployment. The change set of the phase
+            is created just before the phase, and compared with these changes.
+        stacks: the changes in each stack.
     """
 
     kind: PhaseKind
@@ -233,7 +233,7 @@ class Phase:
 
     @property
     def title(self) -> str:
-        """What it is about, in words."""
+        """What it updates, in words."""
         names = ", ".join(group.removeprefix("NodeGroup").removesuffix("Stack") for group in self.groups)
         groups = f"node group{'s' if len(self.groups) > 1 else ''} {names}"
         return {
@@ -245,8 +245,8 @@ class Phase:
 
     @property
     def danger(self) -> Danger:
-        """The worst of its changes."""
-        return max((stack.danger for stack in self.stacks), key=lambda each: each.rank, default=Danger.NONE)
+        """The danger of its most dangerous change."""
+        return max((stack.danger for stack in self.stacks), key=lambda danger: danger.rank, default=Danger.NONE)
 
 
 @dataclass(frozen=True)
@@ -257,24 +257,24 @@ class Plan(Message):
         stack: name of the root stack.
         stack_id: its ARN.
         operation: `create` or `update`.
-        change_set_id: ARN of the change set that stands ready, that of the first phase if there are several; empty if
-            there is nothing to do.
-        created: when CloudFormation began to make the change set; null if there is nothing to do.
-        stacks: the root and its nested stacks, as far as something happens in them; what may hurt most comes first.
+        change_set_id: ARN of the change set to execute, that of the first phase if there are several; empty if there is
+            nothing to do.
+        created: when CloudFormation began to create the change set; null if there is nothing to do.
+        stacks: the root and its nested stacks that have changes; the most dangerous come first.
         counts: how many resources change.
-        danger: the worst of all changes.
-        templates_only: whether only descriptions, outputs or metadata change, so that no resource does.
+        danger: the danger of the most dangerous change.
+        templates_only: whether only descriptions, outputs or metadata change, and no resources.
         creation: what a new cluster consists of; null for an update.
-        quotas: what the deployment adds to what is taken of the account's quotas.
-        quotas_ignored: whether it shall be carried out although they do not suffice.
-        costs: what an update adds of what costs money or, where the quantity is negative, takes away.
-        on_failure: what becomes of the stack if the deployment fails: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
-        express: whether CloudFormation shall not wait until resources are stable.
-        shell: whether the stack was made for this plan, is empty, and goes if the plan is not carried out.
-        foreseen: what it means beyond what CloudFormation says, e.g. that Kubernetes' version changes.
-        retries: resources whose last operation failed and was kept, each behind the nested stacks around it, where
-            templates and values are those of the stack already: there is no change set then, and they are tried again.
-        phases: the operations that it is carried out in, in order; none where one does it all.
+        quotas: what the deployment adds to the usage of the account's quotas.
+        quotas_ignored: whether to deploy even if the quotas are exceeded.
+        costs: what AWS charges for in addition after an update or, if the quantity is negative, no longer.
+        on_failure: what happens to the stack if the deployment fails: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
+        express: whether to deploy in express mode, in which CloudFormation does not wait until resources are stable.
+        shell: whether the stack is empty and was created for this plan; it is deleted if the plan is not executed.
+        foreseen: impacts that the change set does not show, e.g. of a new Kubernetes version.
+        retries: paths of failed resources that are retried; there is no change set then, since templates and parameters
+            have not changed.
+        phases: the stack updates that the deployment consists of, in order; none if there is only one.
     """
 
     kind: ClassVar[str] = "plan"
@@ -306,41 +306,41 @@ class Plan(Message):
 
     @property
     def is_executed(self) -> bool:
-        """Whether the plan has been handed to CloudFormation to be carried out, so that nothing of it is removed."""
+        """Whether the change set has been executed, so that it must not be deleted."""
         return bool(self._executed)
 
     def mark_executed(self) -> None:
-        """Keep in mind that the plan is being carried out: reads of CloudFormation may not show it yet."""
+        """Record that the change set is being executed: CloudFormation may not show it yet."""
         self._executed.append(self.change_set_id)
 
     def mark_refused(self) -> None:
-        """Keep in mind that CloudFormation has answered that it will not carry the plan out."""
+        """Record that CloudFormation has refused to execute the change set."""
         self._executed.clear()
 
     @property
     def is_dangerous(self) -> bool:
-        """Whether data, addresses or the cluster may be lost."""
+        """Whether data, addresses or the whole cluster may be lost."""
         return self.danger is Danger.DANGEROUS
 
     @property
     def replaces(self) -> tuple[Change, ...]:
-        """What is or may be replaced."""
+        """The changes that replace, or might replace, a resource."""
         return tuple(change for change in self.changes if change.replacement is not Replacement.NO)
 
     @property
     def refusal(self) -> str:
-        """Why CloudFormation would not carry it out in the way that was asked for; empty if it would."""
-        if failing := [consequence.text for consequence in self.consequences if consequence.fails]:
-            return "; ".join(failing)
-        if short := [quota.name for quota in self.quotas if quota.enough is False and not self.quotas_ignored]:
-            return f"the account's quotas do not suffice ({', '.join(short)}); --ignore-quotas goes on all the same"
-        keep = self.on_failure == "DO_NOTHING"
-        if self.operation == "create" or not self.replaces or not (keep or self.express):
+        """Why the plan cannot be executed with its options; empty if it can."""
+        if failures := [consequence.text for consequence in self.consequences if consequence.fails]:
+            return "; ".join(failures)
+        if exceeded := [quota.name for quota in self.quotas if quota.enough is False and not self.quotas_ignored]:
+            return f"the account's quotas do not suffice ({', '.join(exceeded)}); --ignore-quotas goes on all the same"
+        rollback_disabled = self.on_failure == "DO_NOTHING"
+        if self.operation == "create" or not self.replaces or not (rollback_disabled or self.express):
             return ""
         first, *more = (replace.logical_id for replace in self.replaces)
-        others = f" and {len(more)} more" if more else ""
-        way = "in express mode" if self.express else "while what failed is kept (rollback is off)"
-        return f"{first}{others} may be replaced, and CloudFormation replaces nothing {way}"
+        others_text = f" and {len(more)} more" if more else ""
+        mode = "in express mode" if self.express else "while what failed is kept (rollback is off)"
+        return f"{first}{others_text} may be replaced, and CloudFormation replaces nothing {mode}"
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -349,16 +349,20 @@ class Plan(Message):
 
     @property
     def consequences(self) -> tuple[Impact, ...]:
-        """What may hurt, the worst first, nothing twice."""
-        found = dict.fromkeys(
-            meaning
-            for meaning in (
+        """All impacts that are not harmless, the most dangerous first, without duplicates."""
+        impacts = dict.fromkeys(
+            impact
+            for impact in (
                 *self.foreseen,
-                *(each for stack in self.stacks for each in (stack.meaning, *(one.meaning for one in stack.changes))),
+                *(
+                    impact
+                    for stack in self.stacks
+                    for impact in (stack.meaning, *(change.meaning for change in stack.changes))
+                ),
             )
-            if meaning and meaning.danger is not Danger.NONE
+            if impact and impact.danger is not Danger.NONE
         )
-        return tuple(sorted(found, key=lambda each: -each.danger.rank))
+        return tuple(sorted(impacts, key=lambda impact: -impact.danger.rank))
 
 
 @dataclass(frozen=True)
@@ -368,23 +372,23 @@ class PlanRequest:
     Attributes:
         stack: name of the root stack.
         cluster: the cluster.
-        template_url: where the root's template is.
-        documents: the templates of the cluster, of which the plan learns which stack's outputs depend on what.
+        template_url: URL of the root's template.
+        documents: the templates of the cluster, which show what outputs and parameters refer to.
         parameters: entries of CreateChangeSet's `Parameters`.
-        capabilities: what CloudFormation wants to have acknowledged.
+        capabilities: capabilities to acknowledge, e.g. `CAPABILITY_IAM`.
         tags: tags of the root stack.
-        token: distinguishes this request from all others: letters, digits and hyphens.
-        on_failure: what becomes of the stack if the deployment fails: `ROLLBACK`, `DELETE` (only for a new stack) or
+        token: unique to this request: letters, digits and hyphens.
+        on_failure: what happens to the stack if the deployment fails: `ROLLBACK`, `DELETE` (only for a new stack) or
             `DO_NOTHING`.
-        role_arn: service role for CloudFormation; empty means the stack's own, or the caller's rights.
-        notification_arns: SNS topics that get the stack's events; None leaves them as they are.
-        express: whether CloudFormation shall not wait until resources are stable.
-        quotas: what is added of the account's quotas, as `cfngen.deploy.quotas.service_quotas` found it.
-        quotas_ignored: whether to go on although they do not suffice.
-        costs: what an update adds of what costs money.
-        foreseen: what it means beyond what CloudFormation says.
-        note: description of the change set: who made it, and what is to be done at the end.
-        masters: how many masters there are now; 0 if it is not known.
+        role_arn: service role for CloudFormation; if empty, the stack's own role or the caller's permissions are used.
+        notification_arns: SNS topics that receive the stack's events; None leaves them unchanged.
+        express: whether to deploy in express mode, in which CloudFormation does not wait until resources are stable.
+        quotas: what is added to the usage of the account's quotas, from `cfngen.deploy.quotas.service_quotas`.
+        quotas_ignored: whether to deploy even if the quotas are exceeded.
+        costs: what AWS charges for in addition after an update.
+        foreseen: impacts that the change set does not show.
+        note: description of the change set: who created it, and what is to be done at the end.
+        masters: current number of masters; 0 if it is not known.
     """
 
     stack: str

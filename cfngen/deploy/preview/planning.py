@@ -1,4 +1,4 @@
-"""From what CloudFormation says of a change set to the plan: what holds of it, in order, and in the cluster's terms."""
+"""Makes the plan from a change set: keeps the changes that really happen, sorts them and adds their impact."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from cfngen.deploy.publishing.publish import with_addresses
 from cfngen.deploy.stacks import GROUP, NESTED, resources, stack_name, template
 
 CompareUserData = Callable[[str, str], str]
-"""Says in words what differs between two user data, given in base64."""
+"""Describes the differences between two versions of user data, which are in base64."""
 
 _ACTIONS = {"Add": "add", "Modify": "update", "Remove": "remove", "Import": "import", "Dynamic": "update"}
 _POLICIES = {"Delete": "delete", "Retain": "retain", "Snapshot": "snapshot"}
 USER_DATA = "/UserData"
-_MASKED = re.compile(r"\*{4,}")
-_CAUSES = {"ParameterReference": "parameter", "ResourceReference": "resource", "ResourceAttribute": "attribute"}
+_MASKED_VALUE = re.compile(r"\*{4,}")
+_CAUSE_LABELS = {"ParameterReference": "parameter", "ResourceReference": "resource", "ResourceAttribute": "attribute"}
 
 
 def assemble(
@@ -47,20 +47,20 @@ def assemble(
     compare_user_data: CompareUserData | None,
     report: Report,
 ) -> Plan:
-    """Return the plan that a change set stands for.
+    """Return the plan that a change set describes.
 
     Args:
-        account: where it is.
+        account: the account and region.
         request: what is to be deployed.
         description: the root's change set.
         operation: `create` or `update`.
-        shell: whether the stack was made for it.
-        compare_user_data: says in words what differs between two user data.
-        report: is told what else a person should know.
+        shell: whether the stack was created for the plan.
+        compare_user_data: describes the differences between two versions of user data.
+        report: receives notices for the user.
     """
-    existing = operation == "update"
-    assembly = _Assembly(account, request, description, compare_user_data, report, explain=existing)
-    stacks = sorted(assembly.stacks(), key=_order_of_stacks)
+    is_update = operation == "update"
+    assembly = _Assembly(account, request, description, compare_user_data, report, is_update=is_update)
+    stacks = sorted(assembly.stacks(), key=_stack_sort_key)
     changes = [change for stack in stacks for change in stack.changes]
     return Plan(
         stack=request.stack,
@@ -69,14 +69,14 @@ def assemble(
         change_set_id=description.id,
         created=description.created,
         stacks=tuple(stacks),
-        counts=_counts(changes),
+        counts=_count_changes(changes),
         danger=max(
-            (*(each.danger for each in stacks), *(each.danger for each in request.foreseen)),
-            key=lambda each: each.rank,
+            (*(stack.danger for stack in stacks), *(impact.danger for impact in request.foreseen)),
+            key=lambda danger: danger.rank,
             default=Danger.NONE,
         ),
         templates_only=not stacks and _templates_differ(account, request, description),
-        creation=None if existing else creation(request.cluster, description),
+        creation=None if is_update else creation(request.cluster, description),
         quotas=request.quotas,
         quotas_ignored=request.quotas_ignored,
         costs=request.costs,
@@ -88,7 +88,7 @@ def assemble(
 
 
 class _Assembly:
-    """The plans of a root and its nested stacks."""
+    """Makes the plans of a root and its nested stacks."""
 
     def __init__(
         self,
@@ -98,16 +98,16 @@ class _Assembly:
         compare_user_data: CompareUserData | None,
         report: Report,
         *,
-        explain: bool,
+        is_update: bool,
     ) -> None:
         self._account = account
         self._root = root
-        self._certainty = ReplacementAnalysis(root, request.documents)
-        self._meanings = ImpactAssessment(request.cluster, request.masters)
+        self._analysis = ReplacementAnalysis(root, request.documents)
+        self._impacts = ImpactAssessment(request.cluster, request.masters)
         self._compare_user_data = compare_user_data
         self._report = report
-        self._explain = explain
-        self._secret = frozenset(
+        self._is_update = is_update
+        self._no_echo_parameters = frozenset(
             name
             for document in request.documents
             for name, parameter in document.body.get("Parameters", {}).items()
@@ -115,144 +115,146 @@ class _Assembly:
         )
 
     def stacks(self) -> Iterator[StackPlan]:
-        yield from self._stack(self._root, (), "update" if self._explain else "create")
+        yield from self._stack(self._root, (), "update" if self._is_update else "create")
 
     def _stack(self, description: Description, path: tuple[str, ...], action: str) -> Iterator[StackPlan]:
         changes: list[Change] = []
         for entry in description.entries.values():
             if entry.type != NESTED:
-                if self._certainty.changes(description, entry):
-                    changes.append(self._change(description, entry, in_update=self._explain and action == "update"))
+                if self._analysis.changes(description, entry):
+                    changes.append(self._change(description, entry, in_update=self._is_update and action == "update"))
                 continue
-            inside = list(self._nested(description, entry, (*path, entry.logical_id)))
-            yield from inside
-            # Tags of a nested stack, say, show in its resources: once is enough.
-            if not inside and self._certainty.details(description, entry):
-                changes.append(self._change(description, entry, in_update=self._explain))
+            nested_plans = list(self._nested_stack(description, entry, (*path, entry.logical_id)))
+            yield from nested_plans
+            # A change such as that of a nested stack's tags is listed once, with the stack's resources.
+            if not nested_plans and self._analysis.details(description, entry):
+                changes.append(self._change(description, entry, in_update=self._is_update))
         if changes or action == "create":
-            comes = path and self._explain and action == "create"
-            meaning = self._meanings.of_stack(description, path, action) if comes else None
+            is_added = path and self._is_update and action == "create"
+            meaning = self._impacts.of_stack(description, path, action) if is_added else None
             name = description.stack_name
-            yield StackPlan(path, name, action, tuple(sorted(changes, key=_order_of_changes)), meaning)
+            yield StackPlan(path, name, action, tuple(sorted(changes, key=_change_sort_key)), meaning)
 
-    def _nested(self, parent: Description, entry: Entry, path: tuple[str, ...]) -> Iterator[StackPlan]:
+    def _nested_stack(self, parent: Description, entry: Entry, path: tuple[str, ...]) -> Iterator[StackPlan]:
         child = parent.children.get(entry.logical_id)
         if entry.action == "Remove":
-            yield self._removed(entry, child, path)
+            yield self._removed_stack(entry, child, path)
         elif child is not None and not child.failed:
             yield from self._stack(child, path, "create" if entry.action == "Add" else "update")
         elif entry.action == "Add":
-            yield StackPlan(path, "", "create", (), self._meanings.of_stack(None, path, "create"))
+            yield StackPlan(path, "", "create", (), self._impacts.of_stack(None, path, "create"))
 
-    def _removed(self, entry: Entry, child: Description | None, path: tuple[str, ...]) -> StackPlan:
-        """Return the plan of a nested stack that goes: what is in it is read where the change set does not say it."""
-        found: list[Entry] = list(child.entries.values()) if child else []
-        if not found and entry.physical_id:
+    def _removed_stack(self, entry: Entry, child: Description | None, path: tuple[str, ...]) -> StackPlan:
+        """Return the plan of a nested stack that is deleted; its resources are listed if the change set has none."""
+        entries: list[Entry] = list(child.entries.values()) if child else []
+        if not entries and entry.physical_id:
             try:
                 with translate_aws_errors():
-                    found = [
+                    entries = [
                         Entry("Remove", resource.logical_id, resource.physical_id, resource.type)
                         for resource in resources(self._account, entry.physical_id)
                         if not resource.status.startswith("DELETE_")
                     ]
             except AwsError as error:
                 self._report(Notice(f"what {'/'.join(path)} consists of cannot be listed: {error}"))
-        meaning = self._meanings.of_stack(child, path, "delete")
-        changes = [self._change(self._root, each, in_update=True) for each in found]
+        meaning = self._impacts.of_stack(child, path, "delete")
+        changes = [self._change(self._root, removed_entry, in_update=True) for removed_entry in entries]
         if meaning:
-            # It says what the removal of each resource means, unless that is worse.
+            # The stack's impact includes that of its resources, except of those that are more dangerous.
             changes = [
                 change if change.danger.rank > meaning.danger.rank else replace(change, meaning=None)
                 for change in changes
             ]
         name = child.stack_name if child else stack_name(entry.physical_id)
-        return StackPlan(path, name, "delete", tuple(sorted(changes, key=_order_of_changes)), meaning)
+        return StackPlan(path, name, "delete", tuple(sorted(changes, key=_change_sort_key)), meaning)
 
     def _change(self, description: Description, entry: Entry, *, in_update: bool) -> Change:
-        judged = self._certainty.details(description, entry) if entry.action == "Modify" else ()
-        replacement = self._certainty.replacement(description, entry)
-        goes = entry.action == "Remove" or replacement is not Replacement.NO
+        analyzed_changes = self._analysis.details(description, entry) if entry.action == "Modify" else ()
+        replacement = self._analysis.replacement(description, entry)
+        disappears = entry.action == "Remove" or replacement is not Replacement.NO
         change = Change(
             logical_id=entry.logical_id,
             physical_id=entry.physical_id,
             type=entry.type,
             action=_ACTIONS.get(entry.action, "update"),
             replacement=replacement,
-            policy=_POLICIES.get(entry.policy.removeprefix("ReplaceAnd"), "") if goes else "",
-            properties=tuple(sorted(self._properties(entry, judged), key=lambda each: each.path)),
+            policy=_POLICIES.get(entry.policy.removeprefix("ReplaceAnd"), "") if disappears else "",
+            properties=tuple(
+                sorted(self._properties(entry, analyzed_changes), key=lambda property_change: property_change.path)
+            ),
         )
         if not in_update:
             return change
         rolls = change.type == GROUP and change.action == "update"
         instances = self._instances(entry.physical_id) if rolls else None
-        meaning = self._meanings.of_resource(change, entry, instances=instances)
-        danger = meaning.danger if meaning else self._meanings.danger(change)
+        meaning = self._impacts.of_resource(change, entry, instances=instances)
+        danger = meaning.danger if meaning else self._impacts.danger(change)
         return replace(change, meaning=meaning, danger=danger)
 
     def _instances(self, name: str) -> int | None:
-        """Return how many instances an Auto Scaling group has; None where that cannot be read."""
+        """Return how many instances an Auto Scaling group has; None if that cannot be read."""
         try:
             with translate_aws_errors():
                 scaling = self._account.client("autoscaling")
-                answer = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+                response = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
         except AwsError:
             return None
-        groups = answer["AutoScalingGroups"]
+        groups = response["AutoScalingGroups"]
         return len(groups[0]["Instances"]) if groups else None
 
-    def _properties(self, entry: Entry, judged: tuple[AnalyzedChange, ...]) -> Iterator[PropertyChange]:
+    def _properties(self, entry: Entry, analyzed_changes: tuple[AnalyzedChange, ...]) -> Iterator[PropertyChange]:
         lists: dict[str, tuple[AnalyzedChange, Mapping[str, str], Mapping[str, str]]] = {}
-        for each in judged:
-            if (keyed := keyed_list(entry, each.detail.place)) is None:
-                yield self._property(each)
+        for analyzed in analyzed_changes:
+            if (keyed := keyed_list(entry, analyzed.detail.place)) is None:
+                yield self._property(analyzed)
             else:
-                lists.setdefault(keyed.place, (each, keyed.before, keyed.after))
-        for place, (each, before, after) in lists.items():
+                lists.setdefault(keyed.place, (analyzed, keyed.before, keyed.after))
+        for place, (analyzed, before, after) in lists.items():
             for key in sorted(before.keys() | after.keys()):
                 if before.get(key) != after.get(key):
-                    known = UNKNOWN not in (after.get(key) or "")
+                    is_known = UNKNOWN not in (after.get(key) or "")
                     yield PropertyChange(
                         f"{place}[{key}]",
                         before.get(key),
-                        after.get(key) if known else None,
-                        known=known,
-                        certain=each.certain,
-                        replaces=each.replaces,
+                        after.get(key) if is_known else None,
+                        known=is_known,
+                        certain=analyzed.certain,
+                        replaces=analyzed.replaces,
                     )
 
-    def _property(self, judged: AnalyzedChange) -> PropertyChange:
-        detail = judged.detail
-        secret = any(value and _MASKED.fullmatch(value) for value in (detail.before, detail.after))
-        secret = secret or (detail.source == "ParameterReference" and detail.cause in self._secret)
-        kind = _CAUSES.get(detail.source, "")
+    def _property(self, analyzed: AnalyzedChange) -> PropertyChange:
+        detail = analyzed.detail
+        is_secret = any(value and _MASKED_VALUE.fullmatch(value) for value in (detail.before, detail.after))
+        is_secret = is_secret or (detail.source == "ParameterReference" and detail.cause in self._no_echo_parameters)
+        kind = _CAUSE_LABELS.get(detail.source, "")
         note = self._note(detail)
-        shown = not secret and (not note or detail.place.endswith(USER_DATA))
+        is_visible = not is_secret and (not note or detail.place.endswith(USER_DATA))
         return PropertyChange(
             path=detail.place,
-            before=detail.before if shown else None,
-            after=detail.after if shown and not detail.unknown else None,
-            known=detail.told and not detail.unknown,
-            certain=judged.certain,
-            sensitive=secret,
-            replaces=judged.replaces,
+            before=detail.before if is_visible else None,
+            after=detail.after if is_visible and not detail.unknown else None,
+            known=detail.has_values and not detail.unknown,
+            certain=analyzed.certain,
+            sensitive=is_secret,
+            replaces=analyzed.replaces,
             cause=f"{kind} {detail.cause}" if kind and detail.cause else "",
             note=note,
         )
 
     def _note(self, detail: Detail) -> str:
-        """Return in words what changes where the values themselves say nothing to a person."""
+        """Describe the change if the values themselves are not readable; else return an empty text."""
         if detail.place.endswith(USER_DATA):
-            words = ""
+            difference = ""
             if self._compare_user_data and detail.before and detail.after and not detail.unknown:
-                words = self._compare_user_data(detail.before, detail.after)
-            return words or "the boot program or its configuration changes"
+                difference = self._compare_user_data(detail.before, detail.after)
+            return difference or "the boot program or its configuration changes"
         if detail.cause.endswith(".LatestVersionNumber"):
             return "the new version of its launch template"
         return ""
 
 
-def _counts(changes: list[Change]) -> Counts:
-    def number(action: str, replacement: Replacement = Replacement.NO) -> int:
+def _count_changes(changes: list[Change]) -> Counts:
+    def count(action: str, replacement: Replacement = Replacement.NO) -> int:
         return sum(
             1
             for change in changes
@@ -260,16 +262,16 @@ def _counts(changes: list[Change]) -> Counts:
         )
 
     return Counts(
-        add=number("add") + number("import"),
-        update=number("update"),
-        replace=number("update", Replacement.WILL),
-        might_replace=number("update", Replacement.MIGHT),
-        remove=number("remove"),
+        add=count("add") + count("import"),
+        update=count("update"),
+        replace=count("update", Replacement.WILL),
+        might_replace=count("update", Replacement.MIGHT),
+        remove=count("remove"),
     )
 
 
-def _order_of_changes(change: Change) -> tuple[int, int, str]:
-    """What may hurt first, replacements before anything else."""
+def _change_sort_key(change: Change) -> tuple[int, int, str]:
+    """Sort key for changes: replacements first, then removals, and the most dangerous first among them."""
     if change.replacement is not Replacement.NO:
         kind = 0 if change.replacement is Replacement.WILL else 1
     else:
@@ -277,23 +279,23 @@ def _order_of_changes(change: Change) -> tuple[int, int, str]:
     return kind, -change.danger.rank, change.logical_id
 
 
-def _order_of_stacks(stack: StackPlan) -> tuple[int, int, tuple[str, ...]]:
-    kinds = [_order_of_changes(change)[0] for change in stack.changes]
+def _stack_sort_key(stack: StackPlan) -> tuple[int, int, tuple[str, ...]]:
+    kinds = [_change_sort_key(change)[0] for change in stack.changes]
     return -stack.danger.rank, min(kinds, default=5), stack.path
 
 
 def _templates_differ(account: Account, request: PlanRequest, description: Description) -> bool:
-    """Return whether templates differ in what is no resource: a change set lists nothing then, and is not in vain.
+    """Return whether templates differ outside of `Resources`, which a change set does not list.
 
-    Nested templates are named after their content, so theirs shows in what the root hands on; the root's is compared.
+    A nested template that changes gets another TemplateURL, since it is named after its content; the root is compared.
     """
-    handed = (
+    url_details = (
         detail
         for entry in description.entries.values()
         for detail in entry.details
         if detail.place == "/Properties/TemplateURL"
     )
-    if not description.entries or any(each.told and each.before != each.after for each in handed):
+    if not description.entries or any(detail.has_values and detail.before != detail.after for detail in url_details):
         return True
     root = next((document for document in request.documents if document.children), None)
     if root is None:
@@ -303,7 +305,7 @@ def _templates_differ(account: Account, request: PlanRequest, description: Descr
             deployed = template(account, description.stack_id)
     except AwsError:
         return False
-    # Where the nested templates are is no matter: that has been looked at.
-    wanted = with_addresses(root, dict.fromkeys(root.children, ""))
-    sections = (set(wanted) | set(deployed)) - {"Resources"}
-    return any(wanted.get(section) != deployed.get(section) for section in sections)
+    # The URLs of nested templates are ignored here, since they have been compared above.
+    requested = with_addresses(root, dict.fromkeys(root.children, ""))
+    sections = (set(requested) | set(deployed)) - {"Resources"}
+    return any(requested.get(section) != deployed.get(section) for section in sections)

@@ -1,11 +1,11 @@
-"""Which of the changes that a change set announces will happen, which might, and which will not.
+"""Decides which of the changes in a change set will happen, which might, and which will not.
 
-CloudFormation compares each nested stack by itself. Where a stack takes another's output it reckons with a new value
-as soon as the other stack is listed at all, and so announces changes, even replacements, that never come
-(aws-cloudformation/cloudformation-coverage-roadmap#759, #2113). Here each announced change is followed back to its
-cause: a value made of something that stays is not going to change.
+CloudFormation compares each nested stack by itself. If a stack takes an output of another stack, CloudFormation expects
+a new value as soon as the other stack has any change. So it lists changes, even replacements, that never happen
+(aws-cloudformation/cloudformation-coverage-roadmap#759, #2113). Here each listed change is traced back to its cause: a
+value that refers only to what stays the same will not change.
 
-The templates tell what the root hands to its nested stacks, and what their outputs are made of.
+The templates show which parameters the root passes to its nested stacks, and what their outputs refer to.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from cfngen.deploy.references import references
 from cfngen.deploy.stacks import NESTED
 from cfngen.templates.document import Document
 
-# Attributes that change though the resource stays; all others of ours identify it. A reference guide lists them as
-# return values: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-launchtemplate.html
-_VERSIONS = ("LatestVersionNumber", "DefaultVersionNumber")
-# What a nested stack is handed; what that changes is listed in its own change set.
-_OUTPUTS = "Outputs."
-_REFERENCES = ("ParameterReference", "ResourceReference", "ResourceAttribute")
-_HANDED_ON = ("/Properties/Parameters", "/Properties/TemplateURL")
+# Attributes that change although the resource stays; all other attributes in the templates identify the resource.
+# https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-launchtemplate.html
+_VERSION_ATTRIBUTES = ("LatestVersionNumber", "DefaultVersionNumber")
+# Prefix of attributes of nested stacks that are outputs.
+_OUTPUTS_PREFIX = "Outputs."
+_REFERENCE_SOURCES = ("ParameterReference", "ResourceReference", "ResourceAttribute")
+# Properties of a nested stack whose effects are listed in its own change set.
+_NESTED_STACK_INPUTS = ("/Properties/Parameters", "/Properties/TemplateURL")
 
 
 @dataclass(frozen=True)
 class AnalyzedChange:
-    """A reason for a change that was found to hold.
+    """A change of a value that will or might happen.
 
     Attributes:
-        detail: the reason.
+        detail: the change as CloudFormation lists it.
         certain: whether the value will change; otherwise it might.
-        replaces: whether that makes a new resource.
+        replaces: whether that replaces the resource.
     """
 
     detail: Detail
@@ -44,7 +45,7 @@ class AnalyzedChange:
 
 
 class ReplacementAnalysis:
-    """The judgement of one change set with those of its nested stacks.
+    """Analyzes a change set with those of its nested stacks.
 
     Args:
         root: the root's change set.
@@ -53,102 +54,108 @@ class ReplacementAnalysis:
 
     def __init__(self, root: Description, documents: Iterable[Document]) -> None:
         self._parents: dict[str, tuple[Description, str]] = {}
-        self._relate(root)
+        self._register_parents(root)
         documents = tuple(documents)
-        self._sources = _sources(documents)
-        self._handed = _handed_parameters(documents)
-        self._rolling = _rolling_groups(documents)
-        self._verdicts: dict[tuple[str, str, str], Replacement] = {}
+        self._output_references = _output_references(documents)
+        self._parameter_references = _find_parameter_references(documents)
+        self._rolling_update_groups = _find_rolling_update_groups(documents)
+        self._cache: dict[tuple[str, str, str], Replacement] = {}
 
-    def _relate(self, parent: Description) -> None:
+    def _register_parents(self, parent: Description) -> None:
         for logical_id, child in parent.children.items():
             self._parents[child.id] = parent, logical_id
-            self._relate(child)
+            self._register_parents(child)
 
     def details(self, stack: Description, entry: Entry) -> tuple[AnalyzedChange, ...]:
-        """Return the reasons for a change that hold, one for each place.
+        """Return the changes of a resource's values that will or might happen, one for each path.
 
         Args:
-            stack: the change set that lists the resource.
-            entry: the resource.
+            stack: the change set that contains the resource.
+            entry: the change of the resource.
         """
         best: dict[str, tuple[int, AnalyzedChange]] = {}
         for detail in entry.details:
-            verdict = self._detail(stack, entry, detail)
-            if verdict is Replacement.NO:
+            certainty = self._value_changes(stack, entry, detail)
+            if certainty is Replacement.NO:
                 continue
-            judged = AnalyzedChange(detail, verdict is Replacement.WILL, self._makes_new(detail, entry, verdict))
-            # The reason that says what the cause is, and is the most certain, stands for all at its place.
-            weight = 2 * judged.certain + bool(detail.cause)
+            analyzed = AnalyzedChange(detail, certainty is Replacement.WILL, self._replaces(detail, entry, certainty))
+            # Of several details with the same path, the most certain is used, preferably one that names its cause.
+            weight = 2 * analyzed.certain + bool(detail.cause)
             if detail.place not in best or weight > best[detail.place][0]:
-                best[detail.place] = weight, judged
-        return tuple(judged for _, judged in best.values())
+                best[detail.place] = weight, analyzed
+        return tuple(analyzed for _, analyzed in best.values())
 
     def replacement(self, stack: Description, entry: Entry) -> Replacement:
-        """Return whether a resource gives way to a new one."""
+        """Return whether a resource is replaced."""
         if entry.action != "Modify":
             return Replacement.NO
         if not entry.details:
             return {"True": Replacement.WILL, "Conditional": Replacement.MIGHT}.get(entry.replacement, Replacement.NO)
-        return _most(detail.replaces for detail in self.details(stack, entry))
+        return _most_certain(detail.replaces for detail in self.details(stack, entry))
 
     def changes(self, stack: Description, entry: Entry) -> bool:
-        """Return whether anything happens to a resource, apart from what its own change set says of a nested stack."""
+        """Return whether a resource changes; changes inside of a nested stack do not count."""
         return entry.action != "Modify" or not entry.details or bool(self.details(stack, entry))
 
-    def _detail(self, stack: Description, entry: Entry, detail: Detail) -> Replacement:
-        """Return whether a value will, might or will not change."""
-        if entry.type == NESTED and (detail.source == "Automatic" or detail.place.startswith(_HANDED_ON)):
+    def _value_changes(self, stack: Description, entry: Entry, detail: Detail) -> Replacement:
+        """Return whether the value of a detail will, might or will not change."""
+        if entry.type == NESTED and (detail.source == "Automatic" or detail.place.startswith(_NESTED_STACK_INPUTS)):
             return Replacement.NO
-        if detail.told and not detail.unknown:
+        if detail.has_values and not detail.unknown:
             return Replacement.NO if detail.before == detail.after else Replacement.WILL
         if detail.cause and detail.source != "DirectModification":
-            return self._cause(stack, detail)
-        if any(each.cause for each in entry.details if each is not detail and each.place == detail.place):
-            # CloudFormation lists a reference that changes twice, and the other entry knows the cause.
+            return self._cause_changes(stack, detail)
+        if any(other.cause for other in entry.details if other is not detail and other.place == detail.place):
+            # CloudFormation lists a changed reference twice, and the other detail names the cause.
             return Replacement.NO
         return Replacement.MIGHT if detail.unknown or detail.evaluation == "Dynamic" else Replacement.WILL
 
-    def _makes_new(self, detail: Detail, entry: Entry, verdict: Replacement) -> Replacement:
-        """Return whether a change that will or might happen makes a new resource."""
+    def _replaces(self, detail: Detail, entry: Entry, certainty: Replacement) -> Replacement:
+        """Return whether a change that will or might happen replaces the resource."""
         if detail.recreation == "Never" or entry.replacement == "False":
             return Replacement.NO
         if detail.recreation == "Always":
-            return verdict
-        # Of a group's launch template and subnets, the update policy is the condition.
-        return Replacement.NO if entry.logical_id in self._rolling else Replacement.MIGHT
+            return certainty
+        # Whether a new launch template or new subnets replace an Auto Scaling group depends on its update policy.
+        return Replacement.NO if entry.logical_id in self._rolling_update_groups else Replacement.MIGHT
 
-    def _cause(self, stack: Description, detail: Detail) -> Replacement:
+    def _cause_changes(self, stack: Description, detail: Detail) -> Replacement:
         name, _, attribute = detail.cause.partition(".")
         if detail.source == "ParameterReference":
-            # A parameter of the root has its value already; without values, all that is told is whether it is certain.
-            return self._parameter(stack, detail.cause) if stack.id in self._parents else _of_evaluation(detail)
-        if attribute.startswith(_OUTPUTS):
-            return self._output(stack, name, attribute.removeprefix(_OUTPUTS))
-        return self._resource(stack, name, attribute)
+            # A parameter of the root is not passed by another stack: only CloudFormation's evaluation is known.
+            return self._parameter_changes(stack, detail.cause) if stack.id in self._parents else _by_evaluation(detail)
+        if attribute.startswith(_OUTPUTS_PREFIX):
+            return self._output_changes(stack, name, attribute.removeprefix(_OUTPUTS_PREFIX))
+        return self._reference_changes(stack, name, attribute)
 
-    def _parameter(self, stack: Description, name: str) -> Replacement:
-        """Return whether a nested stack's parameter gets another value."""
+    def _parameter_changes(self, stack: Description, name: str) -> Replacement:
+        """Return whether a nested stack's parameter will change."""
         parent, logical_id = self._parents[stack.id]
-        handed = [
+        details = [
             detail for detail in parent.entries[logical_id].details if detail.place == f"/Properties/Parameters/{name}"
         ]
-        if any(each.told and not each.unknown and each.before != each.after for each in handed):
+        if any(detail.has_values and not detail.unknown and detail.before != detail.after for detail in details):
             return Replacement.WILL
-        made_of = self._handed.get((logical_id, name))
-        if made_of is None:
-            caused = [self._cause(parent, each) for each in handed if each.source in _REFERENCES]
-            return _most(caused) if caused else Replacement.MIGHT
-        verdicts = [
-            self._output(parent, source, attribute.removeprefix(_OUTPUTS))
-            for source, attribute in made_of
-            if attribute.startswith(_OUTPUTS)
+        sources = self._parameter_references.get((logical_id, name))
+        if sources is None:
+            cause_certainties = [
+                self._cause_changes(parent, detail) for detail in details if detail.source in _REFERENCE_SOURCES
+            ]
+            return _most_certain(cause_certainties) if cause_certainties else Replacement.MIGHT
+        certainties = [
+            self._output_changes(parent, source, attribute.removeprefix(_OUTPUTS_PREFIX))
+            for source, attribute in sources
+            if attribute.startswith(_OUTPUTS_PREFIX)
         ]
-        verdicts += [_of_evaluation(each) for each in handed if not each.told and each.source == "ParameterReference"]
-        return _most(verdicts)
+        certainties += [
+            _by_evaluation(detail)
+            for detail in details
+            if not detail.has_values and detail.source == "ParameterReference"
+        ]
+        return _most_certain(certainties)
 
-    def _output(self, parent: Description, logical_id: str, output: str) -> Replacement:
-        """Return whether an output of a nested stack gets another value."""
+    def _output_changes(self, parent: Description, logical_id: str, output: str) -> Replacement:
+        """Return whether an output of a nested stack will change."""
         entry = parent.entries.get(logical_id)
         if entry is None:
             return Replacement.NO
@@ -156,59 +163,63 @@ class ReplacementAnalysis:
         if entry.action != "Modify":
             return Replacement.MIGHT
         if child is None:
-            return _most(self._handed_on(parent, detail) for detail in entry.details)
-        if output not in self._sources:
-            return _most(self._resource(child, each, "") for each in child.entries)
-        return _most(
-            self._parameter(child, name) if name in child.parameters else self._resource(child, name, attribute)
-            for name, attribute in self._sources[output]
+            return _most_certain(self._input_changes(parent, detail) for detail in entry.details)
+        if output not in self._output_references:
+            return _most_certain(self._reference_changes(child, resource_id, "") for resource_id in child.entries)
+        return _most_certain(
+            self._parameter_changes(child, name)
+            if name in child.parameters
+            else self._reference_changes(child, name, attribute)
+            for name, attribute in self._output_references[output]
         )
 
-    def _handed_on(self, parent: Description, detail: Detail) -> Replacement:
-        """Return whether a nested stack that has no change set of its own is changed by what it is handed."""
-        if detail.place == "/Properties/TemplateURL" and detail.told and not detail.unknown:
-            # The address ends in the hash of the content and its name; before that only the bucket may differ.
-            before, after = (str(each).rpartition("/")[0].rpartition("/")[2] for each in (detail.before, detail.after))
-            return Replacement.NO if before == after else Replacement.MIGHT
-        if detail.place.startswith("/Properties/Parameters/") and detail.source in _REFERENCES and detail.cause:
-            return self._cause(parent, detail)
+    def _input_changes(self, parent: Description, detail: Detail) -> Replacement:
+        """Return whether a new parameter or TemplateURL changes a nested stack without a change set of its own."""
+        if detail.place == "/Properties/TemplateURL" and detail.has_values and not detail.unknown:
+            # The URL ends in the hash of the template and its name; only the bucket before them may differ.
+            old_hash, new_hash = (
+                str(url).rpartition("/")[0].rpartition("/")[2] for url in (detail.before, detail.after)
+            )
+            return Replacement.NO if old_hash == new_hash else Replacement.MIGHT
+        if detail.place.startswith("/Properties/Parameters/") and detail.source in _REFERENCE_SOURCES and detail.cause:
+            return self._cause_changes(parent, detail)
         return Replacement.MIGHT
 
-    def _resource(self, stack: Description, name: str, attribute: str) -> Replacement:
-        """Return whether a reference to a resource, or to an attribute of it, gets another value."""
+    def _reference_changes(self, stack: Description, name: str, attribute: str) -> Replacement:
+        """Return whether a reference to a resource, or to an attribute of it, will change."""
         entry = stack.entries.get(name)
         if entry is None:
             return Replacement.NO
         if entry.action != "Modify":
             return Replacement.WILL
         key = (stack.id, name, attribute)
-        if key not in self._verdicts:
-            # Templates have no circles; an answer that were asked for while it is being found would be one.
-            self._verdicts[key] = Replacement.NO
-            verdict = self.replacement(stack, entry)
-            if attribute in _VERSIONS and verdict is not Replacement.WILL:
-                verdict = _most(
+        if key not in self._cache:
+            # Templates have no circular references; this ends the recursion if there is one nevertheless.
+            self._cache[key] = Replacement.NO
+            certainty = self.replacement(stack, entry)
+            if attribute in _VERSION_ATTRIBUTES and certainty is not Replacement.WILL:
+                certainty = _most_certain(
                     Replacement.WILL if detail.certain else Replacement.MIGHT
                     for detail in self.details(stack, entry)
                     if detail.detail.attribute == "Properties"
                 )
-            self._verdicts[key] = verdict
-        return self._verdicts[key]
+            self._cache[key] = certainty
+        return self._cache[key]
 
 
-def _of_evaluation(detail: Detail) -> Replacement:
+def _by_evaluation(detail: Detail) -> Replacement:
     return Replacement.WILL if detail.evaluation == "Static" else Replacement.MIGHT
 
 
-def _most(verdicts: Iterable[Replacement]) -> Replacement:
+def _most_certain(certainties: Iterable[Replacement]) -> Replacement:
     order = list(Replacement)
-    return max(verdicts, key=order.index, default=Replacement.NO)
+    return max(certainties, key=order.index, default=Replacement.NO)
 
 
-def _sources(documents: Iterable[Document]) -> Mapping[str, tuple[tuple[str, str], ...]]:
-    """Return what each output of the nested stacks is made of: names of resources or parameters, with an attribute.
+def _output_references(documents: Iterable[Document]) -> Mapping[str, tuple[tuple[str, str], ...]]:
+    """Return the references in each output of the nested stacks: a resource or parameter, and an attribute.
 
-    Names of outputs are unique over the stacks of a cluster (`cfngen.templates.wiring`).
+    Names of outputs are unique among the stacks of a cluster (`cfngen.templates.wiring`).
     """
     return {
         name: tuple(references(output.get("Value")))
@@ -218,8 +229,8 @@ def _sources(documents: Iterable[Document]) -> Mapping[str, tuple[tuple[str, str
     }
 
 
-def _handed_parameters(documents: Iterable[Document]) -> Mapping[tuple[str, str], tuple[tuple[str, str], ...]]:
-    """Return what each parameter that the root hands on is made of, by the nested stack's logical id and its name."""
+def _find_parameter_references(documents: Iterable[Document]) -> Mapping[tuple[str, str], tuple[tuple[str, str], ...]]:
+    """Return the references in each parameter that the root passes, by the nested stack's logical id and its name."""
     return {
         (logical_id, name): tuple(references(value))
         for document in documents
@@ -229,8 +240,8 @@ def _handed_parameters(documents: Iterable[Document]) -> Mapping[tuple[str, str]
     }
 
 
-def _rolling_groups(documents: Iterable[Document]) -> frozenset[str]:
-    """Return the Auto Scaling groups that stay, and roll their instances, where others would be replaced."""
+def _find_rolling_update_groups(documents: Iterable[Document]) -> frozenset[str]:
+    """Return the Auto Scaling groups that are updated by rolling their instances, instead of being replaced."""
     return frozenset(
         logical_id
         for document in documents

@@ -1,8 +1,8 @@
-"""Trying again what failed and was kept, where nothing is left to be changed.
+"""Retries failed resources that were preserved, if templates and parameters have not changed since.
 
-A change set of such a stack is empty, since templates and values are those it has already (aws/aws-cdk-cli#1972). The
+A change set of such a stack is empty, since templates and parameters are the current ones (aws/aws-cdk-cli#1972). The
 user guide ("Choose how to handle failures when provisioning resources") has another call for this: UpdateStack with the
-template and the values the stack has and rollback off, which tries again what failed and goes on from there.
+current template and parameters and with rollback disabled, which retries the failed resources and continues from there.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 
 def failed(account: Account, root_id: str) -> tuple[str, ...]:
-    """Return the resources that failed, each behind the nested stacks around it; the root if none of them says so.
+    """Return the paths of the failed resources through their nested stacks; the root's name if none has failed.
 
     Raises:
         AwsError: a call failed.
     """
     with translate_aws_errors():
-        resources = [each for each in tree(account, root_id) if each.view.status.endswith("_FAILED")]
-    inside = [resource.name for resource in resources if resource.view.type != NESTED]
-    return tuple(inside or [resource.name for resource in resources] or [root_id.split("/")[1]])
+        resources = [resource for resource in tree(account, root_id) if resource.view.status.endswith("_FAILED")]
+    failed_in_stacks = [resource.name for resource in resources if resource.view.type != NESTED]
+    return tuple(failed_in_stacks or [resource.name for resource in resources] or [root_id.split("/")[1]])
 
 
 def retry(account: Account, plan: Plan) -> None:
-    """Have CloudFormation try again.
+    """Update the stack with its current template and parameters, which retries the failed resources.
 
     Args:
-        account: where the plan was made.
+        account: the account and region of the plan.
         plan: a plan with `retries`.
 
     Raises:
-        AwsError: CloudFormation refuses.
+        AwsError: CloudFormation refuses the call.
     """
     client = account.client("cloudformation")
     plan.mark_executed()

@@ -1,8 +1,8 @@
-"""How large the masters' data volumes really are, which CloudFormation does not know after a rollback that was forced.
+"""The real sizes of the masters' data volumes, which CloudFormation does not know after a forced rollback.
 
-EBS shrinks no volume ("Request modifications to your EBS volumes", EC2 User Guide). A rollback that would have to do so
-fails, and ends only if it leaves the volume out: then CloudFormation believes in the former size, and so does every
-change set.
+EBS cannot shrink a volume ("Request modifications to your EBS volumes", EC2 User Guide). A rollback that would have to
+shrink one fails, and completes only if it skips the volume. From then on the stack records the former size, and change
+sets are computed from it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from cfngen.deploy.preview.plan import Danger, Impact
 from cfngen.deploy.stacks import StackView, tree
 
 SIZE = "MasterVolumeSize"
-_KEY = "controlPlane.volume.size"
+_CLUSTER_FILE_KEY = "controlPlane.volume.size"
 _VOLUME = "AWS::EC2::Volume"
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What is to be said of volumes that are not as their stack has them.
+    """Messages about volumes whose size differs from the one that the stack records.
 
     Attributes:
-        meanings: what it means for the deployment.
-        notices: what the user should know besides.
+        meanings: impacts on the deployment.
+        notices: notices for the user.
     """
 
     meanings: tuple[Impact, ...] = ()
@@ -35,49 +35,56 @@ class Truth:
 
 
 def sizes(account: Account, existing: StackView) -> Mapping[str, int]:
-    """Return the size of each volume of a cluster's stacks in GiB, by its id.
+    """Return the size of each volume of a cluster's stacks in GiB, by volume id.
 
     Raises:
-        AwsError: AWS refuses.
+        AwsError: AWS refuses a call.
     """
     with translate_aws_errors():
-        found = [each.view for each in tree(account, existing.id) if each.view.type == _VOLUME and each.exists]
-        ids = [each.physical_id for each in found]
-        # By a filter, which takes no offence at a volume that is gone.
+        views = [
+            resource.view
+            for resource in tree(account, existing.id)
+            if resource.view.type == _VOLUME and resource.exists
+        ]
+        ids = [view.physical_id for view in views]
+        # A filter, since a call with ids fails if a volume no longer exists.
         filters = [{"Name": "volume-id", "Values": ids}]
-        answer = account.client("ec2").describe_volumes(Filters=filters)["Volumes"] if ids else ()
-    return {each["VolumeId"]: each["Size"] for each in answer}
+        volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"] if ids else ()
+    return {volume["VolumeId"]: volume["Size"] for volume in volumes}
 
 
 def truth(account: Account, existing: StackView, values: Mapping[str, str]) -> Truth:
-    """Compare the volumes with what their stack believes and what is wanted.
+    """Compare the real sizes of the volumes with the stack's parameter and with the requested size.
 
     Args:
-        account: where.
+        account: the account and region.
         existing: the root.
-        values: the root's parameters as they are wanted.
+        values: parameters of the deployment.
 
     Raises:
-        AwsError: AWS refuses something else than to tell.
+        AwsError: a call fails, other than by missing permissions for DescribeVolumes.
     """
-    believed, wanted = existing.parameters.get(SIZE, ""), values.get(SIZE, "")
-    if not believed.isdecimal() or not wanted.isdecimal():
+    recorded, requested = existing.parameters.get(SIZE, ""), values.get(SIZE, "")
+    if not recorded.isdecimal() or not requested.isdecimal():
         return Truth()
     try:
-        larger = {volume: size for volume, size in sizes(account, existing).items() if size > int(believed)}
+        larger = {volume: size for volume, size in sizes(account, existing).items() if size > int(recorded)}
     except DeniedError:
         return Truth(
             notices=(Notice("how large the data volumes really are is not known: ec2:DescribeVolumes is denied"),)
         )
     if not larger:
         return Truth()
-    most = max(larger.values())
-    what = " and ".join(f"{volume} has {size} GiB" for volume, size in sorted(larger.items()))
-    text = f"{what} already, though the stack says {believed}: a rollback left it so"
-    if int(wanted) == int(believed):
-        hint = f"set {_KEY} to {most}, which brings the stack in line; less would fail, since EBS shrinks nothing."
+    max_size = max(larger.values())
+    sizes_text = " and ".join(f"{volume} has {size} GiB" for volume, size in sorted(larger.items()))
+    text = f"{sizes_text} already, though the stack says {recorded}: a rollback left it so"
+    if int(requested) == int(recorded):
+        hint = (
+            f"set {_CLUSTER_FILE_KEY} to {max_size}, which brings the stack in line; "
+            "less would fail, since EBS shrinks nothing."
+        )
         return Truth(notices=(Notice(text, hint),))
-    if int(wanted) < most:
-        refused = f"{text}. EBS shrinks no volume: {_KEY} must be at least {most}, not {wanted}"
-        return Truth(meanings=(Impact(refused, Danger.DISRUPTIVE, fails=True),))
+    if int(requested) < max_size:
+        refusal = f"{text}. EBS shrinks no volume: {_CLUSTER_FILE_KEY} must be at least {max_size}, not {requested}"
+        return Truth(meanings=(Impact(refusal, Danger.DISRUPTIVE, fails=True),))
     return Truth(meanings=(Impact(f"{text}; the update brings the stack in line, or lets it grow from there"),))

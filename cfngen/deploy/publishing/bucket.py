@@ -1,6 +1,6 @@
-"""The bucket that templates are uploaded to: cfngen's own, which it makes and hardens, or one of the operator's.
+"""The bucket for templates: cfngen's own, which it creates and hardens, or one of the operator's.
 
-A bucket of the operator's is looked at and never changed.
+A bucket of the operator's is checked, but never changed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cfngen.errors import CfngenError
 
 
 class BucketError(CfngenError):
-    """Templates cannot be put into the bucket.
+    """Templates cannot be uploaded to the bucket.
 
     Attributes:
         bucket: its name.
@@ -27,11 +27,11 @@ class BucketError(CfngenError):
 
 
 class BucketOwnerError(BucketError):
-    """The bucket belongs to another account, or this account may not even look at it."""
+    """The bucket belongs to another account, or this account has no access to it."""
 
 
 class BucketRegionError(BucketError):
-    """The bucket is in another region, from where CloudFormation does not read templates."""
+    """The bucket is in another region, from which CloudFormation does not read templates."""
 
 
 class NoBucketError(BucketError):
@@ -44,31 +44,32 @@ def default_name(account: Account) -> str:
 
 
 def ready(account: Account, *, bucket: str = "", kms_key: str = "", report: Report) -> str:
-    """Return the name of a bucket that takes templates; cfngen's own is created and hardened as needed.
+    """Check or create the bucket for templates, and return its name.
 
     Args:
         account: the account.
         bucket: the operator's bucket, which is used as it is; cfngen's own if empty.
-        kms_key: KMS key by which cfngen's own encrypts new objects; S3's own key, or the one the bucket has, if empty.
-        report: told what is done, and what is weak about the operator's bucket.
+        kms_key: KMS key for new objects in cfngen's own bucket; if empty, the bucket's current key, or S3's managed
+            key.
+        report: receives progress messages, and warnings about the operator's bucket.
 
     Raises:
-        BucketError: it cannot be used.
-        botocore.exceptions.ClientError: S3 refuses.
+        BucketError: the bucket cannot be used.
+        botocore.exceptions.ClientError: S3 refuses a call.
     """
     if bucket:
         if not _exists(account, bucket):
             hint = f"create it (`aws s3 mb s3://{bucket} --region {account.region}`), or leave --bucket out."
             raise NoBucketError(bucket, f"there is no bucket {bucket}", hint=hint)
-        for notice in _weaknesses(account, bucket):
+        for notice in _setting_warnings(account, bucket):
             report(notice)
         return bucket
     own = default_name(account)
-    made = False
+    is_new = False
     if not _exists(account, own):
         report(Step(f"creating the bucket {own}"))
-        made = _create(account, own)
-    hardening.harden(account, own, kms_key=kms_key, made=made, report=report)
+        is_new = _create(account, own)
+    hardening.harden(account, own, kms_key=kms_key, made=is_new, report=report)
     return own
 
 
@@ -76,17 +77,17 @@ def _exists(account: Account, bucket: str) -> bool:
     from botocore.exceptions import ClientError
 
     try:
-        # botocore follows a bucket into its own region by itself, so that the answer and not an error tells of it.
-        answer = account.client("s3").head_bucket(**hardening.owned(account, bucket))
-        region = answer.get("BucketRegion", "")
+        # botocore redirects the call to the bucket's region, so that usually the response and not an error names it.
+        response = account.client("s3").head_bucket(**hardening.owned(account, bucket))
+        region = response.get("BucketRegion", "")
     except ClientError as error:
-        # HEAD has no body: there is nothing but the number.
+        # The response of a HEAD request has no body, so that the error code is only the HTTP status.
         if error_code(error) in ("404", "NoSuchBucket"):
             return False
         headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
         region = headers.get("x-amz-bucket-region", "")
         if error_code(error) in DENIED:
-            raise _not_ours(account, bucket) from error
+            raise _owner_error(account, bucket) from error
         if error_code(error) not in ("301", "PermanentRedirect"):
             raise
     if region and region != account.region:
@@ -98,7 +99,7 @@ def _exists(account: Account, bucket: str) -> bool:
     return True
 
 
-def _not_ours(account: Account, bucket: str) -> BucketOwnerError:
+def _owner_error(account: Account, bucket: str) -> BucketOwnerError:
     return BucketOwnerError(
         bucket,
         f"the bucket {bucket} belongs to another account, or {account.caller} may not use it",
@@ -108,29 +109,29 @@ def _not_ours(account: Account, bucket: str) -> BucketOwnerError:
 
 
 def _create(account: Account, bucket: str) -> bool:
-    """Create a bucket; return whether it is new, and not that of another deployment a moment ago."""
+    """Create a bucket; return False if another deployment has just created it."""
     from botocore.exceptions import ClientError
 
-    # us-east-1 is the region that cannot be named: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
-    where = (
+    # us-east-1 cannot be a LocationConstraint: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
+    configuration = (
         {} if account.region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": account.region}}
     )
     try:
-        account.client("s3").create_bucket(Bucket=bucket, ObjectOwnership="BucketOwnerEnforced", **where)
+        account.client("s3").create_bucket(Bucket=bucket, ObjectOwnership="BucketOwnerEnforced", **configuration)
     except ClientError as error:
         if error_code(error) == "BucketAlreadyExists":
-            raise _not_ours(account, bucket) from error
+            raise _owner_error(account, bucket) from error
         if error_code(error) != "BucketAlreadyOwnedByYou":
             raise
         return False
     return True
 
 
-def _weaknesses(account: Account, bucket: str) -> list[Notice]:
-    """Say what is weak about the operator's bucket, as far as the caller may see it."""
+def _setting_warnings(account: Account, bucket: str) -> list[Notice]:
+    """Return warnings about the settings of the operator's bucket that the caller may read."""
     with ThreadPoolExecutor() as pool:
         blocks, status, versioning, lifecycle = pool.map(
-            lambda each: hardening.read(account, bucket, each),
+            lambda operation: hardening.read(account, bucket, operation),
             (
                 "get_public_access_block",
                 "get_bucket_policy_status",

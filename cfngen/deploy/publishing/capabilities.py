@@ -1,4 +1,4 @@
-"""What a caller must acknowledge before CloudFormation takes templates, derived from what stands in them.
+"""The capabilities that must be acknowledged for templates, derived from their content.
 
 Source: "CreateChangeSet", CloudFormation API Reference, Capabilities. A change set of a root needs what its nested
 templates need.
@@ -12,8 +12,8 @@ from typing import Any
 from cfngen.templates.document import Document
 
 IAM, NAMED_IAM, AUTO_EXPAND = "CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"
-# The property by which a resource of IAM bears a name that CloudFormation did not make up.
-_NAMES = {
+# The property that gives an IAM resource a custom name.
+_NAME_PROPERTIES = {
     "AWS::IAM::Group": "GroupName",
     "AWS::IAM::InstanceProfile": "InstanceProfileName",
     "AWS::IAM::ManagedPolicy": "ManagedPolicyName",
@@ -23,27 +23,27 @@ _NAMES = {
 
 
 def capabilities(documents: Sequence[Document]) -> tuple[str, ...]:
-    """Return the capabilities that templates need together.
+    """Return the capabilities that the templates require.
 
     Args:
-        documents: the root and what it nests; `standalone` may be among them.
+        documents: the root and the nested templates; `standalone` may be among them.
     """
-    needed = {each for document in documents for each in _needed(document.body)}
-    # CAPABILITY_NAMED_IAM is CAPABILITY_IAM and more.
-    return tuple(sorted(needed - {IAM} if NAMED_IAM in needed else needed))
+    required = {capability for document in documents for capability in _required_capabilities(document.body)}
+    # CAPABILITY_NAMED_IAM includes CAPABILITY_IAM.
+    return tuple(sorted(required - {IAM} if NAMED_IAM in required else required))
 
 
-def _needed(body: Mapping[str, Any]) -> Iterator[str]:
+def _required_capabilities(body: Mapping[str, Any]) -> Iterator[str]:
     if "Transform" in body or _has_macro(body):
         yield AUTO_EXPAND
     for resource in body.get("Resources", {}).values():
         kind = resource.get("Type", "") if isinstance(resource, Mapping) else ""
         if kind.startswith("AWS::IAM::"):
-            yield NAMED_IAM if _NAMES.get(kind) in resource.get("Properties", {}) else IAM
+            yield NAMED_IAM if _NAME_PROPERTIES.get(kind) in resource.get("Properties", {}) else IAM
 
 
 def _has_macro(value: Any) -> bool:
     if isinstance(value, Mapping):
-        # Loops are part of a transform that must be named, and yet a template without it is not what it seems.
+        # Fn::ForEach requires a Transform in the template; it is checked here in case that is missing.
         return any(str(key).startswith(("Fn::Transform", "Fn::ForEach")) or _has_macro(v) for key, v in value.items())
     return isinstance(value, (list, tuple)) and any(_has_macro(item) for item in value)

@@ -1,9 +1,9 @@
-"""Programs of groups that were left behind, carried over into the templates that are published.
+"""Adds old boot programs to the uploaded templates, for groups that still use an old launch template version.
 
-What is generated depends on the cluster file alone. Which program the instances of a group ask for that CloudFormation
-has left on an older version depends on the account. So the program is put into the published template, beside the one
-that was generated, for as long as the group names it; then the next deployment leaves it out, and CloudFormation
-removes it. It comes from the stack's own template, or from one that was uploaded before, and is known by its digest.
+The generated templates depend on the cluster file alone. But CloudFormation may have left a group on an old version of
+its launch template, whose instances download an older boot program. As long as such a group exists, that program is
+added to the uploaded template, beside the generated one. Later the next deployment leaves it out, and CloudFormation
+deletes it. The program is read from the stack's template, or from one uploaded before, and is identified by its digest.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from cfngen.deploy.stacks import StackView, template, tree
 from cfngen.deploy.stale_groups import StaleGroup, stale_groups
 from cfngen.templates.document import Document
 
-_MOST = 50
-"""Uploaded templates of one stack that are searched, the newest first."""
+_MAX_SEARCHED_TEMPLATES = 50
+"""Maximum number of uploaded templates of one stack that are searched, newest first."""
 
 
 @dataclass(frozen=True)
 class Carried:
-    """Templates to publish.
+    """Templates to upload.
 
     Attributes:
-        documents: the generated ones, with what was carried over into them.
-        meanings: what was carried over, and why.
+        documents: the generated templates, with old boot programs added.
+        meanings: which programs were added, and why.
     """
 
     documents: tuple[Document, ...]
@@ -49,62 +49,73 @@ def carried(
     bucket: str = "",
     report: Report,
 ) -> Carried:
-    """Return the templates to publish, so that every group that was left behind can boot its instances.
+    """Return the templates with the boot programs of groups that use an old launch template version.
 
     Args:
-        account: where the cluster is.
+        account: the account and region.
         documents: the generated templates.
-        existing: the root stack; None if it is to be created.
+        existing: the root stack; None if it does not exist yet.
         cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket for templates; cfngen's own if empty.
-        report: told of every group that was left behind.
+        report: receives a notice for each such group.
     """
     if existing is None:
         return Carried(tuple(documents))
     try:
         with translate_aws_errors():
             resources = tree(account, existing.id)
-        found = stale_groups(account, [resource.view for resource in resources])
+        stale = stale_groups(account, [resource.view for resource in resources])
     except AwsError as error:
         report(Notice(f"whether groups were left behind by an earlier operation is not known: {error}", error.hint))
         return Carried(tuple(documents))
     stacks = {resource.view.logical_id: resource.stack_id for resource in resources}
-    made, meanings = list(documents), []
-    for each in found:
-        hint = f"the next change of its configuration rolls it, or set the launch template of {each.id} by hand."
-        report(Notice(each.text, hint))
-        place = next((n for n, one in enumerate(made) if not one.children and _has(one, each.group)), None)
-        if place is None or not each.program or _has(made[place], each.program):
+    published, meanings = list(documents), []
+    for group in stale:
+        hint = f"the next change of its configuration rolls it, or set the launch template of {group.id} by hand."
+        report(Notice(group.text, hint))
+        index = next(
+            (
+                position
+                for position, document in enumerate(published)
+                if not document.children and _has_resource(document, group.group)
+            ),
+            None,
+        )
+        if index is None or not group.program or _has_resource(published[index], group.program):
             continue
-        definition = _definition(account, each, made[place].name, stacks[each.group], cluster, bucket)
+        definition = _find_program(account, group, published[index].name, stacks[group.group], cluster, bucket)
         if definition is None:
-            report(Notice(f"the boot program {each.program} is in none of the uploaded templates any more", hint))
+            report(Notice(f"the boot program {group.program} is in none of the uploaded templates any more", hint))
             continue
-        body = {**made[place].body, "Resources": {**made[place].body["Resources"], each.program: definition}}
-        made[place] = replace(made[place], body=body)
-        text = f"{each.text}. The program stays, or comes back, until the group launches from the stack's version"
+        body = {**published[index].body, "Resources": {**published[index].body["Resources"], group.program: definition}}
+        published[index] = replace(published[index], body=body)
+        text = f"{group.text}. The program stays, or comes back, until the group launches from the stack's version"
         meanings.append(Impact(text, Danger.DISRUPTIVE))
-    return Carried(tuple(made), tuple(meanings))
+    return Carried(tuple(published), tuple(meanings))
 
 
-def _has(document: Document, logical_id: str) -> bool:
+def _has_resource(document: Document, logical_id: str) -> bool:
     return document.name != "standalone" and logical_id in document.body["Resources"]
 
 
-def _definition(
+def _find_program(
     account: Account, group: StaleGroup, name: str, stack_id: str, cluster: str, bucket: str
 ) -> Mapping[str, Any] | None:
-    """Return the resource that bears the program; None if no template has it, or none that may be read."""
-    for body in _bodies(account, name, stack_id, cluster, bucket or buckets.default_name(account)):
-        found: Mapping[str, Any] = body.get("Resources", {}).get(group.program, {})
-        program = str(found.get("Metadata", {}).get("cfngen", {}).get("program", ""))
+    """Return the resource with the boot program; None if no template that can be read has it."""
+    for body in _deployed_and_uploaded_templates(
+        account, name, stack_id, cluster, bucket or buckets.default_name(account)
+    ):
+        definition: Mapping[str, Any] = body.get("Resources", {}).get(group.program, {})
+        program = str(definition.get("Metadata", {}).get("cfngen", {}).get("program", ""))
         if hashlib.sha256(program.encode()).hexdigest() == group.sha256:
-            return found
+            return definition
     return None
 
 
-def _bodies(account: Account, name: str, stack_id: str, cluster: str, bucket: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the template that the stack has, then those of the same stack that were uploaded before, newest first."""
+def _deployed_and_uploaded_templates(
+    account: Account, name: str, stack_id: str, cluster: str, bucket: str
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first."""
     try:
         with translate_aws_errors():
             yield template(account, stack_id)
@@ -112,10 +123,12 @@ def _bodies(account: Account, name: str, stack_id: str, cluster: str, bucket: st
             pages = s3.get_paginator("list_objects_v2").paginate(
                 Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id
             )
-            objects = [each for page in pages for each in page.get("Contents", ())]
+            objects = [object_ for page in pages for object_ in page.get("Contents", ())]
             uploaded = [object_ for object_ in objects if object_["Key"].endswith(f"/{name}.json")]
-            for each in sorted(uploaded, key=lambda one: one["LastModified"], reverse=True)[:_MOST]:
-                answer = s3.get_object(Bucket=bucket, Key=each["Key"], ExpectedBucketOwner=account.id)
-                yield json.loads(answer["Body"].read())
+            for uploaded_object in sorted(uploaded, key=lambda candidate: candidate["LastModified"], reverse=True)[
+                :_MAX_SEARCHED_TEMPLATES
+            ]:
+                response = s3.get_object(Bucket=bucket, Key=uploaded_object["Key"], ExpectedBucketOwner=account.id)
+                yield json.loads(response["Body"].read())
     except (AwsError, ValueError):
         return

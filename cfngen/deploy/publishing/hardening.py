@@ -1,6 +1,6 @@
-"""The settings of cfngen's own bucket: private, versioned, encrypted, TLS only, and nothing that is in use expires.
+"""The settings of cfngen's own bucket: private, versioned, encrypted, TLS only, and current objects never expire.
 
-At each deployment what is missing is added; nothing is taken away or weakened.
+Each deployment adds missing settings; it never removes or weakens a setting.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DENIED, error_code
 from cfngen.deploy.messages import Notice, Report
 
-# A rollback or an update of a live stack reads its templates again, however old they are: current objects never expire.
+# A rollback or an update of a live stack reads its templates again, however old they are: so current objects never
+# expire.
 KEEP_OLD_VERSIONS = 30  # days
 KEEP_UNFINISHED_UPLOADS = 7  # days
 TAGS = {"cfngen": "templates"}
-_LIFECYCLE = {
+_LIFECYCLE_RULE = {
     "ID": "cfngen-leftovers",
     "Status": "Enabled",
     "Filter": {"Prefix": ""},
@@ -32,8 +33,10 @@ BLOCKS = {
     "BlockPublicPolicy": True,
     "RestrictPublicBuckets": True,
 }
-_ASK = "let somebody deploy once who may change the bucket; docs/operator-policy.json lists the permissions."
-_ABSENT = frozenset(
+_PERMISSION_HINT = (
+    "let somebody deploy once who may change the bucket; docs/operator-policy.json lists the permissions."
+)
+_NOT_CONFIGURED_CODES = frozenset(
     {
         "NoSuchBucketPolicy",
         "NoSuchLifecycleConfiguration",
@@ -47,54 +50,55 @@ _ABSENT = frozenset(
 
 @dataclass(frozen=True)
 class _Setting:
-    """One property of cfngen's own bucket.
+    """A setting of cfngen's own bucket.
 
     Attributes:
-        what: the property in words.
-        read: the S3 call that reads it.
-        missing: given what was read, the S3 call that sets it and its arguments; None where nothing is missing.
+        description: the setting in words.
+        read: the S3 operation that reads it.
+        required_call: takes the response of `read` and returns the S3 operation that corrects the setting, with its
+            arguments; None if the setting is correct.
     """
 
-    what: str
+    description: str
     read: str
-    missing: Callable[[Mapping[str, Any]], tuple[str, dict[str, Any]] | None]
+    required_call: Callable[[Mapping[str, Any]], tuple[str, dict[str, Any]] | None]
 
 
 def owned(account: Account, bucket: str) -> dict[str, str]:
-    """Arguments of every call: S3 refuses it when the bucket has passed into other hands."""
+    """Return the arguments of every call: S3 refuses the call if another account owns the bucket."""
     return {"Bucket": bucket, "ExpectedBucketOwner": account.id}
 
 
 def harden(account: Account, bucket: str, *, kms_key: str, made: bool, report: Report) -> None:
-    """Set whatever cfngen's own bucket lacks.
+    """Correct the settings of cfngen's own bucket.
 
     Args:
         account: the account.
         bucket: the bucket.
-        kms_key: KMS key for new objects; if empty, what the bucket has, or else S3's own key.
-        made: whether it was made just now, so that it must be finished.
-        report: told what may not be read or changed.
+        kms_key: KMS key for new objects; if empty, the bucket's current key, or S3's managed key.
+        made: whether the bucket was just created, so that all settings are required.
+        report: receives a notice about settings that the caller may not read or change.
     """
     settings = _settings(account, bucket, kms_key)
-    found: dict[str, Mapping[str, Any] | None]
+    responses: dict[str, Mapping[str, Any] | None]
     if made:
-        # A new bucket has none of them, and S3 may not show it to every reader yet.
-        found = {setting.read: {} for setting in settings}
+        # A new bucket has no settings, and S3 may not find it yet.
+        responses = {setting.read: {} for setting in settings}
     else:
         with ThreadPoolExecutor() as pool:
-            answers = pool.map(lambda each: read(account, bucket, each.read), settings)
-            found = {each.read: answer for each, answer in zip(settings, answers, strict=True)}
-    if unknown := [setting.what for setting in settings if found[setting.read] is None]:
-        report(Notice(f"not allowed to see of the bucket {bucket}: {', '.join(unknown)}", _ASK))
+            read_responses = pool.map(lambda setting: read(account, bucket, setting.read), settings)
+            responses = {setting.read: answer for setting, answer in zip(settings, read_responses, strict=True)}
+    if unknown := [setting.description for setting in settings if responses[setting.read] is None]:
+        report(Notice(f"not allowed to see of the bucket {bucket}: {', '.join(unknown)}", _PERMISSION_HINT))
     for setting in settings:
-        value = found[setting.read]
-        if value is not None and (call := setting.missing(value)):
-            _write(account, bucket, setting, *call, made=made, report=report)
-    for notice in expiry(bucket, found["get_bucket_lifecycle_configuration"]):
+        value = responses[setting.read]
+        if value is not None and (call := setting.required_call(value)):
+            _apply(account, bucket, setting, *call, made=made, report=report)
+    for notice in expiry(bucket, responses["get_bucket_lifecycle_configuration"]):
         report(notice)
 
 
-def _write(
+def _apply(
     account: Account,
     bucket: str,
     setting: _Setting,
@@ -112,67 +116,69 @@ def _write(
         if error_code(error) not in DENIED:
             raise
         if made:
-            # One that was just made must be finished. S3 makes buckets private, encrypted and of one owner by itself,
-            # and organisations forbid whatever could undo that.
-            found = read(account, bucket, setting.read)
-            if found is None or setting.missing(found):
+            # A new bucket must have the setting. It may have it already: S3 creates buckets private, encrypted and
+            # with ACLs disabled, and organizations may deny calls that change that.
+            current = read(account, bucket, setting.read)
+            if current is None or setting.required_call(current):
                 raise
             return
-        # A bucket that an administrator has prepared is good enough.
-        text = f"{setting.what} of the bucket {bucket} is not as it should be, and changing it is not allowed"
-        report(Notice(text, _ASK))
+        # A bucket that an administrator has prepared is used as it is.
+        text = f"{setting.description} of the bucket {bucket} is not as it should be, and changing it is not allowed"
+        report(Notice(text, _PERMISSION_HINT))
 
 
 def read(account: Account, bucket: str, operation: str) -> Mapping[str, Any] | None:
-    """Return what the bucket is set to: nothing where it is not set, None where the caller may not see it."""
+    """Return the current setting of a bucket: an empty mapping if it is not set, None if the caller may not read it."""
     from botocore.exceptions import ClientError
 
     try:
-        answer: Mapping[str, Any] = getattr(account.client("s3"), operation)(**owned(account, bucket))
+        response: Mapping[str, Any] = getattr(account.client("s3"), operation)(**owned(account, bucket))
     except ClientError as error:
-        if error_code(error) in _ABSENT:
+        if error_code(error) in _NOT_CONFIGURED_CODES:
             return {}
         if error_code(error) in DENIED:
             return None
         raise
-    return answer
+    return response
 
 
 def _settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]:
     return (
-        _Setting("blocking of public access", "get_public_access_block", _public_access),
-        _Setting("ownership of objects", "get_bucket_ownership_controls", _ownership),
-        _Setting("versioning", "get_bucket_versioning", _versioning),
-        _Setting("encryption", "get_bucket_encryption", lambda found: _encryption(found, kms_key)),
+        _Setting("blocking of public access", "get_public_access_block", _public_access_call),
+        _Setting("ownership of objects", "get_bucket_ownership_controls", _ownership_call),
+        _Setting("versioning", "get_bucket_versioning", _versioning_call),
+        _Setting("encryption", "get_bucket_encryption", lambda current: _encryption_call(current, kms_key)),
         _Setting(
-            "refusal of unencrypted connections", "get_bucket_policy", lambda found: _policy(found, account, bucket)
+            "refusal of unencrypted connections",
+            "get_bucket_policy",
+            lambda current: _policy_call(current, account, bucket),
         ),
-        _Setting("removal of old versions", "get_bucket_lifecycle_configuration", _lifecycle),
-        _Setting("tags", "get_bucket_tagging", _tags),
+        _Setting("removal of old versions", "get_bucket_lifecycle_configuration", _lifecycle_call),
+        _Setting("tags", "get_bucket_tagging", _tags_call),
     )
 
 
-def _public_access(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    if found.get("PublicAccessBlockConfiguration", {}) == BLOCKS:
+def _public_access_call(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    if current.get("PublicAccessBlockConfiguration", {}) == BLOCKS:
         return None
     return "put_public_access_block", {"PublicAccessBlockConfiguration": BLOCKS}
 
 
-def _ownership(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+def _ownership_call(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     rules = [{"ObjectOwnership": "BucketOwnerEnforced"}]
-    if found.get("OwnershipControls", {}).get("Rules") == rules:
+    if current.get("OwnershipControls", {}).get("Rules") == rules:
         return None
     return "put_bucket_ownership_controls", {"OwnershipControls": {"Rules": rules}}
 
 
-def _versioning(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    if found.get("Status") == "Enabled":
+def _versioning_call(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    if current.get("Status") == "Enabled":
         return None
     return "put_bucket_versioning", {"VersioningConfiguration": {"Status": "Enabled"}}
 
 
-def _encryption(found: Mapping[str, Any], kms_key: str) -> tuple[str, dict[str, Any]] | None:
-    rules = found.get("ServerSideEncryptionConfiguration", {}).get("Rules", ())
+def _encryption_call(current: Mapping[str, Any], kms_key: str) -> tuple[str, dict[str, Any]] | None:
+    rules = current.get("ServerSideEncryptionConfiguration", {}).get("Rules", ())
     defaults = [rule.get("ApplyServerSideEncryptionByDefault", {}) for rule in rules]
     if any(
         default.get("KMSMasterKeyID") == kms_key if kms_key else default.get("SSEAlgorithm") for default in defaults
@@ -183,8 +189,8 @@ def _encryption(found: Mapping[str, Any], kms_key: str) -> tuple[str, dict[str, 
     return "put_bucket_encryption", {"ServerSideEncryptionConfiguration": {"Rules": [rule]}}
 
 
-def _policy(found: Mapping[str, Any], account: Account, bucket: str) -> tuple[str, dict[str, Any]] | None:
-    policy: dict[str, Any] = json.loads(found.get("Policy") or '{"Version": "2012-10-17", "Statement": []}')
+def _policy_call(current: Mapping[str, Any], account: Account, bucket: str) -> tuple[str, dict[str, Any]] | None:
+    policy: dict[str, Any] = json.loads(current.get("Policy") or '{"Version": "2012-10-17", "Statement": []}')
     statement = policy["Statement"]
     statements: list[dict[str, Any]] = statement if isinstance(statement, list) else [statement]
     arn = f"arn:{account.partition}:s3:::{bucket}"
@@ -196,14 +202,14 @@ def _policy(found: Mapping[str, Any], account: Account, bucket: str) -> tuple[st
         "Resource": [arn, f"{arn}/*"],
         "Condition": {"Bool": {"aws:SecureTransport": "false"}},
     }
-    if any(_refuses_plain_http(each, ours) for each in statements):
+    if any(_refuses_plain_http(candidate, ours) for candidate in statements):
         return None
-    others = [each for each in statements if each.get("Sid") != ours["Sid"]]
-    return "put_bucket_policy", {"Policy": json.dumps({**policy, "Statement": [*others, ours]})}
+    other_statements = [candidate for candidate in statements if candidate.get("Sid") != ours["Sid"]]
+    return "put_bucket_policy", {"Policy": json.dumps({**policy, "Statement": [*other_statements, ours]})}
 
 
 def _refuses_plain_http(statement: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
-    """Whether a statement denies at least what ours does, whatever it is called and however it is written."""
+    """Return whether a statement denies at least what ours denies, in any of the usual spellings."""
     return (
         statement.get("Effect") == "Deny"
         and statement.get("Principal") in ("*", {"AWS": "*"}, {"AWS": ["*"]})
@@ -214,22 +220,22 @@ def _refuses_plain_http(statement: Mapping[str, Any], ours: Mapping[str, Any]) -
     )
 
 
-def _lifecycle(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    rules = [rule for rule in found.get("Rules", ()) if rule.get("ID") != _LIFECYCLE["ID"]]
-    if len(rules) < len(found.get("Rules", ())):
+def _lifecycle_call(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    rules = [rule for rule in current.get("Rules", ()) if rule.get("ID") != _LIFECYCLE_RULE["ID"]]
+    if len(rules) < len(current.get("Rules", ())):
         return None
-    return "put_bucket_lifecycle_configuration", {"LifecycleConfiguration": {"Rules": [*rules, _LIFECYCLE]}}
+    return "put_bucket_lifecycle_configuration", {"LifecycleConfiguration": {"Rules": [*rules, _LIFECYCLE_RULE]}}
 
 
-def _tags(found: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    tags = {each["Key"]: each["Value"] for each in found.get("TagSet", ())}
+def _tags_call(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    tags = {tag["Key"]: tag["Value"] for tag in current.get("TagSet", ())}
     if TAGS.items() <= tags.items():
         return None
     return "put_bucket_tagging", {"Tagging": {"TagSet": [{"Key": k, "Value": v} for k, v in {**tags, **TAGS}.items()]}}
 
 
 def expiry(bucket: str, lifecycle: Mapping[str, Any] | None) -> list[Notice]:
-    """Warn of a lifecycle that deletes what live stacks point at; silent where it is unknown."""
+    """Return a warning if the lifecycle configuration deletes templates of live stacks; none if it is not known."""
     rules = [rule for rule in (lifecycle or {}).get("Rules", ()) if rule.get("Status") == "Enabled"]
     if not any({"Days", "Date"} & rule.get("Expiration", {}).keys() for rule in rules):
         return []

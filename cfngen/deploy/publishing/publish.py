@@ -1,7 +1,7 @@
-"""Templates on their way into S3, under keys that are made of their content.
+"""Uploads templates to S3, under keys that contain the hash of their content.
 
-A nested template's address holds the hash of its content, and the root names its children by these addresses. So an
-unchanged template keeps its address, what a live stack points at is never overwritten, and comparing the roots of two
+The URL of a nested template contains the hash of its content, and the root refers to nested templates by these URLs. So
+an unchanged template keeps its URL, the template of a live stack is never overwritten, and comparing the roots of two
 deployments compares all of their templates.
 """
 
@@ -28,7 +28,7 @@ from cfngen.text import pluralize
 # "CloudFormation quotas", CloudFormation User Guide: a template body in an Amazon S3 object.
 MAX_BYTES = 1_000_000
 WORKERS = 8
-# Parameters of the root by which people tell it where its children are; content addresses take their place.
+# Parameters of the root for the location of nested templates; they are replaced with the URLs of uploaded templates.
 LOCATION = ("TemplateBucket", "TemplatePrefix")
 INTERFACE = "AWS::CloudFormation::Interface"
 
@@ -54,7 +54,7 @@ class TemplateTooLargeError(CfngenError):
 
 
 class UploadError(AwsError):
-    """Templates could not be uploaded; nothing has been deployed."""
+    """Templates could not be uploaded; nothing was deployed."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class Addressed:
     """A template as it is uploaded.
 
     Attributes:
-        document: the document; in the root, nested TemplateURLs are content addresses.
+        document: the document; in the root, the TemplateURLs of nested stacks are those of the uploaded templates.
         content: its bytes.
         key: its key in the bucket.
-        url: its address, as CloudFormation takes it.
+        url: its URL for CloudFormation.
     """
 
     document: Document
@@ -75,7 +75,7 @@ class Addressed:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the content as S3 writes it."""
+        """SHA-256 of the content in base64, as S3 returns it."""
         return base64.b64encode(hashlib.sha256(self.content).digest()).decode()
 
 
@@ -85,9 +85,9 @@ class Published:
 
     Attributes:
         bucket: the bucket.
-        template_url: address of the root.
-        written: how many templates were uploaded.
-        unchanged: how many were there already.
+        template_url: URL of the root.
+        written: number of templates that were uploaded.
+        unchanged: number of templates that existed already.
         root: the root as uploaded.
         keys: every template's key by its name.
     """
@@ -109,7 +109,7 @@ def publish(
     kms_key: str = "",
     report: Report,
 ) -> Published:
-    """Upload a cluster's root and nested templates; those that are there already are left alone.
+    """Upload a cluster's root and nested templates; templates that exist already are not uploaded again.
 
     Args:
         account: the account.
@@ -117,22 +117,22 @@ def publish(
         cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket; cfngen's own if empty.
         kms_key: see `bucket.ready`.
-        report: told what is done.
+        report: receives progress messages.
 
     Raises:
-        TemplateTooLargeError: CloudFormation would not take a template; nothing was uploaded.
+        TemplateTooLargeError: a template exceeds CloudFormation's limit; nothing was uploaded.
         cfngen.deploy.publishing.bucket.BucketError: the bucket cannot be used.
-        UploadError: the templates are not all there.
-        AwsError: S3 refuses something about the bucket.
+        UploadError: a template could not be uploaded.
+        AwsError: S3 refuses a call for the bucket.
     """
     templates = addressed(account, documents, cluster=cluster, bucket=bucket)
     with translate_aws_errors():
         name = buckets.ready(account, bucket=bucket, kms_key=kms_key, report=report)
-    there = _at_once(lambda each: _is_there(account, name, each), templates)
-    missing = [each for each, found in zip(templates, there, strict=True) if not found]
+    are_uploaded = _map_parallel(lambda template: _is_uploaded(account, name, template), templates)
+    missing = [template for template, is_uploaded in zip(templates, are_uploaded, strict=True) if not is_uploaded]
     if missing:
         report(Step(f"uploading {pluralize(len(missing), 'template')} to s3://{name}/{cluster}/"))
-        _at_once(lambda each: _upload(account, name, each), missing)
+        _map_parallel(lambda template: _upload(account, name, template), missing)
     root = templates[-1]
     return Published(
         bucket=name,
@@ -147,7 +147,7 @@ def publish(
 def addressed(
     account: Account, documents: Sequence[Document], *, cluster: str, bucket: str = ""
 ) -> tuple[Addressed, ...]:
-    """Return the templates with their addresses, the root last; nothing is sent anywhere.
+    """Return the templates with their keys and URLs, the root last; nothing is uploaded.
 
     Args:
         account: the account.
@@ -156,30 +156,30 @@ def addressed(
         bucket: the operator's bucket; cfngen's own if empty.
 
     Raises:
-        TemplateTooLargeError: CloudFormation would not take a template.
-        ValueError: there is no root among the documents, or a nested template is missing.
+        TemplateTooLargeError: a template exceeds CloudFormation's limit.
+        ValueError: the root or a nested template is missing.
     """
     bucket = bucket or buckets.default_name(account)
     root = next((document for document in documents if document.children), None)
     if root is None:
         raise ValueError("there is no root template to deploy")
     children = {
-        document.name: _address(account, document, cluster, bucket)
+        document.name: _with_key_and_url(account, document, cluster, bucket)
         for document in documents
         if document.name in root.children
     }
     if missing := set(root.children) - children.keys():
         raise ValueError(f"nested templates are missing: {', '.join(sorted(missing))}")
-    located = replace(root, body=with_addresses(root, {name: each.url for name, each in children.items()}))
-    return (*children.values(), _address(account, located, cluster, bucket))
+    located_root = replace(root, body=with_addresses(root, {name: child.url for name, child in children.items()}))
+    return (*children.values(), _with_key_and_url(account, located_root, cluster, bucket))
 
 
 def with_addresses(root: Document, urls: Mapping[str, str]) -> dict[str, Any]:
-    """Return the root's body with its children at fixed addresses, without the parameters that located them.
+    """Return the root's body with fixed TemplateURLs, without the parameters for the location of nested templates.
 
     Args:
         root: the root as generated.
-        urls: address of each child by its name.
+        urls: URL of each nested template by its name.
     """
     body: dict[str, Any] = json.loads(json.dumps(root.body))
     for resource in body["Resources"].values():
@@ -201,13 +201,13 @@ def with_addresses(root: Document, urls: Mapping[str, str]) -> dict[str, Any]:
 
 
 def child_of(template_url: Any) -> str:
-    """Return the name of the document that a nested stack's TemplateURL leads to, be it an address or an expression."""
+    """Return the name of the nested template in a TemplateURL, which is a URL or a `Fn::Sub` expression."""
     text = template_url["Fn::Sub"] if isinstance(template_url, Mapping) else template_url
     return re.split(r"[/}]", text)[-1].removesuffix(".json")
 
 
 def nested(root: Mapping[str, Any]) -> dict[str, str]:
-    """Return the name of the document of each nested stack of a root's template, by the stack's logical id."""
+    """Return the name of the template of each nested stack in a root's template, by logical id."""
     return {
         logical_id: child_of(resource["Properties"]["TemplateURL"])
         for logical_id, resource in root.get("Resources", {}).items()
@@ -216,16 +216,16 @@ def nested(root: Mapping[str, Any]) -> dict[str, str]:
 
 
 def url_of(account: Account, bucket: str, key: str) -> str:
-    """Return the address of an object as CloudFormation takes it.
+    """Return the URL of an object for CloudFormation.
 
-    A bucket with dots in its name stands in the path: no certificate of S3 covers it as a host name ("Virtual hosting
-    of buckets", Amazon S3 User Guide).
+    A bucket with dots in its name is part of the path, since S3's certificate does not cover it as a host name
+    ("Virtual hosting of buckets", Amazon S3 User Guide).
     """
     host = f"s3.{account.region}.{account.url_suffix}"
     return f"https://{host}/{bucket}/{key}" if "." in bucket else f"https://{bucket}.{host}/{key}"
 
 
-def _address(account: Account, document: Document, cluster: str, bucket: str) -> Addressed:
+def _with_key_and_url(account: Account, document: Document, cluster: str, bucket: str) -> Addressed:
     content = json.dumps(document.body, separators=(",", ":"), ensure_ascii=False).encode()
     if len(content) > MAX_BYTES:
         raise TemplateTooLargeError(document.name, len(content))
@@ -233,30 +233,30 @@ def _address(account: Account, document: Document, cluster: str, bucket: str) ->
     return Addressed(document, content, key, url_of(account, bucket, key))
 
 
-def _is_there(account: Account, bucket: str, template: Addressed) -> bool:
-    """Whether the bucket has exactly this content under its key."""
+def _is_uploaded(account: Account, bucket: str, template: Addressed) -> bool:
+    """Return whether the bucket has an object with this key and content."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        found = account.client("s3").head_object(
+        response = account.client("s3").head_object(
             Bucket=bucket, Key=template.key, ExpectedBucketOwner=account.id, ChecksumMode="ENABLED"
         )
     except ClientError as error:
-        # Without s3:ListBucket S3 does not say that an object is missing, but 403. Then writing tells what is allowed.
+        # Without permission for s3:ListBucket, S3 answers 403 for a missing object. Then the upload is tried.
         if error_code(error) in ("404", "NoSuchKey", *DENIED):
             return False
-        raise _failed(bucket, template, error) from error
+        raise _upload_error(bucket, template, error) from error
     except BotoCoreError as error:
-        raise _failed(bucket, template, error) from error
-    # An object without checksum was put there by something else: a name is no proof of the content.
-    return bool(found.get("ChecksumSHA256") == template.checksum)
+        raise _upload_error(bucket, template, error) from error
+    # An object without a checksum was uploaded by another program, so its content is not known.
+    return bool(response.get("ChecksumSHA256") == template.checksum)
 
 
 def _upload(account: Account, bucket: str, template: Addressed) -> None:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        # S3 refuses what arrives with another checksum, and botocore repeats what was cut off.
+        # S3 refuses content with another checksum, and botocore retries interrupted uploads.
         account.client("s3").put_object(
             Bucket=bucket,
             Key=template.key,
@@ -267,20 +267,20 @@ def _upload(account: Account, bucket: str, template: Addressed) -> None:
             ExpectedBucketOwner=account.id,
         )
     except (BotoCoreError, ClientError) as error:
-        raise _failed(bucket, template, error) from error
+        raise _upload_error(bucket, template, error) from error
 
 
-def _failed(bucket: str, template: Addressed, error: Exception) -> AwsError:
+def _upload_error(bucket: str, template: Addressed, error: Exception) -> AwsError:
     reason = as_aws_error(error)
     hint = f"nothing was deployed; {reason.hint or 'repeat the command: what was uploaded is not uploaded again.'}"
     message = f"the template {template.document.name} could not be uploaded to s3://{bucket}/{template.key}: {reason}"
     return UploadError(message, hint=hint, operation=reason.operation, code=reason.code)
 
 
-def _at_once(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Do the same with each item, several at a time; the first failure ends it."""
+def _map_parallel(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Call a function with each item in several threads, and return the results; stop at the first exception."""
     pool = ThreadPoolExecutor(max_workers=WORKERS)
     try:
-        return list(pool.map(work, items))
+        return list(pool.map(function, items))
     finally:
         pool.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""A cluster's templates in their bucket, once nothing needs them any more."""
+"""Counts and deletes a cluster's templates in the bucket, after the cluster was deleted."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from cfngen.deploy.stacks import view
 from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
-AT_ONCE = 1000  # objects in one DeleteObjects
+AT_ONCE = 1000  # objects in one call of DeleteObjects
 MISSING = frozenset({"NoSuchBucket", "404"})
 
 
 class ObjectsError(CfngenError):
-    """S3 did not delete everything."""
+    """S3 could not delete all objects."""
 
 
 class TemplatesInUseError(CfngenError):
-    """Another stack lives on the same templates."""
+    """Another stack uses the same templates."""
 
 
 @dataclass(frozen=True)
 class Objects:
-    """What lies under a cluster's name in the bucket.
+    """The objects in a cluster's folder of the bucket.
 
     Attributes:
         bucket: the bucket; empty if there is none.
         prefix: the cluster's folder.
         versions: number of object versions and delete markers.
-        gigabytes: their size in GiB.
+        gigabytes: their total size in GiB.
     """
 
     bucket: str = ""
@@ -41,19 +41,19 @@ class Objects:
 
 
 def find(account: Account, bucket: str, cluster: str, *, needed: bool = False) -> Objects:
-    """Return what a cluster has in a bucket of this account.
+    """Return the number and size of a cluster's objects in a bucket of this account.
 
     Args:
         account: the account.
-        bucket: the bucket; nothing is found in one that does not exist.
+        bucket: the bucket; if it does not exist, there are no objects.
         cluster: name of the cluster.
-        needed: whether it is an error if the caller may not look; else nothing is found.
+        needed: whether to raise an error if the caller may not list the bucket; otherwise there are no objects.
     """
     prefix, count, size = f"{cluster}/", 0, 0
     try:
-        for _key, _version, length in _versions(account, bucket, prefix):
+        for _key, _version, length in _list_versions(account, bucket, prefix):
             count, size = count + 1, size + length
-    except _missing() as error:
+    except _client_error() as error:
         if error_code(error) not in (MISSING if needed else MISSING | DENIED):
             raise
         return Objects(prefix=prefix)
@@ -61,40 +61,43 @@ def find(account: Account, bucket: str, cluster: str, *, needed: bool = False) -
 
 
 def check_unused(account: Account, cluster: str, root_id: str) -> None:
-    """Make sure that no other root has a cluster of this name: it would read the same templates again.
+    """Check that no other root has a cluster of this name, since it would use the same templates.
 
     Args:
-        account: where they are.
+        account: the account and region.
         cluster: name of the cluster.
-        root_id: the root that is deleted; empty if there is none.
+        root_id: ARN of the root that is deleted; empty if there is none.
 
     Raises:
         TemplatesInUseError: there is such a stack.
     """
     pages = account.client("cloudformation").get_paginator("describe_stacks").paginate()
     roots = (view(stack) for page in pages for stack in page["Stacks"] if not stack.get("ParentId"))
-    others = sorted(root.name for root in roots if root.cluster == cluster and root.id != root_id)
-    if others:
+    other_stacks = sorted(root.name for root in roots if root.cluster == cluster and root.id != root_id)
+    if other_stacks:
         raise TemplatesInUseError(
-            f"the templates of the cluster {cluster} in the bucket are also those of the stack {', '.join(others)}",
+            f"the templates of the cluster {cluster} in the bucket are also those of the stack "
+            f"{', '.join(other_stacks)}",
             hint="leave --empty-bucket out, or delete that stack first.",
         )
 
 
 def empty(account: Account, bucket: str, cluster: str) -> int:
-    """Delete every version of every object of the cluster, and nothing else; return how many that were.
+    """Delete all versions of all objects of the cluster, and nothing else; return their number.
 
     Raises:
         ObjectsError: some could not be deleted.
     """
     s3, deleted = account.client("s3"), 0
-    found = [{"Key": key, "VersionId": version} for key, version, _ in _versions(account, bucket, f"{cluster}/")]
-    for start in range(0, len(found), AT_ONCE):
-        some = found[start : start + AT_ONCE]
-        answer = s3.delete_objects(
-            Bucket=bucket, Delete={"Objects": some, "Quiet": True}, ExpectedBucketOwner=account.id
+    versions = [
+        {"Key": key, "VersionId": version} for key, version, _ in _list_versions(account, bucket, f"{cluster}/")
+    ]
+    for start in range(0, len(versions), AT_ONCE):
+        batch = versions[start : start + AT_ONCE]
+        response = s3.delete_objects(
+            Bucket=bucket, Delete={"Objects": batch, "Quiet": True}, ExpectedBucketOwner=account.id
         )
-        errors = answer.get("Errors", ())
+        errors = response.get("Errors", ())
         if errors:
             first = errors[0]
             raise ObjectsError(
@@ -103,27 +106,27 @@ def empty(account: Account, bucket: str, cluster: str) -> int:
                 f"{first.get('Message') or first.get('Code')}",
                 hint="the bucket's policy or an object lock may forbid it; correct that and repeat.",
             )
-        deleted += len(some)
+        deleted += len(batch)
     return deleted
 
 
 def delete_bucket(account: Account, bucket: str) -> bool:
-    """Delete a bucket if nothing at all is left in it; return whether it was."""
-    if next(_versions(account, bucket, ""), None) is not None:
+    """Delete a bucket if it is empty; return whether it was deleted."""
+    if next(_list_versions(account, bucket, ""), None) is not None:
         return False
     account.client("s3").delete_bucket(Bucket=bucket, ExpectedBucketOwner=account.id)
     return True
 
 
-def _versions(account: Account, bucket: str, prefix: str) -> Iterator[tuple[str, str, int]]:
-    """Key, version and size of everything under a prefix; a delete marker is a version without a size."""
+def _list_versions(account: Account, bucket: str, prefix: str) -> Iterator[tuple[str, str, int]]:
+    """Yield key, version id and size of all versions under a prefix; delete markers have no size."""
     pages = account.client("s3").get_paginator("list_object_versions")
     for page in pages.paginate(Bucket=bucket, Prefix=prefix, ExpectedBucketOwner=account.id):
         for version in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
             yield version["Key"], version["VersionId"], version.get("Size", 0)
 
 
-def _missing() -> type[Exception]:
+def _client_error() -> type[Exception]:
     from botocore.exceptions import ClientError
 
     error: type[Exception] = ClientError

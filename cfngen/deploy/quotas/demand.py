@@ -1,4 +1,4 @@
-"""What a cluster takes of an account, counted from its templates and the values they are given."""
+"""The AWS resources that a cluster needs, counted from its templates and parameters."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Instances:
     """The instances of an Auto Scaling group.
 
     Attributes:
-        type: instance type; empty where the templates do not tell.
-        count: with how many it starts.
+        type: instance type; empty if the templates do not specify it.
+        count: initial number of instances.
         spot: whether they are spot instances.
-        most: how many it may have.
+        most: maximum number of instances.
     """
 
     type: str
@@ -36,24 +36,24 @@ class Instances:
 
     @property
     def grown(self) -> Instances:
-        """The same group at its greatest size."""
+        """The same group at its maximum size."""
         return replace(self, count=max(self.most, self.count))
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What a cluster takes of an account.
+    """The AWS resources that a cluster needs.
 
     Attributes:
-        resources: how many resources there are of each CloudFormation type.
+        resources: number of resources by CloudFormation type.
         instances: the instances of each Auto Scaling group.
-        storage: GiB of EBS volumes by volume type, when it starts.
-        most_storage: the same once every group has its greatest size.
-        addresses: public addresses of nodes and of a load balancer, besides Elastic IPs.
-        rules: of each security group, by its logical id, the ids of the rules that let somebody in, with the prefix
-            list that a rule names; empty for other rules.
-        groups: how many security groups the interface with the most of them has.
-        policies: how many managed policies the role with the most of them has.
+        storage: GiB of EBS volumes by volume type, with every group at its initial size.
+        most_storage: the same with every group at its maximum size.
+        addresses: number of public addresses of nodes and of a load balancer, without Elastic IPs.
+        rules: ingress rules by the logical id of their security group: the rule's logical id, and the prefix list that
+            the rule names, or an empty text.
+        groups: number of security groups of the network interface that has the most.
+        policies: number of managed policies of the role that has the most.
     """
 
     resources: Mapping[str, int] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class _Template:
-    """A nested template with the values its parameters get; those that other stacks supply are not known."""
+    """The resources of a nested template, and the values of its parameters except outputs of other stacks."""
 
     resources: Mapping[str, Mapping[str, Any]]
     values: Mapping[str, Any]
@@ -78,29 +78,29 @@ class _Template:
         yield from (resource.get("Properties", {}) for resource in self.resources.values() if resource["Type"] == kind)
 
     def value(self, expression: Any) -> Any:
-        """Return what a property is, or None where that is not known before the stacks exist."""
+        """Return the value of a property, or None if it is not known before the stacks exist."""
         if isinstance(expression, Mapping):
             return self.values.get(expression["Ref"]) if expression.keys() == {"Ref"} else None
         return expression
 
     def number(self, expression: Any) -> int:
-        """Return a property as a number, 0 where it is not known."""
+        """Return the value of a property as a number, or 0 if it is not known."""
         value = str(self.value(expression))
         return int(value) if value.isdigit() else 0
 
-    def launched(self, group: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the data of the launch template that an Auto Scaling group uses."""
+    def launch_template_data(self, group: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the LaunchTemplateData that an Auto Scaling group uses."""
         reference = group.get("LaunchTemplate", {}).get("LaunchTemplateId")
         name = reference.get("Ref", "") if isinstance(reference, Mapping) else ""
         data: Mapping[str, Any] = self.resources.get(name, {}).get("Properties", {}).get("LaunchTemplateData", {})
         return data
 
-    def start(self, group: Mapping[str, Any]) -> int:
-        """Return how many instances an Auto Scaling group starts with."""
+    def initial_size(self, group: Mapping[str, Any]) -> int:
+        """Return the initial number of instances of an Auto Scaling group."""
         return self.number(group.get("DesiredCapacity", group.get("MinSize")))
 
     def rules(self) -> Iterator[tuple[str, str, str]]:
-        """Yield each rule that lets somebody in: the group's logical id, the rule's, and the prefix list it names."""
+        """Yield each ingress rule: logical ids of the security group and of the rule, and the prefix list it names."""
         for name, resource in self.resources.items():
             properties = resource.get("Properties", {})
             if resource["Type"] == "AWS::EC2::SecurityGroupIngress":
@@ -109,89 +109,99 @@ class _Template:
                 yield group, name, str(properties.get("SourcePrefixListId", ""))
 
     def interface_groups(self) -> Iterator[Sequence[Any]]:
-        """Yield the security groups of each interface, and of each load balancer."""
-        yield from (each.get("GroupSet", ()) for each in self.of_type("AWS::EC2::NetworkInterface"))
-        yield from (each.get("SecurityGroups", ()) for each in self.of_type(BALANCER))
-        for each in self.of_type("AWS::EC2::LaunchTemplate"):
-            for interface in each.get("LaunchTemplateData", {}).get("NetworkInterfaces", ()):
+        """Yield the security groups of each network interface, load balancer and launch template."""
+        yield from (interface.get("GroupSet", ()) for interface in self.of_type("AWS::EC2::NetworkInterface"))
+        yield from (load_balancer.get("SecurityGroups", ()) for load_balancer in self.of_type(BALANCER))
+        for launch_template in self.of_type("AWS::EC2::LaunchTemplate"):
+            for interface in launch_template.get("LaunchTemplateData", {}).get("NetworkInterfaces", ()):
                 yield interface.get("Groups", ())
 
 
 def needs(documents: Sequence[Document], values: Mapping[str, str]) -> Demand:
-    """Return what a cluster takes.
+    """Return the AWS resources that a cluster needs.
 
     Args:
-        documents: its templates, the root among them.
+        documents: its templates, including the root.
         values: values of the root's parameters.
     """
     resources: Counter[str] = Counter()
     storage: Counter[str] = Counter()
-    most_storage: Counter[str] = Counter()
+    max_storage: Counter[str] = Counter()
     instances: list[Instances] = []
     rules: dict[str, dict[str, str]] = {}
     addresses = groups = policies = 0
-    for template in _templates(documents, values):
+    for template in _nested_templates(documents, values):
         resources.update(resource["Type"] for resource in template.resources.values())
         for group in template.of_type(GROUP):
-            data, count, most = template.launched(group), template.start(group), template.number(group.get("MaxSize"))
+            data, count, max_count = (
+                template.launch_template_data(group),
+                template.initial_size(group),
+                template.number(group.get("MaxSize")),
+            )
             spot = data.get("InstanceMarketOptions", {}).get("MarketType") == "spot"
-            instances.append(Instances(str(template.value(data.get("InstanceType")) or ""), count, spot, most))
-            public = any(
+            instances.append(Instances(str(template.value(data.get("InstanceType")) or ""), count, spot, max_count))
+            has_public_address = any(
                 network_interface.get("AssociatePublicIpAddress") is True
                 for network_interface in data.get("NetworkInterfaces", ())
             )
-            addresses += count if public else 0
+            addresses += count if has_public_address else 0
             for device in data.get("BlockDeviceMappings", ()):
                 volume = device.get("Ebs", {})
                 kind = str(template.value(volume.get("VolumeType")) or "")
                 storage[kind] += count * template.number(volume.get("VolumeSize"))
-                most_storage[kind] += max(most, count) * template.number(volume.get("VolumeSize"))
+                max_storage[kind] += max(max_count, count) * template.number(volume.get("VolumeSize"))
         for volume in template.of_type("AWS::EC2::Volume"):
-            for counted in (storage, most_storage):
-                counted[str(template.value(volume.get("VolumeType")) or "")] += template.number(volume.get("Size"))
+            for sizes in (storage, max_storage):
+                sizes[str(template.value(volume.get("VolumeType")) or "")] += template.number(volume.get("Size"))
         for group_id, rule, prefix_list in template.rules():
             rules.setdefault(group_id, {})[rule] = prefix_list
         for balancer in template.of_type(BALANCER):
             addresses += len(balancer.get("Subnets", ())) if balancer.get("Scheme") == "internet-facing" else 0
         groups = max((groups, *(len(interface_group) for interface_group in template.interface_groups())))
         # The managed policies of a template are attached to the masters' role.
-        attached = [len(each.get("ManagedPolicyArns", ())) for each in template.of_type("AWS::IAM::Role")]
-        policies = max((policies, *(each + resources["AWS::IAM::ManagedPolicy"] for each in attached)))
-    known = [{kind: size for kind, size in counted.items() if kind and size} for counted in (storage, most_storage)]
-    return Demand(resources, tuple(instances), known[0], known[1], addresses, rules, groups, policies)
+        policy_counts = [len(role.get("ManagedPolicyArns", ())) for role in template.of_type("AWS::IAM::Role")]
+        policies = max((policies, *(count + resources["AWS::IAM::ManagedPolicy"] for count in policy_counts)))
+    nonzero_sizes = [{kind: size for kind, size in sizes.items() if kind and size} for sizes in (storage, max_storage)]
+    return Demand(resources, tuple(instances), nonzero_sizes[0], nonzero_sizes[1], addresses, rules, groups, policies)
 
 
 def deployed(account: Account, stack: StackView) -> Demand:
-    """Return what a cluster takes that is deployed, by the templates and values that its stacks have.
+    """Return the AWS resources that a deployed cluster needs, from the templates and parameters of its stacks.
 
     Raises:
-        cfngen.deploy.aws_errors.AwsError: they cannot be read.
+        cfngen.deploy.aws_errors.AwsError: the stacks cannot be read.
     """
     with translate_aws_errors():
         root = template_of(account, stack.id)
-        there = {each.logical_id: each.physical_id for each in resources_of(account, stack.id) if each.physical_id}
+        physical_ids = {
+            resource.logical_id: resource.physical_id
+            for resource in resources_of(account, stack.id)
+            if resource.physical_id
+        }
         names = nested(root)
-        documents = [Document("cluster", dict(root), "", tuple(each for each in names if each in there))]
+        documents = [
+            Document("cluster", dict(root), "", tuple(logical_id for logical_id in names if logical_id in physical_ids))
+        ]
         for logical_id, name in names.items():
-            if logical_id in there:
-                documents.append(Document(name, dict(template_of(account, there[logical_id])), ""))
+            if logical_id in physical_ids:
+                documents.append(Document(name, dict(template_of(account, physical_ids[logical_id])), ""))
     return needs(documents, stack.parameters) if len(documents) > 1 else Demand()
 
 
-def _templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_Template]:
+def _nested_templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_Template]:
     root = next(document for document in documents if document.children)
-    own = {**_defaults(root), **values}
-    above = _Template(root.body["Resources"], own)
+    root_values = {**_defaults(root), **values}
+    root_template = _Template(root.body["Resources"], root_values)
     by_name = {document.name: document for document in documents}
     for logical_id, name in nested(root.body).items():
         child, properties = by_name.get(name), root.body["Resources"][logical_id]["Properties"]
         if child is None:
-            continue  # of a creation that did not come to it
-        passed = {name: above.value(each) for name, each in properties.get("Parameters", {}).items()}
-        known = {name: each for name, each in passed.items() if each is not None}
-        yield _Template(child.body["Resources"], {**_defaults(child), **known})
+            continue  # the stack was never created, since an earlier one failed
+        passed_values = {name: root_template.value(value) for name, value in properties.get("Parameters", {}).items()}
+        known_values = {name: value for name, value in passed_values.items() if value is not None}
+        yield _Template(child.body["Resources"], {**_defaults(child), **known_values})
 
 
 def _defaults(document: Document) -> dict[str, Any]:
     parameters = document.body.get("Parameters", {})
-    return {name: each["Default"] for name, each in parameters.items() if "Default" in each}
+    return {name: definition["Default"] for name, definition in parameters.items() if "Default" in definition}

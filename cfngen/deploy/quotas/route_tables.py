@@ -1,7 +1,7 @@
-"""Whether existing subnets use the one route table that pods' routes are written to.
+"""Checks that existing subnets use the one route table that the pods' routes are written to.
 
-The cloud controller manager writes to one table only (cloud-provider-aws#432). Pods on instances of a subnet with
-another one would be reached by nobody, and nothing would say so: that is found out before anything is created.
+The cloud controller manager writes routes to one table only (cloud-provider-aws#432). Pods in a subnet with another
+route table could not be reached, and no error would say so. So this is checked before anything is created.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from cfngen.errors import CfngenError
 
 
 class RouteTablesError(CfngenError):
-    """Subnets have route tables that the pods' routes would not be in.
+    """Subnets use route tables that would not contain the pods' routes.
 
     Attributes:
-        elsewhere: route table by subnet, of those that do not use the given one; empty where a subnet has none.
+        elsewhere: route table of each subnet that does not use the cluster's route table; empty if it has none.
     """
 
     def __init__(self, route_table: str, elsewhere: Mapping[str, str]) -> None:
-        found = ", ".join(f"{subnet} uses {table or 'none'}" for subnet, table in sorted(elsewhere.items()))
+        usage = ", ".join(f"{subnet} uses {table or 'none'}" for subnet, table in sorted(elsewhere.items()))
         super().__init__(
-            f"pods' routes would be written to {route_table}, but {found}: pods there could not be reached",
+            f"pods' routes would be written to {route_table}, but {usage}: pods there could not be reached",
             hint="let all subnets of the cluster use one route table, or set network.plugin to cilium, calico, flannel "
             "or amazon-vpc, which need no routes.",
         )
@@ -34,19 +34,19 @@ class RouteTablesError(CfngenError):
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None:
-    """See that a cluster with VPC routes finds its existing subnets in one route table.
+    """Check that the existing subnets of a cluster with VPC routes use the cluster's route table.
 
     Args:
-        account: where they are.
+        account: the account and region.
         cluster: the cluster.
         values: values of the root's parameters.
 
     Raises:
-        RouteTablesError: some use another one. What cannot be found out stops nobody.
+        RouteTablesError: some subnets use another route table. Errors of AWS are ignored.
     """
-    wanted = values.get("RouteTableId", "")
+    route_table = values.get("RouteTableId", "")
     subnets = [value for name, value in values.items() if is_subnet_parameter(name) and value]
-    if not (network_plugin(cluster).routes and wanted and subnets):
+    if not (network_plugin(cluster).routes and route_table and subnets):
         return
     filters = [{"Name": "vpc-id", "Values": [values.get("VpcId", "")]}]
     try:
@@ -55,14 +55,14 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
             tables = [table for page in pages for table in page["RouteTables"]]
     except AwsError:
         return
-    used = {
+    tables_by_subnet = {
         association["SubnetId"]: table["RouteTableId"]
         for table in tables
         for association in table["Associations"]
         if association.get("SubnetId")
     }
-    # Subnets without an association of their own have the VPC's main table.
-    main = next(
+    # Subnets without an explicit association use the VPC's main route table.
+    main_table = next(
         (
             table["RouteTableId"]
             for table in tables
@@ -70,6 +70,10 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
         ),
         "",
     )
-    elsewhere = {subnet: used.get(subnet, main) for subnet in subnets if used.get(subnet, main) != wanted}
+    elsewhere = {
+        subnet: tables_by_subnet.get(subnet, main_table)
+        for subnet in subnets
+        if tables_by_subnet.get(subnet, main_table) != route_table
+    }
     if tables and elsewhere:
-        raise RouteTablesError(wanted, elsewhere)
+        raise RouteTablesError(route_table, elsewhere)

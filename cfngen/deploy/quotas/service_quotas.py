@@ -1,8 +1,8 @@
-"""Whether the account's quotas leave room for what a deployment adds; told before anything is changed.
+"""Checks before a deployment whether the account's quotas allow what it adds.
 
-What is used is counted by the services' own calls, what is allowed is asked of Service Quotas. Codes: "AWS service
-endpoints and quotas", AWS General Reference. Whatever cannot be found out is said to be unknown and stops nobody:
-CloudFormation will find out.
+Usage is counted with the services' own API calls; limits come from Service Quotas. Codes: "AWS service endpoints and
+quotas", AWS General Reference. If a usage or limit cannot be read, the quota is reported as unknown and the deployment
+continues.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Count = Callable[[Account], int]
 
 @dataclass(frozen=True)
 class Quota:
-    """What a deployment takes of one quota.
+    """A quota, its usage, and what a deployment adds to it.
 
     Attributes:
         name: what is limited.
-        needed: how much it adds, with every group at the size that it starts with.
-        used: how much is taken already; None if that is unknown.
-        limit: how much the account may have; None if that is unknown.
-        enough: whether it will do; None if that is unknown.
-        hint: what to do where it will not do, now or later, or why it is unknown.
-        most: how much it adds once every group has its greatest size.
-        room_to_grow: whether that will do as well; None if that is unknown.
+        needed: what the deployment adds, with every group at its initial size.
+        used: current usage; None if unknown.
+        limit: value of the quota; None if unknown.
+        enough: whether the quota is sufficient; None if unknown.
+        hint: what to do if the quota is not sufficient, now or at the maximum size, or why it is unknown.
+        most: what the deployment adds, with every group at its maximum size.
+        room_to_grow: whether the quota is sufficient for the maximum size; None if unknown.
     """
 
     name: str
@@ -50,18 +50,18 @@ class Quota:
 
 
 @dataclass(frozen=True)
-class _Question:
-    """A quota that the cluster takes something of, and how to find out about it.
+class _QuotaCheck:
+    """A quota to check, and how to read its usage and limit.
 
     Attributes:
         name: what is limited.
-        needed: how much is added.
-        service: the quota's service.
-        code: its code.
-        used: counts how much is taken.
-        limit: tells how much is allowed; asked of Service Quotas if None.
-        unit: how many of what is counted make one of what Service Quotas counts.
-        most: how much is added once every group has its greatest size, where that is more.
+        needed: what the deployment adds, with every group at its initial size.
+        service: service code of the quota.
+        code: quota code.
+        used: function that returns the current usage.
+        limit: function that returns the limit; if None, the limit is read from Service Quotas.
+        unit: factor from the unit of Service Quotas to the unit of the other attributes.
+        most: what the deployment adds, with every group at its maximum size, if that is more.
     """
 
     name: str
@@ -74,90 +74,89 @@ class _Question:
     most: int = 0
 
 
-def check(account: Account, wanted: Demand, before: Demand | None = None) -> tuple[Quota, ...]:
-    """Compare what a deployment adds with what the account has left.
+def check(account: Account, demand: Demand, current: Demand | None = None) -> tuple[Quota, ...]:
+    """Check all quotas that a deployment adds something to.
 
     Args:
-        account: the account.
-        wanted: what the cluster will take.
-        before: what it takes already; None for a new one.
+        account: the account and region.
+        demand: the resources that the cluster will need.
+        current: the resources that it has already; None for a new cluster.
 
     Returns:
-        One entry for each quota that something is added to. Nothing is raised: what cannot be found out has no limit
-        and says why.
+        One entry for each quota. Nothing is raised: a quota that cannot be read has no limit, and its hint says why.
     """
-    before = before or Demand()
-    resources = _added(wanted.resources, before.resources)
-    # boto3's clients may be shared between threads; making them may not.
+    current = current or Demand()
+    resources = _additions(demand.resources, current.resources)
+    # boto3 clients may be shared between threads, but must not be created in several threads.
     for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
         account.client(service)
     with ThreadPoolExecutor(max_workers=WORKERS) as pool:
-        of_processors = pool.submit(_processors, account, wanted.instances, before.instances)
-        questions = [
-            *_counted(resources),
-            *_storage(wanted, before),
-            *_roles(resources),
-            *_rules(account, wanted, before),
-            *_groups(wanted, before),
-            *_policies(wanted, before),
+        vcpu_quotas = pool.submit(_vcpu_quotas, account, demand.instances, current.instances)
+        quota_checks = [
+            *_resource_checks(resources),
+            *_storage_checks(demand, current),
+            *_iam_checks(resources),
+            *_rules_check(account, demand, current),
+            *_groups_check(demand, current),
+            *_policies_check(demand, current),
         ]
-        answers = pool.map(lambda each: _answered(account, each), questions)
-        return (*of_processors.result(), *answers)
+        quotas = pool.map(lambda quota_check: _check_quota(account, quota_check), quota_checks)
+        return (*vcpu_quotas.result(), *quotas)
 
 
-def _added(after: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
-    return {key: number - before.get(key, 0) for key, number in after.items() if number > before.get(key, 0)}
+def _additions(planned: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:
+    return {key: count - current.get(key, 0) for key, count in planned.items() if count > current.get(key, 0)}
 
 
-def _answered(account: Account, question: _Question) -> Quota:
+def _check_quota(account: Account, quota_check: _QuotaCheck) -> Quota:
     used = limit = None
-    why = ""
+    reason = ""
     try:
         with translate_aws_errors():
-            used = question.used(account)
-            limit = question.limit(account) if question.limit else _limit(account, question)
+            used = quota_check.used(account)
+            limit = quota_check.limit(account) if quota_check.limit else _read_limit(account, quota_check)
     except AwsError as error:
-        why = str(error)
-    most = max(question.most, question.needed)
+        reason = str(error)
+    max_needed = max(quota_check.most, quota_check.needed)
     if used is None or limit is None:
-        return Quota(question.name, question.needed, used, limit, None, why, most)
-    enough, room_to_grow = used + question.needed <= limit, used + most <= limit
+        return Quota(quota_check.name, quota_check.needed, used, limit, None, reason, max_needed)
+    is_enough, room_to_grow = used + quota_check.needed <= limit, used + max_needed <= limit
     if room_to_grow:
-        return Quota(question.name, question.needed, used, limit, enough, "", most, room_to_grow)
-    # IAM is everywhere and its quotas are in one place.
-    region = "us-east-1" if question.service == "iam" else account.region
+        return Quota(quota_check.name, quota_check.needed, used, limit, is_enough, "", max_needed, room_to_grow)
+    # IAM is global, and its quotas are managed in us-east-1.
+    region = "us-east-1" if quota_check.service == "iam" else account.region
     command = (
-        f"aws service-quotas request-service-quota-increase --region {region} --service-code {question.service} "
-        f"--quota-code {question.code} --desired-value {-(-(used + most) // question.unit)}"
+        f"aws service-quotas request-service-quota-increase --region {region} --service-code {quota_check.service} "
+        f"--quota-code {quota_check.code} --desired-value {-(-(used + max_needed) // quota_check.unit)}"
     )
     hint = f"give up what is not needed, or ask for more: `{command}`."
-    return Quota(question.name, question.needed, used, limit, enough, hint, most, room_to_grow)
+    return Quota(quota_check.name, quota_check.needed, used, limit, is_enough, hint, max_needed, room_to_grow)
 
 
-def _limit(account: Account, question: _Question) -> int:
+def _read_limit(account: Account, quota_check: _QuotaCheck) -> int:
     client = account.client("service-quotas")
-    asked = {"ServiceCode": question.service, "QuotaCode": question.code}
+    quota_id = {"ServiceCode": quota_check.service, "QuotaCode": quota_check.code}
     try:
-        answer = client.get_service_quota(**asked)
+        response = client.get_service_quota(**quota_id)
     except client.exceptions.NoSuchResourceException:
-        # Some quotas have an entry of the account's own only once they have been changed.
-        answer = client.get_aws_default_service_quota(**asked)
-    return int(answer["Quota"]["Value"] * question.unit)
+        # Some quotas have a value for the account only once it has been changed.
+        response = client.get_aws_default_service_quota(**quota_id)
+    return int(response["Quota"]["Value"] * quota_check.unit)
 
 
-def _listed(service: str, operation: str, key: str) -> Count:
+def _count_listed(service: str, operation: str, key: str) -> Count:
     def count(account: Account) -> int:
         return sum(len(page[key]) for page in account.client(service).get_paginator(operation).paginate())
 
     return count
 
 
-def _addresses(account: Account) -> int:
+def _count_elastic_ips(account: Account) -> int:
     return len(account.client("ec2").describe_addresses()["Addresses"])
 
 
 def _nat_gateways(account: Account) -> int:
-    """Return how many NAT gateways the fullest zone has."""
+    """Return the number of NAT gateways in the zone that has the most."""
     ec2 = account.client("ec2")
     states = [{"Name": "state", "Values": ["pending", "available"]}]
     pages = ec2.get_paginator("describe_nat_gateways").paginate(Filter=states)
@@ -174,26 +173,26 @@ def _network_load_balancers(account: Account) -> int:
     return sum(balancer["Type"] == "network" for page in pages for balancer in page["LoadBalancers"])
 
 
-_COUNTED: tuple[tuple[str, str, str, str, Count], ...] = (
-    ("AWS::EC2::VPC", "VPCs", "vpc", "L-F678F1CE", _listed("ec2", "describe_vpcs", "Vpcs")),
+_COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
+    ("AWS::EC2::VPC", "VPCs", "vpc", "L-F678F1CE", _count_listed("ec2", "describe_vpcs", "Vpcs")),
     (
         "AWS::EC2::InternetGateway",
         "Internet gateways",
         "vpc",
         "L-A4707A72",
-        _listed("ec2", "describe_internet_gateways", "InternetGateways"),
+        _count_listed("ec2", "describe_internet_gateways", "InternetGateways"),
     ),
-    # Counted as if all of them came into the zone that has the most already.
+    # All new NAT gateways are assumed to be in the zone that has the most.
     ("AWS::EC2::NatGateway", "NAT gateways in one zone", "vpc", "L-FE5A380F", _nat_gateways),
-    ("AWS::EC2::EIP", "Elastic IPs", "ec2", "L-0263D0A3", _addresses),
+    ("AWS::EC2::EIP", "Elastic IPs", "ec2", "L-0263D0A3", _count_elastic_ips),
     (
         "AWS::EC2::SecurityGroup",
         "Security groups",
         "vpc",
         "L-E79EC296",
-        _listed("ec2", "describe_security_groups", "SecurityGroups"),
+        _count_listed("ec2", "describe_security_groups", "SecurityGroups"),
     ),
-    # Every load balancer of the templates is one.
+    # All load balancers of the templates are network load balancers.
     (
         "AWS::ElasticLoadBalancingV2::LoadBalancer",
         "Network load balancers",
@@ -206,90 +205,96 @@ _COUNTED: tuple[tuple[str, str, str, str, Count], ...] = (
         "Auto Scaling groups",
         "autoscaling",
         "L-CDE20ADC",
-        _listed("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups"),
+        _count_listed("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups"),
     ),
 )
 
 
-def _counted(resources: Mapping[str, int]) -> list[_Question]:
+def _resource_checks(resources: Mapping[str, int]) -> list[_QuotaCheck]:
     needed = Counter(resources)
-    # Every VPC comes with a security group of its own.
+    # Every VPC has a default security group.
     needed["AWS::EC2::SecurityGroup"] += needed["AWS::EC2::VPC"]
     return [
-        _Question(name, needed[kind], service, code, used)
-        for kind, name, service, code, used in _COUNTED
+        _QuotaCheck(name, needed[kind], service, code, used)
+        for kind, name, service, code, used in _COUNTED_RESOURCES
         if needed[kind]
     ]
 
 
-# Their service calls these quotas by the TiB.
-_STORAGE = {"gp2": "L-D18FCD1D", "gp3": "L-7A658B76"}
+# Service Quotas counts these in TiB.
+_STORAGE_QUOTA_CODES = {"gp2": "L-D18FCD1D", "gp3": "L-7A658B76"}
 
 
-def _storage(wanted: Demand, before: Demand) -> list[_Question]:
-    needed = _added(wanted.storage, before.storage)
-    grown = needed.keys() | _added(wanted.most_storage, before.most_storage).keys()
-    most = {kind: wanted.most_storage.get(kind, 0) - before.storage.get(kind, 0) for kind in grown}
+def _storage_checks(demand: Demand, current: Demand) -> list[_QuotaCheck]:
+    needed = _additions(demand.storage, current.storage)
+    grown = needed.keys() | _additions(demand.most_storage, current.most_storage).keys()
+    max_needed = {kind: demand.most_storage.get(kind, 0) - current.storage.get(kind, 0) for kind in grown}
 
     def used(kind: str) -> Count:
         def size(account: Account) -> int:
-            of_kind = [{"Name": "volume-type", "Values": [kind]}]
-            pages = account.client("ec2").get_paginator("describe_volumes").paginate(Filters=of_kind)
+            filters = [{"Name": "volume-type", "Values": [kind]}]
+            pages = account.client("ec2").get_paginator("describe_volumes").paginate(Filters=filters)
             return sum(volume["Size"] for page in pages for volume in page["Volumes"])
 
         return size
 
     return [
-        _Question(f"{kind} storage (GiB)", needed.get(kind, 0), "ebs", code, used(kind), None, GIB_PER_TIB, most[kind])
-        for kind, code in _STORAGE.items()
-        if kind in most
+        _QuotaCheck(
+            f"{kind} storage (GiB)", needed.get(kind, 0), "ebs", code, used(kind), None, GIB_PER_TIB, max_needed[kind]
+        )
+        for kind, code in _STORAGE_QUOTA_CODES.items()
+        if kind in max_needed
     ]
 
 
-_ROLES = (
+_IAM_QUOTAS = (
     ("AWS::IAM::Role", "IAM roles", "L-FE177D64", "Roles"),
     ("AWS::IAM::InstanceProfile", "Instance profiles", "L-6E65F664", "InstanceProfiles"),
 )
 
 
-def _roles(resources: Mapping[str, int]) -> list[_Question]:
+def _iam_checks(resources: Mapping[str, int]) -> list[_QuotaCheck]:
     def summary(key: str) -> Count:
         return lambda account: int(account.client("iam").get_account_summary()["SummaryMap"][key])
 
     return [
-        _Question(name, resources[kind], "iam", code, summary(key), limit=summary(f"{key}Quota"))
-        for kind, name, code, key in _ROLES
+        _QuotaCheck(name, resources[kind], "iam", code, summary(key), limit=summary(f"{key}Quota"))
+        for kind, name, code, key in _IAM_QUOTAS
         if resources.get(kind)
     ]
 
 
-# What is counted in each thing of its kind: "Amazon VPC quotas", Amazon VPC User Guide, and "IAM and AWS STS quotas".
-# Every account has these at least, so nobody is asked about less.
-_RULES, _GROUPS, _ROLE_POLICIES = ("L-0EA8095F", 60), ("L-2AFB9258", 5), ("L-0DA4ABF3", 10)
+# Quotas per security group, network interface and role, with their default values ("Amazon VPC quotas", Amazon VPC User
+# Guide, and "IAM and AWS STS quotas", IAM User Guide). Up to the default value, no quota is read.
+_RULES_QUOTA, _GROUPS_QUOTA, _POLICIES_QUOTA = ("L-0EA8095F", 60), ("L-2AFB9258", 5), ("L-0DA4ABF3", 10)
 
 
-def _rules(account: Account, wanted: Demand, before: Demand) -> Iterator[_Question]:
-    """Ask for the security group that is fullest during the deployment: new rules come before old ones go."""
+def _rules_check(account: Account, demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
+    """Yield a check for the security group with the most rules; new rules are created before old ones are deleted."""
     changed = {
-        group: {**before.rules.get(group, {}), **rules}
-        for group, rules in wanted.rules.items()
-        if rules != before.rules.get(group)
+        group: {**current.rules.get(group, {}), **rules}
+        for group, rules in demand.rules.items()
+        if rules != current.rules.get(group)
     }
-    lists = sorted({rule for rules in changed.values() for rule in rules.values() if rule})
-    entries = _entries(account, lists) if lists else {}
+    prefix_lists = sorted({rule for rules in changed.values() for rule in rules.values() if rule})
+    entries = _max_entries(account, prefix_lists) if prefix_lists else {}
     sizes = {group: sum(entries.get(rule, 1) for rule in rules.values()) for group, rules in changed.items()}
     if sizes:
-        fullest = max(sizes, key=lambda each: sizes[each])
-        code, everybody = _RULES
-        if sizes[fullest] > everybody:
-            yield _Question(f"Rules of one security group ({fullest})", sizes[fullest], "vpc", code, _known(0))
+        fullest = max(sizes, key=lambda group_id: sizes[group_id])
+        code, default_limit = _RULES_QUOTA
+        if sizes[fullest] > default_limit:
+            yield _QuotaCheck(f"Rules of one security group ({fullest})", sizes[fullest], "vpc", code, _constant(0))
 
 
-def _entries(account: Account, lists: Sequence[str]) -> Mapping[str, int]:
-    """Return the greatest number of entries of prefix lists; nothing if that cannot be found out."""
+def _max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[str, int]:
+    """Return the maximum number of entries of each prefix list; nothing if they cannot be read."""
     try:
         with translate_aws_errors():
-            pages = account.client("ec2").get_paginator("describe_managed_prefix_lists").paginate(PrefixListIds=lists)
+            pages = (
+                account.client("ec2")
+                .get_paginator("describe_managed_prefix_lists")
+                .paginate(PrefixListIds=prefix_lists)
+            )
             return {
                 prefix_list["PrefixListId"]: prefix_list.get("MaxEntries", 1)
                 for page in pages
@@ -299,52 +304,61 @@ def _entries(account: Account, lists: Sequence[str]) -> Mapping[str, int]:
         return {}
 
 
-def _groups(wanted: Demand, before: Demand) -> Iterator[_Question]:
-    code, everybody = _GROUPS
-    if wanted.groups > max(before.groups, everybody):
-        yield _Question("Security groups of one interface", wanted.groups, "vpc", code, _known(0))
+def _groups_check(demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
+    code, default_limit = _GROUPS_QUOTA
+    if demand.groups > max(current.groups, default_limit):
+        yield _QuotaCheck("Security groups of one interface", demand.groups, "vpc", code, _constant(0))
 
 
-def _policies(wanted: Demand, before: Demand) -> Iterator[_Question]:
+def _policies_check(demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
     def limit(account: Account) -> int:
         return int(account.client("iam").get_account_summary()["SummaryMap"]["AttachedPoliciesPerRoleQuota"])
 
-    code, everybody = _ROLE_POLICIES
-    if wanted.policies > max(before.policies, everybody):
-        yield _Question("Managed policies of one role", wanted.policies, "iam", code, _known(0), limit=limit)
+    code, default_limit = _POLICIES_QUOTA
+    if demand.policies > max(current.policies, default_limit):
+        yield _QuotaCheck("Managed policies of one role", demand.policies, "iam", code, _constant(0), limit=limit)
 
 
-def _processors(account: Account, wanted: Sequence[Instances], before: Sequence[Instances]) -> list[Quota]:
-    """Answer for the vCPUs: which quotas there are is known only once EC2 has told how large the instances are."""
-    old = {each.type for each in before}
-    strange = sorted(
-        {each.type for each in wanted if each.count and not vcpus.family_of(each.type) and each.type not in old}
+def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequence[Instances]) -> list[Quota]:
+    """Return the quotas of vCPUs; which of them apply depends on the instance types."""
+    current_types = {group.type for group in current}
+    unknown_types = sorted(
+        {
+            group.type
+            for group in planned
+            if group.count and not vcpus.family_of(group.type) and group.type not in current_types
+        }
     )
-    unknown = [Quota(f"vCPUs of {each}", 0, None, None, None, "it is not known which quota counts") for each in strange]
+    unknown = [
+        Quota(f"vCPUs of {instance_type}", 0, None, None, None, "it is not known which quota counts")
+        for instance_type in unknown_types
+    ]
     try:
         with translate_aws_errors():
-            old_taken = vcpus.needed(account, before)
-            old_most = vcpus.needed(account, [each.grown for each in before])
-            needed = vcpus.needed(account, wanted)
-            most = vcpus.needed(account, [each.grown for each in wanted])
+            current_vcpus = vcpus.needed(account, current)
+            current_max_vcpus = vcpus.needed(account, [group.grown for group in current])
+            needed = vcpus.needed(account, planned)
+            max_vcpus = vcpus.needed(account, [group.grown for group in planned])
             used = vcpus.used(account)
     except AwsError as error:
         return [Quota("vCPUs", 0, None, None, None, str(error)), *unknown]
-    answers = []
-    for (family, spot), count in most.items():
+    quotas = []
+    for (family, spot), count in max_vcpus.items():
         name = f"vCPUs of {'spot' if spot else 'on-demand'} {family.name} instances"
         code = family.spot if spot else family.on_demand
-        taken, had = used.get((family, spot), 0), old_taken.get((family, spot), 0)
-        added = max(needed.get((family, spot), 0) - had, 0)
-        if before and not added and count <= old_most.get((family, spot), 0):
+        used_count, current_count = used.get((family, spot), 0), current_vcpus.get((family, spot), 0)
+        added = max(needed.get((family, spot), 0) - current_count, 0)
+        if current and not added and count <= current_max_vcpus.get((family, spot), 0):
             continue
         if code:
-            question = _Question(name, added, "ec2", code, _known(taken), most=count - had)
-            answers.append(_answered(account, question))
+            quota_check = _QuotaCheck(name, added, "ec2", code, _constant(used_count), most=count - current_count)
+            quotas.append(_check_quota(account, quota_check))
         else:
-            answers.append(Quota(name, added, taken, None, None, "it is not known which quota counts", count - had))
-    return [*answers, *unknown]
+            quotas.append(
+                Quota(name, added, used_count, None, None, "it is not known which quota counts", count - current_count)
+            )
+    return [*quotas, *unknown]
 
 
-def _known(count: int) -> Count:
+def _constant(count: int) -> Count:
     return lambda _: count

@@ -1,4 +1,4 @@
-"""Quotas of vCPUs: which instance types share one, and how much of it instances take.
+"""Quotas of vCPUs: which instance types share a quota, and how many vCPUs instances use of it.
 
 Source: "Amazon EC2 instance type quotas", Amazon EC2 Instance Types guide.
 """
@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 from cfngen.deploy.account import Account
 from cfngen.deploy.quotas.demand import Instances
 
-MOST_TYPES = 100  # of one DescribeInstanceTypes
+MOST_TYPES = 100  # in one call of DescribeInstanceTypes
 
 
 class Family(NamedTuple):
-    """Instance types whose vCPUs are limited together.
+    """Instance types that share a quota of vCPUs.
 
     Attributes:
-        name: as EC2 calls them.
-        letters: pattern of what stands before the generation in a type's name.
-        on_demand: code of the quota of on-demand instances.
-        spot: code of the quota of spot instances; empty where there is none.
+        name: name in the EC2 documentation.
+        letters: pattern of the letters before the generation in an instance type.
+        on_demand: code of the quota for on-demand instances.
+        spot: code of the quota for spot instances; empty if there is none.
     """
 
     name: str
@@ -45,37 +45,43 @@ FAMILIES = (
     Family("high memory", "u", "L-43DA4232", ""),
 )
 
-Pool = tuple[Family, bool]  # and whether of spot instances
+Pool = tuple[Family, bool]
+"""A quota of vCPUs: the family of instance types, and whether it is the quota for spot instances."""
 
 
 def family_of(instance_type: str) -> Family | None:
-    """Return the types that share a quota with this one; None where no quota is known."""
+    """Return the family that an instance type belongs to; None if its quota is not known."""
     letters = re.match("[a-z]*", instance_type)
     return next((family for family in FAMILIES if letters and re.fullmatch(family.letters, letters[0])), None)
 
 
 def needed(account: Account, instances: Collection[Instances]) -> Mapping[Pool, int]:
-    """Return how many vCPUs instances take of each quota.
+    """Return how many vCPUs instances need of each quota.
 
     Raises:
-        botocore.exceptions.ClientError: EC2 refuses, or knows a type not.
+        botocore.exceptions.ClientError: EC2 refuses the call, or an instance type does not exist.
     """
-    sizes = _sizes(account, {instance.type for instance in instances if instance.count and family_of(instance.type)})
+    vcpus_by_type = _vcpus_by_type(
+        account, {instance.type for instance in instances if instance.count and family_of(instance.type)}
+    )
     total: Counter[Pool] = Counter()
     for instance in instances:
         family = family_of(instance.type)
         if family and instance.count:
-            total[family, instance.spot] += instance.count * sizes[instance.type]
+            total[family, instance.spot] += instance.count * vcpus_by_type[instance.type]
     return total
 
 
 def used(account: Account) -> Mapping[Pool, int]:
-    """Return how many vCPUs the account's instances take of each quota."""
-    running = Counter((each["InstanceType"], each.get("InstanceLifecycle") == "spot") for each in _running(account))
+    """Return how many vCPUs of each quota the account's instances use."""
+    running = Counter(
+        (instance["InstanceType"], instance.get("InstanceLifecycle") == "spot")
+        for instance in _running_instances(account)
+    )
     return needed(account, [Instances(kind, count, spot) for (kind, spot), count in running.items()])
 
 
-def _running(account: Account) -> Iterator[Mapping[str, Any]]:
+def _running_instances(account: Account) -> Iterator[Mapping[str, Any]]:
     states = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
     pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=states)
     for page in pages:
@@ -83,15 +89,15 @@ def _running(account: Account) -> Iterator[Mapping[str, Any]]:
             yield from reservation["Instances"]
 
 
-def _sizes(account: Account, types: Collection[str]) -> dict[str, int]:
-    """Return the vCPUs of instance types."""
-    names, sizes = sorted(types), {}
+def _vcpus_by_type(account: Account, instance_types: Collection[str]) -> dict[str, int]:
+    """Return the number of vCPUs of each instance type."""
+    names, vcpus_by_type = sorted(instance_types), {}
     for start in range(0, len(names), MOST_TYPES):
-        answer = account.client("ec2").describe_instance_types(InstanceTypes=names[start : start + MOST_TYPES])
-        sizes.update(
+        response = account.client("ec2").describe_instance_types(InstanceTypes=names[start : start + MOST_TYPES])
+        vcpus_by_type.update(
             {
                 instance_type["InstanceType"]: int(instance_type["VCpuInfo"]["DefaultVCpus"])
-                for instance_type in answer["InstanceTypes"]
+                for instance_type in response["InstanceTypes"]
             }
         )
-    return sizes
+    return vcpus_by_type

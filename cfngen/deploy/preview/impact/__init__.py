@@ -1,8 +1,8 @@
-"""What a change of a resource means for the cluster, in words for somebody who runs Kubernetes.
+"""Describes what a change of a resource means for the cluster, for somebody who runs Kubernetes.
 
-The words say what today's templates do: a node group's instances are replaced one at a time, each new one has to
-report success before the next goes, and an old one moves its pods first if its group has a hook for that. See
-`roll_one_at_a_time` in `cfngen.templates.launch`, and `cfngen.templates.nodes`.
+The texts rely on the current templates: the instances of a node group are replaced one at a time, each new instance
+has to signal success before the next is replaced, and an old instance is drained first if its group has a lifecycle
+hook for that. See `roll_one_at_a_time` in `cfngen.templates.launch`, and `cfngen.templates.nodes`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from cfngen.cluster.names import group_id
 from cfngen.deploy.preview.change_set_reading import Description, Entry
 from cfngen.deploy.preview.impact import backups, instances, network, program, secrets
 from cfngen.deploy.preview.impact.instances import sizes
-from cfngen.deploy.preview.impact.subject import Subject, owner
+from cfngen.deploy.preview.impact.subject import Subject, owner_of
 from cfngen.deploy.preview.plan import Change, Danger, Impact, Replacement
 from cfngen.deploy.stacks import GROUP
 
-# Data, addresses and identities that others rely on: to lose one of these may be to lose the cluster.
-_LASTING = frozenset(
+# Resources with data, addresses or identities that others rely on: losing one of them may mean losing the cluster.
+_PERSISTENT_TYPES = frozenset(
     {
         "AWS::CloudFormation::Stack",
         "AWS::DynamoDB::Table",
@@ -37,16 +37,16 @@ _LASTING = frozenset(
         "AWS::SecretsManager::Secret",
     }
 )
-_ABOUT_TAGS = re.compile(r"(/Properties)?/Tags(?![A-Za-z])")
+_TAGS_PATH = re.compile(r"(/Properties)?/Tags(?![A-Za-z])")
 _RULES = {**backups.RULES, **instances.RULES, **network.RULES, **program.RULES, **secrets.RULES}
 
 
 class ImpactAssessment:
-    """Explains the changes of one cluster.
+    """Describes the impact of changes on one cluster.
 
     Args:
-        cluster: the cluster as it is wanted.
-        masters: how many masters it has now; as many as are wanted if it is not known.
+        cluster: the cluster as it is to be deployed.
+        masters: current number of masters; 0 if not known, in which case the number of the cluster file is used.
     """
 
     def __init__(self, cluster: Cluster, masters: int = 0) -> None:
@@ -54,39 +54,39 @@ class ImpactAssessment:
         self._masters = masters or cluster.control_plane.count
 
     def of_resource(self, change: Change, entry: Entry, *, instances: int | None = None) -> Impact | None:
-        """Return what a change of a resource means; None where there is nothing to add to the change itself.
+        """Return the impact of a change of a resource; None if there is nothing to add to the change itself.
 
         Args:
-            change: the change, as yet without a meaning.
-            entry: what CloudFormation says of it.
-            instances: how many instances an Auto Scaling group has now, where that is known.
+            change: the change, as yet without an impact.
+            entry: the change as CloudFormation lists it.
+            instances: current number of instances of an Auto Scaling group, if known.
         """
         subject = Subject(self._cluster, change, entry, self._masters, instances)
-        if change.action == "update" and not subject.goes and not subject.touches():
-            return _aside(subject)
+        if change.action == "update" and not subject.disappears and not subject.touches():
+            return _attribute_or_tag_impact(subject)
         rule = _RULES.get(change.type)
         return rule(subject) if rule else None
 
     def danger(self, change: Change) -> Danger:
-        """Return how much a change may hurt of which nothing else is known than its type."""
+        """Return how dangerous a change without an impact is, by the type of the resource."""
         if change.action != "remove" and change.replacement is Replacement.NO:
             return Danger.NONE
-        return Danger.DANGEROUS if change.type in _LASTING else Danger.NONE
+        return Danger.DANGEROUS if change.type in _PERSISTENT_TYPES else Danger.NONE
 
     def of_stack(self, description: Description | None, path: tuple[str, ...], action: str) -> Impact | None:
-        """Return what it means that a nested stack comes or goes.
+        """Return the impact of a nested stack that is created or deleted; None if it is no node group's.
 
         Args:
             description: its change set, if it has one.
-            path: its place in the tree.
+            path: logical ids from the root to the stack.
             action: `create` or `delete`.
         """
-        whose, _ = owner(self._cluster, path[-1])
-        if not whose.startswith("node group"):
+        owner, _ = owner_of(self._cluster, path[-1])
+        if not owner.startswith("node group"):
             return None
         if action == "delete":
             return Impact(
-                f"{whose} is removed with its instances, all at once; their pods are drained first if the group has a "
+                f"{owner} is removed with its instances, all at once; their pods are drained first if the group has a "
                 "drainTimeout",
                 Danger.DISRUPTIVE,
             )
@@ -95,7 +95,7 @@ class ImpactAssessment:
             None,
         )
         if group is None:
-            return Impact(f"new {whose}")
+            return Impact(f"new {owner}")
         size = sizes(group.min_size, group.max_size)
         kind = group.instance_type
         for entry in description.entries.values() if description else ():
@@ -104,17 +104,17 @@ class ImpactAssessment:
                 size = sizes(properties.get("MinSize", group.min_size), properties.get("MaxSize", group.max_size))
             elif entry.type == "AWS::EC2::LaunchTemplate":
                 kind = properties.get("LaunchTemplateData", {}).get("InstanceType", kind)
-        return Impact(f"new {whose}: {size} {'node' if size == '1' else 'nodes'} of {kind}")
+        return Impact(f"new {owner}: {size} {'node' if size == '1' else 'nodes'} of {kind}")
 
 
-def _aside(subject: Subject) -> Impact | None:
-    """Return the meaning of a change of what is no property, or of tags."""
+def _attribute_or_tag_impact(subject: Subject) -> Impact | None:
+    """Return the impact of a change that affects only tags, or attributes such as UpdatePolicy."""
     paths = {property_.path.split("/")[1] for property_ in subject.change.properties}
     if paths <= {"UpdatePolicy", "CreationPolicy"}:
         return Impact("how instances are replaced from now on; none is replaced now")
     if paths <= {"DeletionPolicy", "UpdateReplacePolicy"}:
         return Impact("what becomes of it once it is removed or replaced; nothing happens now")
-    if paths and all(_ABOUT_TAGS.match(property_.path) for property_ in subject.change.properties):
-        later = subject.change.type == GROUP
-        return Impact("tags only; instances get them when they are next replaced" if later else "tags only")
+    if paths and all(_TAGS_PATH.match(property_.path) for property_ in subject.change.properties):
+        is_group = subject.change.type == GROUP
+        return Impact("tags only; instances get them when they are next replaced" if is_group else "tags only")
     return None

@@ -1,4 +1,4 @@
-"""What changes of the bucket of etcd's snapshots mean."""
+"""The impact of changes of the bucket with etcd's snapshots."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from cfngen.deploy.preview.impact.subject import Subject
 from cfngen.deploy.preview.plan import Danger, Impact
 
 
-def _bucket(subject: Subject) -> Impact | None:
-    if subject.goes:
-        # Its DeletionPolicy and UpdateReplacePolicy keep it.
+def _bucket_impact(subject: Subject) -> Impact | None:
+    if subject.disappears:
+        # Its DeletionPolicy and UpdateReplacePolicy are Retain.
         return Impact(
             f"backups: the bucket {subject.change.physical_id} is no longer the cluster's; it stays with every "
             "snapshot in it, and `cfngen etcd` finds those no more",
@@ -21,4 +21,4 @@ def _bucket(subject: Subject) -> Impact | None:
     return None
 
 
-RULES: Mapping[str, Callable[[Subject], Impact | None]] = {"AWS::S3::Bucket": _bucket}
+RULES: Mapping[str, Callable[[Subject], Impact | None]] = {"AWS::S3::Bucket": _bucket_impact}

@@ -1,4 +1,4 @@
-"""What changes of instances mean: their groups, launch templates, volumes, addresses and rights."""
+"""The impact of changes of instances: Auto Scaling groups, launch templates, volumes, roles and key pairs."""
 
 from __future__ import annotations
 
@@ -10,105 +10,114 @@ from cfngen.deploy.preview.plan import Danger, Impact
 from cfngen.deploy.stacks import GROUP
 from cfngen.text import join_and
 
-# Template reference, AWS::EC2::Volume: "updates are not supported", in place or by replacement.
-_FIXED = ("AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotId", "OutpostArn")
-# A change of these makes a rolling update: CloudFormation user guide, UpdatePolicy attribute, AutoScalingRollingUpdate.
-_ROLLING = ("LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones", "MixedInstancesPolicy")
+# Properties that cannot be updated, not even by replacement ("updates are not supported", AWS::EC2::Volume, Template
+# Reference).
+_IMMUTABLE_PROPERTIES = ("AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotId", "OutpostArn")
+# Properties whose change starts a rolling update (UpdatePolicy attribute, AutoScalingRollingUpdate, CloudFormation User
+# Guide).
+_ROLLING_UPDATE_PROPERTIES = ("LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones", "MixedInstancesPolicy")
 
 _HOOKS = "LifecycleHookSpecificationList"
 
 
-def _group(subject: Subject) -> Impact | None:
-    whose = subject.whose or subject.change.logical_id
-    if subject.goes:
-        if subject.master:
-            return Impact(f"{whose} {subject.going}: the API is lost with it", Danger.DANGEROUS)
+def _group_impact(subject: Subject) -> Impact | None:
+    owner = subject.owner or subject.change.logical_id
+    if subject.disappears:
+        if subject.is_master:
+            return Impact(f"{owner} {subject.verb}: the API is lost with it", Danger.DANGEROUS)
         return Impact(
-            f"{whose} {subject.going} with its instances, all at once; their pods are {_drained(subject)} first",
+            f"{owner} {subject.verb} with its instances, all at once; their pods are {_drained_text(subject)} first",
             Danger.DISRUPTIVE,
         )
     if subject.change.action == "add":
-        return Impact(f"new {whose}: it joins those that are there") if subject.master else None
+        return Impact(f"new {owner}: it joins those that are there") if subject.is_master else None
     texts: list[tuple[str, Danger]] = []
-    if subject.touches(*_ROLLING) and subject.instances == 0:
+    if subject.touches(*_ROLLING_UPDATE_PROPERTIES) and subject.instances == 0:
         texts.append(
-            (f"{whose} has no instance now; those that it launches from now on are of the new kind", Danger.NONE)
+            (f"{owner} has no instance now; those that it launches from now on are of the new kind", Danger.NONE)
         )
-    elif subject.touches(*_ROLLING):
-        verb = "is" if subject.certain(*_ROLLING) else "might be"
-        if subject.master and subject.masters == 1:
+    elif subject.touches(*_ROLLING_UPDATE_PROPERTIES):
+        verb = "is" if subject.certainly_touches(*_ROLLING_UPDATE_PROPERTIES) else "might be"
+        if subject.is_master and subject.masters == 1:
             text = (
-                f"{whose} {verb} replaced; it is the only one, so the API is away for the minutes of its boot. "
+                f"{owner} {verb} replaced; it is the only one, so the API is away for the minutes of its boot. "
                 "Pods keep running meanwhile"
             )
-        elif subject.master:
-            text = f"{whose} {verb} replaced, one master at a time; the API stays up"
+        elif subject.is_master:
+            text = f"{owner} {verb} replaced, one master at a time; the API stays up"
         else:
             verb = "are" if verb == "is" else verb
-            text = f"{whose}: its instances {verb} replaced one at a time; pods are {_drained(subject)} first"
+            text = f"{owner}: its instances {verb} replaced one at a time; pods are {_drained_text(subject)} first"
         texts.append((text, Danger.DISRUPTIVE))
     if subject.touches("VPCZoneIdentifier"):
-        texts.append((f"{whose} may launch instances in other subnets, and so in other zones", Danger.NONE))
+        texts.append((f"{owner} may launch instances in other subnets, and so in other zones", Danger.NONE))
     if subject.touches(_HOOKS):
         verb = "are drained" if subject.after(_HOOKS) else "are no longer drained"
-        texts.append((f"from now on pods of {whose} {verb} before an instance is terminated", Danger.NONE))
+        texts.append((f"from now on pods of {owner} {verb} before an instance is terminated", Danger.NONE))
     if subject.touches("MinSize", "MaxSize", "DesiredCapacity"):
-        text, shrinks = _resized(subject, whose, alone=not texts)
+        text, shrinks = _resize_text(subject, owner, is_only_change=not texts)
         texts.append((text, Danger.DISRUPTIVE if shrinks else Danger.NONE))
-    return _joined(texts)
+    return _join_impacts(texts)
 
 
-def _joined(texts: Sequence[tuple[str, Danger]]) -> Impact | None:
-    """Return one meaning of several, of which those that hurt nobody are not told where it is said what hurts."""
+def _join_impacts(texts: Sequence[tuple[str, Danger]]) -> Impact | None:
+    """Join several texts into one impact; `hurts` has only those that are not harmless, if there are both kinds."""
     if not texts:
         return None
-    danger = max((each for _, each in texts), key=lambda each: each.rank)
-    hurting = [text for text, each in texts if each is not Danger.NONE]
-    hurts = "; ".join(hurting) if 0 < len(hurting) < len(texts) else ""
-    return Impact("; ".join(text for text, _ in texts), danger, hurts=hurts)
+    worst = max((danger for _, danger in texts), key=lambda danger: danger.rank)
+    dangerous_texts = [text for text, danger in texts if danger is not Danger.NONE]
+    hurts = "; ".join(dangerous_texts) if 0 < len(dangerous_texts) < len(texts) else ""
+    return Impact("; ".join(text for text, _ in texts), worst, hurts=hurts)
 
 
-def _drained(subject: Subject) -> str:
-    """Return whether pods are drained before an instance goes: by those that run now, which are told by their group."""
+def _drained_text(subject: Subject) -> str:
+    """Return whether instances are drained before they are terminated, by the current hooks of their group."""
     return "drained" if subject.before(_HOOKS) else "not drained"
 
 
-def _resized(subject: Subject, whose: str, *, alone: bool) -> tuple[str, bool]:
-    """Return what a change of a group's sizes means, and whether instances may go."""
-    low, high = (number(subject.before(each)) for each in ("MinSize", "MaxSize"))
-    least, greatest = (number(subject.after(each)) for each in ("MinSize", "MaxSize"))
-    if low is None or high is None or least is None or greatest is None:
-        return f"{whose} is resized", False
-    if (least, greatest) == (low, high):
-        wanted = subject.after("DesiredCapacity")
-        return f"{whose} is set to {wanted} instances" if wanted else f"{whose} chooses its size by itself", True
+def _resize_text(subject: Subject, owner: str, *, is_only_change: bool) -> tuple[str, bool]:
+    """Return the impact of a change of a group's size, and whether instances may be terminated."""
+    old_min, old_max = (number(subject.before(name)) for name in ("MinSize", "MaxSize"))
+    new_min, new_max = (number(subject.after(name)) for name in ("MinSize", "MaxSize"))
+    if old_min is None or old_max is None or new_min is None or new_max is None:
+        return f"{owner} is resized", False
+    if (new_min, new_max) == (old_min, old_max):
+        desired = subject.after("DesiredCapacity")
+        return f"{owner} is set to {desired} instances" if desired else f"{owner} chooses its size by itself", True
     verb = (
-        "grows" if least >= low and greatest >= high else "shrinks" if least <= low and greatest <= high else "changes"
+        "grows"
+        if new_min >= old_min and new_max >= old_max
+        else "shrinks"
+        if new_min <= old_min and new_max <= old_max
+        else "changes"
     )
-    text = f"{whose} {verb} from {sizes(low, high)} to {sizes(least, greatest)}"
-    if greatest < high:
-        return f"{text}: instances above {greatest} are terminated; their pods are {_drained(subject)} first", True
-    started = f", and {least} run at least" if least > low else ""
-    return f"{text}: no instance is replaced{started}" if alone else f"it {text.removeprefix(f'{whose} ')}", False
+    text = f"{owner} {verb} from {sizes(old_min, old_max)} to {sizes(new_min, new_max)}"
+    if new_max < old_max:
+        return f"{text}: instances above {new_max} are terminated; their pods are {_drained_text(subject)} first", True
+    started = f", and {new_min} run at least" if new_min > old_min else ""
+    return (
+        f"{text}: no instance is replaced{started}" if is_only_change else f"it {text.removeprefix(f'{owner} ')}",
+        False,
+    )
 
 
-def sizes(least: Any, greatest: Any) -> str:
-    """Return the sizes of a group as a person writes them, e.g. `2-4`."""
-    return f"{least}" if str(least) == str(greatest) else f"{least}-{greatest}"
+def sizes(min_size: Any, max_size: Any) -> str:
+    """Return the minimum and maximum size of a group as text, e.g. `2-4`, or `2` if they are equal."""
+    return f"{min_size}" if str(min_size) == str(max_size) else f"{min_size}-{max_size}"
 
 
-def _launch_template(subject: Subject) -> Impact | None:
+def _launch_template_impact(subject: Subject) -> Impact | None:
     if subject.change.action != "update":
         return None
-    if subject.goes:
+    if subject.disappears:
         return Impact("a new launch template takes its place; its group follows")
     data = "LaunchTemplateData"
-    inside = {property_.path.split("/")[3] for property_ in subject.change.properties if property_.path.count("/") > 2}
+    changed = {property_.path.split("/")[3] for property_ in subject.change.properties if property_.path.count("/") > 2}
     kind = subject.after(data, "InstanceType")
     image = subject.after(data, "ImageId")
     size = subject.after(data, "BlockDeviceMappings", "0", "Ebs", "VolumeSize")
     resized = any(property_.path.endswith("/Ebs/VolumeSize") for property_ in subject.change.properties)
-    words = {
+    labels = {
         "InstanceType": f"type {kind}" if kind else "another type",
         "ImageId": f"the image {image}" if image else "another image",
         "BlockDeviceMappings": f"root volumes of {size} GiB" if size and resized else "other root volumes",
@@ -125,86 +134,93 @@ def _launch_template(subject: Subject) -> Impact | None:
         "MetadataOptions": "other metadata settings",
         "TagSpecifications": "other tags",
     }
-    found = [words[word] for word in words if word in inside]
-    if not found:
+    differences = [labels[name] for name in labels if name in changed]
+    if not differences:
         return Impact("new instances are launched otherwise")
-    return Impact(f"new instances have {join_and(found)}")
+    return Impact(f"new instances have {join_and(differences)}")
 
 
-def _volume(subject: Subject) -> Impact | None:
-    if not subject.goes:
-        return _volume_in_place(subject)
-    kept = {
+def _volume_impact(subject: Subject) -> Impact | None:
+    if not subject.disappears:
+        return _volume_update_impact(subject)
+    leftover = {
         "snapshot": "only a snapshot of the old volume stays",
         "retain": "the old volume stays, in use by nobody",
         "delete": "the old volume is deleted for good",
     }.get(subject.change.policy, "what becomes of the old volume is not told")
     if subject.change.action == "remove":
         text = (
-            f"the data volume of {subject.whose or 'a master'} is removed: its data (etcd) would be LOST to the cluster"
+            f"the data volume of {subject.owner or 'a master'} is removed: its data (etcd) would be LOST to the cluster"
         )
     else:
         text = (
-            f"the data volume of {subject.whose or 'a master'} {subject.going}: its data (etcd) would be LOST to the "
+            f"the data volume of {subject.owner or 'a master'} {subject.verb}: its data (etcd) would be LOST to the "
             "cluster, and the master refuses to begin again on an empty volume"
         )
-    return Impact(f"{text}; {kept}", Danger.DANGEROUS)
+    return Impact(f"{text}; {leftover}", Danger.DANGEROUS)
 
 
-def _volume_in_place(subject: Subject) -> Impact | None:
+def _volume_update_impact(subject: Subject) -> Impact | None:
     if subject.change.action != "update":
         return None
-    whose = f"the data volume of {subject.whose or 'a master'}"
-    if subject.touches(*_FIXED):
+    volume = f"the data volume of {subject.owner or 'a master'}"
+    if subject.touches(*_IMMUTABLE_PROPERTIES):
         return Impact(
-            f"{whose} would change in a way that AWS refuses: the update fails", Danger.DISRUPTIVE, fails=True
+            f"{volume} would change in a way that AWS refuses: the update fails", Danger.DISRUPTIVE, fails=True
         )
     old, new = number(subject.before("Size")), number(subject.after("Size"))
-    # EC2 user guide, "Request modifications to your EBS volumes": never smaller, in use all the while, then a pause.
+    # "Request modifications to your EBS volumes", EC2 User Guide: a volume never gets smaller, stays in use meanwhile,
+    # and cannot be modified again for some hours.
     pause = "in place, while it is in use; after that AWS allows no further change for about six hours"
     if subject.touches("Size") and old is not None and new is not None:
         if new < old:
             return Impact(
-                f"{whose} would shrink from {old} to {new} GiB: AWS refuses that, and the update fails",
+                f"{volume} would shrink from {old} to {new} GiB: AWS refuses that, and the update fails",
                 Danger.DISRUPTIVE,
                 fails=True,
             )
         return Impact(
-            f"{whose} grows from {old} to {new} GiB {pause}; its file system follows at the master's next boot"
+            f"{volume} grows from {old} to {new} GiB {pause}; its file system follows at the master's next boot"
         )
     if subject.touches("VolumeType", "Iops", "Throughput"):
         kind = subject.after("VolumeType")
         return Impact(
-            f"{whose} becomes {kind} {pause}" if subject.touches("VolumeType") and kind else f"{whose} changes {pause}"
+            f"{volume} becomes {kind} {pause}"
+            if subject.touches("VolumeType") and kind
+            else f"{volume} changes {pause}"
         )
     return None
 
 
-def _role(subject: Subject) -> Impact | None:
+def _role_impact(subject: Subject) -> Impact | None:
     name = subject.change.logical_id
-    whose = subject.whose or ("masters" if name.startswith("Master") else "nodes")
-    whose = f"the nodes of {subject.whose}" if subject.whose else f"the {whose}"
-    if subject.goes:
-        return Impact(f"permissions: the role of {whose} {subject.going}", Danger.DISRUPTIVE)
+    if subject.owner:
+        holders = f"the nodes of {subject.owner}"
+    else:
+        holders = "the masters" if name.startswith("Master") else "the nodes"
+    if subject.disappears:
+        return Impact(f"permissions: the role of {holders} {subject.verb}", Danger.DISRUPTIVE)
     if subject.change.action == "add":
         return None
     if subject.touches("Policies", "ManagedPolicyArns", "PermissionsBoundary", "AssumeRolePolicyDocument"):
-        return Impact(f"permissions of {whose} change at once")
+        return Impact(f"permissions of {holders} change at once")
     return None
 
 
-def _key_pair(subject: Subject) -> Impact | None:
+def _key_pair_impact(subject: Subject) -> Impact | None:
     if subject.change.action == "remove":
         return Impact("the SSH key pair is removed; running instances keep the key")
     return (
-        Impact(f"the SSH key pair {subject.going}; instances get it when they are replaced") if subject.goes else None
+        Impact(f"the SSH key pair {subject.verb}; instances get it when they are replaced")
+        if subject.disappears
+        else None
     )
 
 
 RULES: Mapping[str, Callable[[Subject], Impact | None]] = {
-    GROUP: _group,
-    "AWS::EC2::KeyPair": _key_pair,
-    "AWS::EC2::LaunchTemplate": _launch_template,
-    "AWS::EC2::Volume": _volume,
-    "AWS::IAM::Role": _role,
+    GROUP: _group_impact,
+    "AWS::EC2::KeyPair": _key_pair_impact,
+    "AWS::EC2::LaunchTemplate": _launch_template_impact,
+    "AWS::EC2::Volume": _volume_impact,
+    "AWS::IAM::Role": _role_impact,
 }

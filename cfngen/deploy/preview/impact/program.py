@@ -1,4 +1,4 @@
-"""Changes of what holds the boot program's second stage."""
+"""The impact of changes of the resources that hold the boot program's second stage."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from cfngen.deploy.preview.impact.subject import Subject
 from cfngen.deploy.preview.plan import Danger, Impact
 
 
-def _program(subject: Subject) -> Impact:
-    whose = f"of {subject.whose or 'the masters'}"
+def _program_impact(subject: Subject) -> Impact:
+    owner = f"of {subject.owner or 'the masters'}"
     if subject.change.action == "remove":
-        return Impact(f"the boot program {whose} as it was; no instance asks for it any more", Danger.NONE)
-    return Impact(f"the boot program {whose}, as metadata: it makes nothing", Danger.NONE)
+        return Impact(f"the boot program {owner} as it was; no instance asks for it any more", Danger.NONE)
+    return Impact(f"the boot program {owner}, as metadata: it makes nothing", Danger.NONE)
 
 
-RULES: Mapping[str, Callable[[Subject], Impact | None]] = {"AWS::CloudFormation::WaitConditionHandle": _program}
+RULES: Mapping[str, Callable[[Subject], Impact | None]] = {"AWS::CloudFormation::WaitConditionHandle": _program_impact}

@@ -1,4 +1,4 @@
-"""What changes of the cluster's secrets mean."""
+"""The impact of changes of the cluster's secrets and their KMS key."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from cfngen.deploy.preview.impact.subject import Subject
 from cfngen.deploy.preview.plan import Danger, Impact
 
 
-def _key(subject: Subject) -> Impact | None:
-    if not subject.goes:
+def _key_impact(subject: Subject) -> Impact | None:
+    if not subject.disappears:
         return Impact("who may use the key of the cluster's secrets changes") if subject.touches("KeyPolicy") else None
     return Impact(
-        f"secrets: the key that encrypts them {subject.going}; certificate authorities would be lost with it once its "
+        f"secrets: the key that encrypts them {subject.verb}; certificate authorities would be lost with it once its "
         "waiting period is over",
         Danger.DANGEROUS,
     )
 
 
-def _secret(subject: Subject) -> Impact | None:
-    if not subject.goes:
+def _secret_impact(subject: Subject) -> Impact | None:
+    if not subject.disappears:
         return None
     if subject.change.logical_id.startswith("Join"):
         return Impact(
-            f"secrets: the join information {subject.going}; no node joins until the masters have written it anew",
+            f"secrets: the join information {subject.verb}; no node joins until the masters have written it anew",
             Danger.DISRUPTIVE,
         )
     return Impact(
-        f"secrets: the certificate authorities {subject.going} and would be lost; no instance could join, and no "
+        f"secrets: the certificate authorities {subject.verb} and would be lost; no instance could join, and no "
         "replaced master would start",
         Danger.DANGEROUS,
     )
 
 
 RULES: Mapping[str, Callable[[Subject], Impact | None]] = {
-    "AWS::KMS::Key": _key,
-    "AWS::SecretsManager::Secret": _secret,
+    "AWS::KMS::Key": _key_impact,
+    "AWS::SecretsManager::Secret": _secret_impact,
 }

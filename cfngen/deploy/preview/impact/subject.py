@@ -1,4 +1,4 @@
-"""A change of one resource as the rules ask about it: whose it is, and its values before and after."""
+"""A change of one resource with its context: its owner, and its old and new values."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from cfngen.cluster.names import group_id, slot_id
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, Entry
 from cfngen.deploy.preview.plan import Change, Replacement
 
-_PARTS = (
+_RESOURCE_SUFFIXES = (
     "Stack|Program[0-9a-f]{12}|LaunchTemplate|AutoScalingGroup|Role|InstanceProfile|NetworkInterface|Volume|ElasticIp|"
     "ElasticIpAssociation|WaitCondition"
 )
-_OF_GROUP = re.compile(rf"NodeGroup(\w+?)({_PARTS})")
+_GROUP_RESOURCE = re.compile(rf"NodeGroup(\w+?)({_RESOURCE_SUFFIXES})")
 
 
 class Subject:
-    """A change and its surroundings, as the rules ask for them.
+    """A change of a resource with the context that determines its impact.
 
     Attributes:
+        cluster: the cluster as it is to be deployed.
         change: the change.
-        whose: the slot or node group it belongs to, e.g. "master a"; empty if to neither.
-        master: whether it belongs to a master.
-        masters: how many masters there are now.
-        instances: how many instances an Auto Scaling group has now; None where that is not known.
+        owner: the master or node group that the resource belongs to, e.g. "master a"; empty if none.
+        is_master: whether it belongs to a master.
+        masters: current number of masters.
+        instances: current number of instances of an Auto Scaling group; None if not known.
     """
 
     def __init__(
@@ -38,44 +39,46 @@ class Subject:
         self.instances = instances
         self._before = entry.before.get("Properties", {})
         self._after = entry.after.get("Properties", {})
-        self.whose, self.master = owner(cluster, change.logical_id)
+        self.owner, self.is_master = owner_of(cluster, change.logical_id)
 
     @property
-    def might(self) -> bool:
-        """Whether it is not certain that it is replaced."""
+    def might_be_replaced(self) -> bool:
+        """Whether the resource might be replaced, which is not certain."""
         return self.change.replacement is Replacement.MIGHT
 
     @property
-    def goes(self) -> bool:
-        """Whether the resource is removed, is replaced or might be."""
+    def disappears(self) -> bool:
+        """Whether the resource is removed, will be replaced or might be replaced."""
         return self.change.action == "remove" or self.change.replacement is not Replacement.NO
 
     @property
-    def going(self) -> str:
+    def verb(self) -> str:
         """`is removed`, `is replaced` or `might be replaced`."""
         if self.change.action == "remove":
             return "is removed"
-        return "might be replaced" if self.might else "is replaced"
+        return "might be replaced" if self.might_be_replaced else "is replaced"
 
     def before(self, *path: str) -> Any:
-        """Return a value before, or None if it is not told."""
+        """Return the old value of a property, or None if it is not known."""
         return self._value(self._before, path, 0)
 
     def after(self, *path: str) -> Any:
-        """Return a value after, or None if it is not told or not known yet."""
+        """Return the new value of a property, or None if it is not known, or not known yet."""
         return self._value(self._after, path, 1)
 
     def touches(self, *names: str) -> bool:
-        """Return whether any of these properties changes or might; without names, any property at all."""
-        found = {
-            _name(property_.path) for property_ in self.change.properties if property_.path.startswith("/Properties/")
+        """Return whether any of these properties will or might change; without names, any property except tags."""
+        changed = {
+            _property_name(property_.path)
+            for property_ in self.change.properties
+            if property_.path.startswith("/Properties/")
         }
-        return bool(found & set(names)) if names else bool(found - {"Tags"})
+        return bool(changed & set(names)) if names else bool(changed - {"Tags"})
 
-    def certain(self, *names: str) -> bool:
-        """Return whether one of these properties changes for certain."""
+    def certainly_touches(self, *names: str) -> bool:
+        """Return whether one of these properties will certainly change."""
         return any(
-            property_.certain and _name(property_.path) in names
+            property_.certain and _property_name(property_.path) in names
             for property_ in self.change.properties
             if property_.path.startswith("/Properties/")
         )
@@ -84,36 +87,36 @@ class Subject:
         for property_ in self.change.properties:
             if property_.path == "/Properties/" + "/".join(path):
                 return (property_.before, property_.after)[side]
-        found = properties
+        value = properties
         for part in path:
-            if isinstance(found, list):
-                found = found[int(part)] if part.isdecimal() and int(part) < len(found) else None
+            if isinstance(value, list):
+                value = value[int(part)] if part.isdecimal() and int(part) < len(value) else None
             else:
-                found = found.get(part) if isinstance(found, Mapping) else None
-        return None if isinstance(found, str) and UNKNOWN in found else found
+                value = value.get(part) if isinstance(value, Mapping) else None
+        return None if isinstance(value, str) and UNKNOWN in value else value
 
 
-def _name(path: str) -> str:
-    """Return the property that a path leads into."""
+def _property_name(path: str) -> str:
+    """Return the name of the property in a path, e.g. `Tags` for `/Properties/Tags[team]`."""
     return path.split("/")[2].partition("[")[0]
 
 
-def owner(cluster: Cluster, logical_id: str) -> tuple[str, bool]:
-    """Return the slot or node group that a resource belongs to, in words, and whether it is a master's."""
+def owner_of(cluster: Cluster, logical_id: str) -> tuple[str, bool]:
+    """Return the master or node group that a resource belongs to, in words, and whether it is a master."""
     for slot in cluster.slots:
-        if re.fullmatch(rf"{slot_id(slot.letter)}({_PARTS})", logical_id):
+        if re.fullmatch(rf"{slot_id(slot.letter)}({_RESOURCE_SUFFIXES})", logical_id):
             return f"master {slot.letter}", True
     for group in cluster.node_groups:
-        if re.fullmatch(rf"{group_id(group.name)}({_PARTS})", logical_id):
+        if re.fullmatch(rf"{group_id(group.name)}({_RESOURCE_SUFFIXES})", logical_id):
             return f"node group `{group.name}`", False
-    if match := re.fullmatch(rf"Master([A-E])({_PARTS})", logical_id):
+    if match := re.fullmatch(rf"Master([A-E])({_RESOURCE_SUFFIXES})", logical_id):
         return f"master {match[1].lower()}", True
-    if match := _OF_GROUP.fullmatch(logical_id):
-        # A group that the cluster file no longer has: of its name, the logical id keeps all but the hyphens.
+    if match := _GROUP_RESOURCE.fullmatch(logical_id):
+        # A node group that was removed from the cluster file: its logical id is its name without the hyphens.
         return f"node group `{re.sub(r'(?<!^)(?=[A-Z])', '-', match[1]).lower()}`", False
     return "", False
 
 
 def number(value: Any) -> int | None:
-    """Return a whole number that is told as text, or None."""
+    """Return a text as an integer, or None if it is not one."""
     return int(value) if str(value).isdecimal() else None

@@ -30,9 +30,9 @@ ENOUGH_LOOKS = 3
 """How often a nested stack is looked at after its parent said that it has finished, though nothing was found in it:
 CloudFormation leaves a nested stack alone in which nothing changes."""
 
-_ECHO = re.compile(r"^Embedded stack |^The following resource\(s\) failed to |^Nested change set ")
+_REPEATED_FAILURE = re.compile(r"^Embedded stack |^The following resource\(s\) failed to |^Nested change set ")
 _CANCELLED = re.compile(r"^(Resource|Operation)\b.* cancell?ed")
-_CHATTER = frozenset(
+_ROUTINE_REASONS = frozenset(
     {
         "Eventual consistency check initiated",
         "Resource creation Initiated",
@@ -41,7 +41,7 @@ _CHATTER = frozenset(
         "User Initiated",
     }
 )
-_CLEANUP = "_CLEANUP_IN_PROGRESS"
+_CLEANUP_SUFFIX = "_CLEANUP_IN_PROGRESS"
 
 
 def is_cancelled(event: Event) -> bool:
@@ -51,7 +51,7 @@ def is_cancelled(event: Event) -> bool:
 
 def is_echo(event: Event) -> bool:
     """Return whether a failure only repeats that of another resource or of a nested stack."""
-    return bool(_ECHO.search(event.reason))
+    return bool(_REPEATED_FAILURE.search(event.reason))
 
 
 def interesting(event: Event) -> bool:
@@ -71,7 +71,7 @@ def interesting(event: Event) -> bool:
         # Its own stack tells the same, with the reason. What never became a stack has only this event.
         return event.failed and not is_echo(event)
     if event.status.endswith("_IN_PROGRESS"):
-        return bool(event.reason) and event.reason not in _CHATTER
+        return bool(event.reason) and event.reason not in _ROUTINE_REASONS
     return True
 
 
@@ -132,11 +132,11 @@ class StackEvents:
             return at_rest(self.last.status)
         return bool(self.path) and self._looks >= ENOUGH_LOOKS
 
-    def tell(self, parents: Event) -> None:
+    def tell(self, parent_event: Event) -> None:
         """Take note of what the stack that nests this one says about it."""
-        finished = not parents.status.endswith("_IN_PROGRESS")
+        finished = not parent_event.status.endswith("_IN_PROGRESS")
         if not finished:
-            self._begun = parents.time
+            self._begun = parent_event.time
         if finished != self._finished:
             self._finished, self._looks = finished, 0
 
@@ -153,9 +153,9 @@ class StackEvents:
         """
         from botocore.exceptions import ClientError
 
-        more = {"NextToken": self._token} if self._token else {}
+        token = {"NextToken": self._token} if self._token else {}
         try:
-            answer = self._client.describe_stack_events(StackName=self.id, **more)
+            response = self._client.describe_stack_events(StackName=self.id, **token)
         except ClientError as error:
             if error_code(error) != "ValidationError":
                 raise
@@ -166,18 +166,18 @@ class StackEvents:
             if "does not exist" not in str(error):
                 raise
             # A stack that has just been made is not known everywhere at once.
-            answer = {"StackEvents": []}
-        complete = self._take(answer["StackEvents"])
-        self._token = "" if complete else answer.get("NextToken", "")
+            response = {"StackEvents": []}
+        complete = self._take(response["StackEvents"])
+        self._token = "" if complete else response.get("NextToken", "")
         return [] if self._token else self._told()
 
     def _take(self, entries: Sequence[Mapping[str, Any]]) -> bool:
-        seen = {event.id for event in self._unread}
+        unread_ids = {event.id for event in self._unread}
         for entry in entries:
             event = parsed(entry, self.path)
             if event.id in self._known:
                 return True
-            if event.id in seen:
+            if event.id in unread_ids:
                 continue  # new events push older ones to the next page
             if self._boundary(event):
                 self._known.add(event.id)
@@ -191,8 +191,8 @@ class StackEvents:
         self._known.update(event.id for event in new)
         # From now on the known events are the boundary.
         self._boundary = unbounded() if self._known else self._scope()
-        own = [event for event in new if event.of_stack]
-        self.last = own[-1] if own else self.last
+        stack_events = [event for event in new if event.of_stack]
+        self.last = stack_events[-1] if stack_events else self.last
         self._looks += self._finished
         return new
 
@@ -230,8 +230,8 @@ class TreeEvents:
     @property
     def unsettled(self) -> list[StackEvents]:
         """Nested stacks of which more may come, the one first that has waited longest."""
-        waiting = [child for child in self._children.values() if not child.settled]
-        return sorted(waiting, key=lambda child: (not child.halfway, self._turns[child.id]))
+        children = [child for child in self._children.values() if not child.settled]
+        return sorted(children, key=lambda child: (not child.halfway, self._turns[child.id]))
 
     @property
     def behind(self) -> bool:
@@ -249,17 +249,17 @@ class TreeEvents:
         """
         # What was left over comes first; only then does another turn begin.
         self._turn += not self.behind
-        first = True
-        while calls and (first or self.root.halfway):
+        is_first_page = True
+        while calls and (is_first_page or self.root.halfway):
             self._read(self.root)
-            calls, first = calls - 1, False
+            calls, is_first_page = calls - 1, False
         while calls and not self.root.halfway:
-            due = [child for child in self.unsettled if self._is_due(child)]
-            if not due:
+            due_children = [child for child in self.unsettled if self._is_due(child)]
+            if not due_children:
                 break
-            if not due[0].halfway:
-                self._turns[due[0].id] = self._turn
-            self._read(due[0])
+            if not due_children[0].halfway:
+                self._turns[due_children[0].id] = self._turn
+            self._read(due_children[0])
             calls -= 1
         return calls
 
@@ -272,8 +272,8 @@ class TreeEvents:
         """
         if self.behind and not everything:
             return []
-        ready, self._ready = self._ready, []
-        return in_order(ready)
+        pending, self._ready = self._ready, []
+        return in_order(pending)
 
     def _is_due(self, child: StackEvents) -> bool:
         return child.halfway or self._turns[child.id] != self._turn
@@ -333,15 +333,15 @@ def history(
     events = read_all(account, root_id, unbounded if operation == "all" else last_operation_and_failure)
     if complete:
         return events
-    cleaning: set[str] = set()
-    kept = []
+    cleaning_up: set[str] = set()
+    relevant = []
     for event in events:
         if event.of_stack:
-            (cleaning.add if event.status.endswith(_CLEANUP) else cleaning.discard)(event.stack_id)
-        tidied = event.stack_id in cleaning and event.status.startswith("DELETE_") and not event.failed
-        if interesting(event) and not (tidied and not event.of_stack):
-            kept.append(event)
-    return tuple(kept)
+            (cleaning_up.add if event.status.endswith(_CLEANUP_SUFFIX) else cleaning_up.discard)(event.stack_id)
+        is_cleanup = event.stack_id in cleaning_up and event.status.startswith("DELETE_") and not event.failed
+        if interesting(event) and not (is_cleanup and not event.of_stack):
+            relevant.append(event)
+    return tuple(relevant)
 
 
 def last_event(account: Account, stack_id: str) -> Event | None:

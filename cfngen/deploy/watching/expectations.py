@@ -133,15 +133,15 @@ def expect(
             action = actions if isinstance(actions, str) else actions.get((path, logical_id))
             if action is None:
                 continue
-            count = _signals(resource, _parameters(bodies, path, values or {}), action)
+            signals = _expected_signals(resource, _known_parameters(bodies, path, values or {}), action)
             # A nested stack takes as long as what is in it.
-            seconds = 0 if resource["Type"] == NESTED else usual_seconds(resource["Type"], action, count)
+            seconds = 0 if resource["Type"] == NESTED else usual_seconds(resource["Type"], action, signals)
             if resource["Type"] == GROUP and action == "create" and "CreationPolicy" not in resource:
                 seconds = UNAWAITED
             if action in ("update", "delete") and "LifecycleHookSpecificationList" in resource.get("Properties", {}):
                 # One after another while they are replaced, all at once when they are removed.
-                seconds += DRAIN * (max(count, 1) if action == "update" else 1)
-            waits = count if action != "delete" else 0
+                seconds += DRAIN * (max(signals, 1) if action == "update" else 1)
+            waits = signals if action != "delete" else 0
             planned[path, logical_id] = Expected(path, logical_id, resource["Type"], action, waits, seconds)
     return Expectation(tuple(planned.values()), _longest_chain(bodies, planned, ()))
 
@@ -155,56 +155,62 @@ def _longest_chain(
     resources = bodies.get(path, {}).get("Resources", {})
     ends: dict[str, int] = {}
 
-    def end(logical_id: str, above: tuple[str, ...] = ()) -> int:
+    def end_of(logical_id: str, waiting: tuple[str, ...] = ()) -> int:
         if logical_id not in ends:
-            needs = (need for need in _needs(resources[logical_id]) if need in resources and need not in above)
-            begin = max((end(need, (*above, logical_id)) for need in needs), default=0)
-            item = planned.get((path, logical_id))
+            dependencies = (
+                dependency
+                for dependency in _dependencies(resources[logical_id])
+                if dependency in resources and dependency not in waiting
+            )
+            start = max((end_of(dependency, (*waiting, logical_id)) for dependency in dependencies), default=0)
+            expected = planned.get((path, logical_id))
             child = (*path, logical_id)
-            within = _longest_chain(bodies, planned, child) if child in bodies else 0
-            ends[logical_id] = begin + (item.seconds if item else 0) + within
+            nested_seconds = _longest_chain(bodies, planned, child) if child in bodies else 0
+            ends[logical_id] = start + (expected.seconds if expected else 0) + nested_seconds
         return ends[logical_id]
 
     # Deletion goes the same ways backwards: the longest is as long.
-    return max((end(resource) for resource in resources), default=0)
+    return max((end_of(resource) for resource in resources), default=0)
 
 
-def _needs(resource: Mapping[str, Any]) -> Iterator[str]:
+def _dependencies(resource: Mapping[str, Any]) -> Iterator[str]:
     """Yield the logical ids that a resource waits for, among other names."""
     explicit = resource.get("DependsOn", ())
     yield from [explicit] if isinstance(explicit, str) else explicit
     yield from (name for name, _ in references(resource))
 
 
-def _signals(resource: Mapping[str, Any], values: Mapping[str, str], action: Action) -> int:
+def _expected_signals(resource: Mapping[str, Any], values: Mapping[str, str], action: Action) -> int:
     """Return of how many instances signals are waited for: at the creation, or as many are replaced in an update."""
     signal = resource.get("CreationPolicy", {}).get("ResourceSignal")
     if not signal:
-        rolling = resource.get("UpdatePolicy", {}).get("AutoScalingRollingUpdate", {})
-        waits = action == "update" and rolling.get("WaitOnResourceSignals")
-        return _number(resource.get("Properties", {}).get("MinSize", 1), values) if waits else 0
-    return _number(signal.get("Count", 1), values)
+        rolling_update = resource.get("UpdatePolicy", {}).get("AutoScalingRollingUpdate", {})
+        waits = action == "update" and rolling_update.get("WaitOnResourceSignals")
+        return _resolve_number(resource.get("Properties", {}).get("MinSize", 1), values) if waits else 0
+    return _resolve_number(signal.get("Count", 1), values)
 
 
-def _number(value: Any, values: Mapping[str, str]) -> int:
+def _resolve_number(value: Any, values: Mapping[str, str]) -> int:
     if isinstance(value, Mapping) and set(value) == {"Ref"}:
         value = values.get(value["Ref"], "")
     return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else 0
 
 
-def _parameters(bodies: Mapping[Path, Mapping[str, Any]], path: Path, values: Mapping[str, str]) -> Mapping[str, str]:
+def _known_parameters(
+    bodies: Mapping[Path, Mapping[str, Any]], path: Path, values: Mapping[str, str]
+) -> Mapping[str, str]:
     """Return those of a stack's parameters that are known as texts before anything runs."""
     declared = bodies[path].get("Parameters", {})
-    defaults = {key: str(each["Default"]) for key, each in declared.items() if "Default" in each}
+    known_values = {key: str(parameter["Default"]) for key, parameter in declared.items() if "Default" in parameter}
     if not path:
-        return defaults | {key: value for key, value in values.items() if key in declared}
-    above = _parameters(bodies, path[:-1], values)
-    given = bodies[path[:-1]]["Resources"][path[-1]].get("Properties", {}).get("Parameters", {})
-    for key, value in given.items():
-        if isinstance(value, Mapping) and set(value) == {"Ref"} and value["Ref"] in above:
-            defaults[key] = above[value["Ref"]]
+        return known_values | {key: value for key, value in values.items() if key in declared}
+    parent_values = _known_parameters(bodies, path[:-1], values)
+    passed = bodies[path[:-1]]["Resources"][path[-1]].get("Properties", {}).get("Parameters", {})
+    for key, value in passed.items():
+        if isinstance(value, Mapping) and set(value) == {"Ref"} and value["Ref"] in parent_values:
+            known_values[key] = parent_values[value["Ref"]]
         elif isinstance(value, (str, int)):
-            defaults[key] = str(value)
+            known_values[key] = str(value)
         else:
-            defaults.pop(key, None)
-    return defaults
+            known_values.pop(key, None)
+    return known_values

@@ -14,11 +14,11 @@ from cfngen.deploy.watching.event_scope import at_rest
 from cfngen.deploy.watching.events import is_cancelled
 from cfngen.deploy.watching.expectations import Action, Expectation, Path, usual_seconds
 
-_DONE = ("_COMPLETE", "_SKIPPED")
+_DONE_SUFFIXES = ("_COMPLETE", "_SKIPPED")
 # What CloudFormation says about groups that wait for their instances. The texts are documented nowhere; one that is
 # not understood costs a number on the screen.
-_SIGNAL = re.compile(r"^Received (SUCCESS|FAILURE) signal with UniqueId (\S+)")
-_ROLLING = re.compile(r"^Rolling update initiated\. Terminating (\d+) obsolete instance")
+_SIGNAL_RECEIVED = re.compile(r"^Received (SUCCESS|FAILURE) signal with UniqueId (\S+)")
+_ROLLING_UPDATE_STARTED = re.compile(r"^Rolling update initiated\. Terminating (\d+) obsolete instance")
 
 
 @dataclass(frozen=True)
@@ -186,40 +186,42 @@ class Tree:
             self.action = action_of(event.status)
         stack.begun = stack.begun or event.time
         stack.ended = event.time if at_rest(event.status) else None
-        backwards = event.status == "DELETE_IN_PROGRESS" or event.status.endswith("ROLLBACK_IN_PROGRESS")
-        if backwards and not stack.undoing:
-            there = (resource.logical_id for resource in stack.resources.values() if resource.exists)
-            stack.undoing = frozenset(there)
+        is_rolling_back = event.status == "DELETE_IN_PROGRESS" or event.status.endswith("ROLLBACK_IN_PROGRESS")
+        if is_rolling_back and not stack.undoing:
+            to_roll_back = (resource.logical_id for resource in stack.resources.values() if resource.exists)
+            stack.undoing = frozenset(to_roll_back)
 
     def _see_resource(self, stack: _Stack, event: Event) -> None:
         resource = stack.resources.get(event.logical_id)
-        running = event.status.endswith("_IN_PROGRESS")
-        if resource is None or (running and resource.status != event.status):
-            known = self._expectation.find(stack.path, event.logical_id)
-            wanted = known.signals if known and event.status.startswith("CREATE") else 0
-            failed = resource.reason if resource else ""
-            resource = _Resource(event.logical_id, event.type, event.status, event.time, reason=failed, wanted=wanted)
+        is_running = event.status.endswith("_IN_PROGRESS")
+        if resource is None or (is_running and resource.status != event.status):
+            expected = self._expectation.find(stack.path, event.logical_id)
+            signals_wanted = expected.signals if expected and event.status.startswith("CREATE") else 0
+            earlier_reason = resource.reason if resource else ""
+            resource = _Resource(
+                event.logical_id, event.type, event.status, event.time, reason=earlier_reason, wanted=signals_wanted
+            )
             # What is begun anew moves to the end.
             stack.resources.pop(event.logical_id, None)
             stack.resources[event.logical_id] = resource
         resource.status = event.status
         resource.exists = bool(event.physical_id) and not event.status.startswith("DELETE_")
-        resource.ended = None if running else event.time
+        resource.ended = None if is_running else event.time
         if event.failed and not is_cancelled(event):
             resource.reason = event.reason
-        if running and (match := _SIGNAL.match(event.reason)) and match[1] == "SUCCESS":
+        if is_running and (match := _SIGNAL_RECEIVED.match(event.reason)) and match[1] == "SUCCESS":
             resource.signals.add(match[2])
-        elif running and (match := _ROLLING.match(event.reason)):
+        elif is_running and (match := _ROLLING_UPDATE_STARTED.match(event.reason)):
             resource.wanted = int(match[1])
-        if event.status.endswith(_DONE) and event.logical_id in stack.undoing:
+        if event.status.endswith(_DONE_SUFFIXES) and event.logical_id in stack.undoing:
             stack.undone.add(event.logical_id)
 
     def _stack(self, stack: _Stack, now: datetime) -> StackProgress:
         if stack.undoing:
             done, total = len(stack.undone), len(stack.undoing)
         else:
-            done = sum(resource.status.endswith(_DONE) for resource in stack.resources.values())
-            total = sum(each.type != NESTED for each in self._expectation.of(stack.path))
+            done = sum(resource.status.endswith(_DONE_SUFFIXES) for resource in stack.resources.values())
+            total = sum(resource.type != NESTED for resource in self._expectation.of(stack.path))
             total = max(total, len(stack.resources)) if total else 0
         return StackProgress(
             path=stack.path,
@@ -232,16 +234,20 @@ class Tree:
         )
 
     def _resource(self, resource: _Resource, path: Path, now: datetime) -> ResourceProgress:
-        known = self._expectation.find(path, resource.logical_id)
+        expected = self._expectation.find(path, resource.logical_id)
         verb = resource.status.partition("_")[0].lower()
         action: Action = "create" if verb == "create" else "delete" if verb == "delete" else "update"
-        same = known is not None and action == ("create" if known.action == "replace" else known.action)
+        is_as_expected = expected is not None and action == (
+            "create" if expected.action == "replace" else expected.action
+        )
         return ResourceProgress(
             logical_id=resource.logical_id,
             type=resource.type,
             status=resource.status,
             seconds=((resource.ended or now) - resource.begun).total_seconds(),
-            expected=known.seconds if known and same else usual_seconds(resource.type, action, resource.wanted),
+            expected=expected.seconds
+            if expected and is_as_expected
+            else usual_seconds(resource.type, action, resource.wanted),
             signals=len(resource.signals),
             signals_wanted=resource.wanted,
             reason=resource.reason,
@@ -255,14 +261,14 @@ def action_of(status: str) -> str:
 
 def _parents_first(stacks: Iterable[_Stack]) -> list[_Stack]:
     """Return stacks in the order in which they were met, each followed by those that it nests."""
-    met = list(stacks)
+    unordered = list(stacks)
 
-    def below(path: Path) -> Iterator[_Stack]:
-        for stack in met:
+    def with_nested(path: Path) -> Iterator[_Stack]:
+        for stack in unordered:
             if stack.path == path:
                 yield stack
-        for stack in met:
+        for stack in unordered:
             if stack.path[:-1] == path and stack.path:
-                yield from below(stack.path)
+                yield from with_nested(stack.path)
 
-    return list(below(()))
+    return list(with_nested(()))

@@ -34,7 +34,7 @@ LATE_LOOKS = 100
 """Reads after which an end is believed though the events still speak of work."""
 LAST_PAUSE = 2.0  # seconds between those reads
 TRIES = 2  # of one call, at once: patience is the watch's own
-_FORWARD = ("create", "update", "import", "delete")
+_COMPLETING_ACTIONS = ("create", "update", "import", "delete")
 
 
 class Choice(str, Enum):
@@ -153,12 +153,12 @@ def watch(
         WatchEndedError: AWS refuses to answer for a reason that waiting does not change; the operation goes on.
         NoStackError: there is no such stack.
     """
-    watching = _Watch(account, root_id, report, since, budget or Budget(), expected or Expectation())
+    watcher = _Watch(account, root_id, report, since, budget or Budget(), expected or Expectation())
     while True:
         try:
-            outcome = watching.look()
+            outcome = watcher.look()
         except KeyboardInterrupt:
-            outcome = watching.asked(interrupted)
+            outcome = watcher.asked(interrupted)
         if outcome is not None:
             return outcome
 
@@ -197,10 +197,10 @@ class _Watch:
     def look(self) -> Outcome | None:
         """Ask CloudFormation once, tell what is new, and wait; return the outcome once there is one."""
         self._tell()  # what Ctrl-C has left
-        answered = self._read()
+        has_answered = self._read()
         self._tell()
-        self._tell_progress(fresh=answered)
-        if answered and self._has_ended():
+        self._tell_progress(fresh=has_answered)
+        if has_answered and self._has_ended():
             return self._outcome()
         self._pause(min(LAST_PAUSE, self.interval) if self.ending and not self.trouble else self.interval)
         return None
@@ -289,32 +289,32 @@ class _Watch:
         """Return whether the operation has ended and everything about it has been read, as far as can be known."""
         if self.stack is None or self.events is None:
             return False
-        own = self.events.root.last
+        last_stack_event = self.events.root.last
         self.ending = False
         if self.stack.status.in_progress:
             self.begun, self.quiet = True, 0
             return False
         self.quiet += 1
-        if own is None:
+        if last_stack_event is None:
             # Nothing has happened within the scope: not yet, or not at all.
             return self.quiet >= STALE_READS and not (self.begun and self.stack.status.standing is StackHealth.EMPTY)
-        if StackStatus(own.status).in_progress or self.stack.status.standing is StackHealth.EMPTY:
+        if StackStatus(last_stack_event.status).in_progress or self.stack.status.standing is StackHealth.EMPTY:
             # The status is that from before the operation.
             return self.quiet >= LATE_LOOKS
         self.ending = True
-        if own.status == self.stack.status.name and self.events.settled:
+        if last_stack_event.status == self.stack.status.name and self.events.settled:
             return True
         if self.news or self.events.behind:
             self.quiet = 0
         return self.quiet >= LAST_LOOKS
 
     def _pause(self, seconds: float) -> None:
-        left = seconds
-        while left > 0:
-            step = min(left, self.budget.tick)
+        remaining = seconds
+        while remaining > 0:
+            step = min(remaining, self.budget.tick)
             self.account.clock.sleep(step)
-            left -= step
-            if left > 0:
+            remaining -= step
+            if remaining > 0:
                 self._tell_progress(fresh=False)
 
     def _cancel(self) -> Outcome | None:
@@ -345,7 +345,7 @@ class _Watch:
             self.stack = stack
             self.cancelled = True
             return self._outcome()
-        self.report(Notice(f"not cancelled: {_why_not(status)}"))
+        self.report(Notice(f"not cancelled: {_not_cancellable_reason(status)}"))
         return None
 
     def _outcome(self, *, detached: bool = False) -> Outcome:
@@ -354,13 +354,13 @@ class _Watch:
         self._tell()
         status = self.stack.status if self.stack else StackStatus("")
         action = self.tree.action or "none"
-        ended = not detached and not self.cancelled
+        ran_to_its_end = not detached and not self.cancelled
         return Outcome(
             stack=self._name,
             stack_id=self.root_id,
             status=status,
             action=action,
-            succeeded=ended and _succeeded(action, status),
+            succeeded=ran_to_its_end and _succeeded(action, status),
             detached=detached,
             cancelled=self.cancelled,
             seconds=self.tree.seconds(self.account.clock.now()),
@@ -383,10 +383,10 @@ def _scope(since: datetime | Event | None) -> Scope:
 def _succeeded(action: str, status: StackStatus) -> bool:
     if action == "rollback":
         return status.taken_back
-    return status.name == f"{action.upper()}_COMPLETE" if action in _FORWARD else status.succeeded
+    return status.name == f"{action.upper()}_COMPLETE" if action in _COMPLETING_ACTIONS else status.succeeded
 
 
-def _why_not(status: StackStatus) -> str:
+def _not_cancellable_reason(status: StackStatus) -> str:
     if status.cleaning_up:
         return "the outcome is decided; only resources that have been replaced are still being removed"
     if status.rolling_back:

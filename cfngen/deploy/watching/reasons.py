@@ -1,8 +1,8 @@
-"""What AWS's reasons mean to somebody who has to do something about them.
+"""Explain why AWS refused something, and what to do about it, from the reason in a CloudFormation event.
 
-CloudFormation passes on the words of other services, which are no interface: a reason that nothing here knows is shown
-as it is. Codes come from the error lists of the services' API references ("Error codes for the Amazon EC2 API" above
-all), texts from what those services answer.
+CloudFormation passes on the error messages of other services, which may change at any time: a reason that no pattern
+below matches is shown as it is. Error codes come from the services' API references (mostly "Error codes for the Amazon
+EC2 API"), texts from real error messages.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from cfngen.deploy.messages import Event
 
 
 @dataclass(frozen=True)
-class Known:
-    """A reason that can be explained.
+class KnownReason:
+    """A reason of AWS with its explanation.
 
     Attributes:
-        pattern: what it is recognized by; its named groups may be used in the texts.
-        meaning: what it means, one sentence without a full stop; empty where AWS's own words say it.
-        hint: what to do, with commands that can be typed.
+        pattern: regular expression that finds it; `{name}` in the texts below stands for its group of that name.
+        meaning: what it means, one sentence without a full stop; empty where AWS's own text is clear.
+        hint: what to do, with commands to copy.
     """
 
     pattern: re.Pattern[str]
@@ -30,11 +30,11 @@ class Known:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A reason, explained.
+    """What a reason means and what to do about it.
 
     Attributes:
-        meaning: what it means; empty where AWS's own words say it.
-        hint: what to do; empty if that is not known.
+        meaning: what it means; empty where AWS's own text is clear, or if it is not known.
+        hint: what to do; empty if it is not known.
     """
 
     meaning: str = ""
@@ -42,12 +42,12 @@ class Explanation:
 
 
 def explain(reason: str, region: str, physical_id: str = "") -> Explanation:
-    """Explain a reason; the result is empty if nothing is known about it.
+    """Return the explanation of a reason; an empty one if no pattern matches it.
 
     Args:
-        reason: what AWS says.
-        region: where.
-        physical_id: the resource's name in AWS, if it has one.
+        reason: the error message or status reason of AWS.
+        region: the region, for commands in hints.
+        physical_id: the physical id of the resource that failed, for commands in hints; may be empty.
     """
     for entry in KNOWN:
         if match := entry.pattern.search(reason):
@@ -60,7 +60,7 @@ def explain(reason: str, region: str, physical_id: str = "") -> Explanation:
 
 
 def explain_event(event: Event, region: str) -> Explanation:
-    """Explain the reason of a failed event."""
+    """Return the explanation of a failed event's reason."""
     return explain(event.reason, region, event.physical_id)
 
 
@@ -68,11 +68,11 @@ def _fill_placeholders(text: str, placeholders: dict[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: placeholders.get(match[1], match[0]), text)
 
 
-def _reason(pattern: str, meaning: str, hint: str) -> Known:
-    return Known(re.compile(pattern, re.IGNORECASE | re.DOTALL), meaning, hint)
+def _reason(pattern: str, meaning: str, hint: str) -> KnownReason:
+    return KnownReason(re.compile(pattern, re.IGNORECASE | re.DOTALL), meaning, hint)
 
 
-def _quota_reason(pattern: str, resources: str, service: str, code: str) -> Known:
+def _quota_reason(pattern: str, resources: str, service: str, code: str) -> KnownReason:
     return _reason(
         pattern,
         f"the account's quota of {resources} in this region is used up",
@@ -84,11 +84,11 @@ def _quota_reason(pattern: str, resources: str, service: str, code: str) -> Know
 _RETRY_HINT = "nothing is wrong with the templates: repeat the command."
 
 EXPORT_IN_USE = re.compile(r"Export (?P<export>\S+) cannot be (?:deleted|updated) as it is in use by (?P<stacks>.+)")
-"""What CloudFormation says of a stack that others import from: it takes back the update, or leaves the stack as it was
+"""The reason if other stacks import an export: CloudFormation rolls the update back, or refuses to delete the stack
 (https://github.com/aws/aws-cdk/issues/604)."""
 
-KNOWN: tuple[Known, ...] = (
-    Known(
+KNOWN: tuple[KnownReason, ...] = (
+    KnownReason(
         EXPORT_IN_USE,
         "other stacks import {export} from this one",
         "let {stacks} do without it, or delete them first; then repeat.",
@@ -185,7 +185,7 @@ KNOWN: tuple[Known, ...] = (
         r"(?:Rules|Security ?Groups)PerSecurityGroupLimitExceeded", "rules in a security group", "vpc", "L-0EA8095F"
     ),
     _quota_reason(r"SecurityGroupLimitExceeded", "security groups", "vpc", "L-E79EC296"),
-    # Capacity and offers
+    # Capacity and availability
     _reason(
         r"InsufficientInstanceCapacity|(?:not have sufficient|insufficient) .*capacity|UnfulfillableCapacity",
         "AWS has no such instance left in that zone at the moment",
@@ -219,7 +219,7 @@ KNOWN: tuple[Known, ...] = (
         "wait for AWS's mail (minutes, sometimes hours), and repeat.",
     ),
     _reason(r"account is currently blocked", "AWS has blocked the account", "write to AWS Support."),
-    # Things that are there, or are not
+    # Resources that exist already, or do not exist
     _reason(
         r"already scheduled for deletion",
         "a secret of that name is still in its days of grace",
@@ -287,7 +287,7 @@ KNOWN: tuple[Known, ...] = (
         "the volume is still attached to an instance",
         "`aws ec2 describe-volumes --region {region} --volume-ids {id}` says to which; detach it, and repeat.",
     ),
-    # In general; the last ones, as their words occur in others
+    # General reasons. They come last, as their patterns also match reasons above.
     _reason(
         r"The following hook\(s\) failed|Hook",
         "a hook that somebody has activated in this account refuses the resource",

@@ -25,8 +25,8 @@ class Deployable:
     """What an action deploys.
 
     Attributes:
-        cluster: the cluster whose templates, or some of them, they are.
-        documents: the templates, the root among them.
+        cluster: the cluster.
+        documents: all or some of the cluster's templates, including a root.
     """
 
     cluster: Cluster
@@ -38,10 +38,10 @@ class Action:
     """One operation of a step.
 
     Attributes:
-        name: unique among the steps that share a stack, e.g. `create`.
-        verb: what is done: `plan` makes a change set and deletes it again.
-        make: makes the templates for three zones; nothing for a deletion.
-        look: what is looked at afterwards.
+        name: its name, e.g. `create`; unique among the steps that share a stack.
+        verb: the operation; `plan` creates a change set and deletes it again.
+        make: returns the templates for three zones; None for a deletion.
+        look: what to observe afterwards; empty for nothing.
     """
 
     name: str
@@ -55,11 +55,11 @@ class RehearsalStep:
     """A step of the rehearsal.
 
     Attributes:
-        name: what `--up-to` takes.
-        title: what is done, in a few words.
-        shows: what only AWS can show by it.
-        actions: its operations, in order; the deletion at its end is not among them.
-        stack: name of the first of the steps that go on with the same stack; its deletion is recorded under it.
+        name: its name, for `--up-to`.
+        title: what it does, in a few words.
+        shows: what can be verified only in AWS.
+        actions: its operations, in order, without the final deletion of the stack.
+        stack: name of the step that created the stack which this step uses; the expectations are recorded under it.
     """
 
     name: str
@@ -89,7 +89,7 @@ def _secrets(zones: Zones) -> Deployable:
     return Deployable(cluster, parts.key_and_secrets(cluster))
 
 
-def _whole(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], Deployable]:
+def _whole_cluster(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], Deployable]:
     def make(zones: Zones) -> Deployable:
         cluster = cluster_of(zones)
         return Deployable(cluster, generate(cluster))
@@ -97,7 +97,7 @@ def _whole(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], Deployab
     return make
 
 
-_DEFAULT_CLUSTER = _whole(clusters.default)
+_DEFAULT_CLUSTER = _whole_cluster(clusters.default)
 DELETE = Action("delete", "delete")
 STEPS: tuple[RehearsalStep, ...] = (
     RehearsalStep(
@@ -151,23 +151,26 @@ STEPS: tuple[RehearsalStep, ...] = (
         "update",
         "an update that replaces the master's instance",
         "phases, and a master that resumes from its volume",
-        (Action("update", "deploy", _whole(clusters.with_larger_root_volume), "slot"),),
+        (Action("update", "deploy", _whole_cluster(clusters.with_larger_root_volume), "slot"),),
         "cluster",
     ),
     RehearsalStep(
         "three-masters",
         "a cluster of three masters behind a load balancer",
         "masters that start together, and their load balancer",
-        (Action("create", "deploy", _whole(clusters.three_masters), "slot"),),
+        (Action("create", "deploy", _whole_cluster(clusters.three_masters), "slot"),),
         "three-masters",
     ),
 )
 VALUES: Mapping[str, str] = {"ApiAllowedCidr": "203.0.113.7/32"}
-"""Values of the roots' parameters: the API is opened to an address of documentation's, TEST-NET-3, and so to nobody."""
+"""Parameter values: the API is opened only to an address of TEST-NET-3, reserved for documentation, so to nobody."""
 
 
 def up_to(name: str) -> tuple[RehearsalStep, ...]:
-    """Return the steps to a step, which is among them; all of them if the name is empty.
+    """Return the steps up to and including the named one; all steps if the name is empty.
+
+    Args:
+        name: name or number of a step.
 
     Raises:
         UnknownStepError: there is no such step.
@@ -185,5 +188,5 @@ def up_to(name: str) -> tuple[RehearsalStep, ...]:
 
 
 def ends_stack(step: RehearsalStep, steps: Sequence[RehearsalStep]) -> bool:
-    """Return whether none of the steps goes on with a step's stack."""
-    return [each for each in steps if each.stack == step.stack][-1] is step
+    """Return whether a step is the last of these steps that uses its stack."""
+    return [other for other in steps if other.stack == step.stack][-1] is step

@@ -227,32 +227,40 @@ def judge(observed: Seen, cluster: Cluster, now: datetime) -> Validation:
         cluster: the cluster file.
         now: the time.
     """
-    api = observed.kubernetes
-    is_reachable = isinstance(api, Kubernetes)
-    nodes = {node.instance_id or node.name: node for node in api.nodes} if isinstance(api, Kubernetes) else {}
-    problems = (
-        *_stack_problems(observed.stack),
-        *(_api_problems(api, cluster) if isinstance(api, Kubernetes) else (api,)),
-        *(problem for group in observed.groups for problem in _group_problems(group, nodes if is_reachable else None)),
-        *(_other_problems(api, observed.groups) if isinstance(api, Kubernetes) else ()),
-        *(_route_problems(observed, nodes) if is_reachable else ()),
-    )
+    api = observed.kubernetes if isinstance(observed.kubernetes, Kubernetes) else None
+    nodes = {node.instance_id or node.name: node for node in api.nodes} if api else {}
+    problems = list(_stack_problems(observed.stack))
+    if isinstance(observed.kubernetes, Problem):
+        problems.append(observed.kubernetes)
+    else:
+        problems += _api_problems(observed.kubernetes, cluster)
+    for group in observed.groups:
+        problems += _group_problems(group, nodes if api else None)
+    if api:
+        problems += (*_other_problems(api, observed.groups), *_route_problems(observed, nodes))
     members = tuple(
         Member(
-            instance.id,
-            group.role,
-            group.name,
-            instance.zone,
-            instance.in_service,
-            instance.id in nodes and nodes[instance.id].ready if is_reachable else None,
-            nodes[instance.id].version if instance.id in nodes else "",
+            instance=instance.id,
+            role=group.role,
+            group=group.name,
+            zone=instance.zone,
+            in_service=instance.in_service,
+            ready=instance.id in nodes and nodes[instance.id].ready if api else None,
+            version=nodes[instance.id].version if instance.id in nodes else "",
         )
         for group in observed.groups
         for instance in group.instances
         if not instance.leaving
     )
-    version = api.version if isinstance(api, Kubernetes) else ""
-    return Validation(cluster.name, observed.stack.name, now, not problems, problems, members, version)
+    return Validation(
+        cluster=cluster.name,
+        stack=observed.stack.name,
+        time=now,
+        valid=not problems,
+        problems=tuple(problems),
+        members=members,
+        version=api.version if api else "",
+    )
 
 
 def _read_kubernetes(account: Account, stack: StackView, override: Override) -> Kubernetes | Problem:

@@ -91,12 +91,12 @@ def deleted_stacks_with_leftovers(account: Account) -> tuple[str, ...]:
             .paginate(StackStatusFilter=["DELETE_COMPLETE"])
         )
         ids = [
-            str(stack_summary["StackId"])
+            str(summary["StackId"])
             for page in pages
-            for stack_summary in page["StackSummaries"]
-            if stack_summary["StackName"] == NAME and not stack_summary.get("ParentId")
+            for summary in page["StackSummaries"]
+            if summary["StackName"] == NAME and not summary.get("ParentId")
         ]
-        stacks = (find(account, id_) for id_ in ids)
+        stacks = (find(account, stack_id) for stack_id in ids)
         return tuple(
             stack.id
             for stack in stacks
@@ -189,7 +189,7 @@ def _tags_of_change_sets(account: Account, stack: StackView) -> dict[str, str]:
     ids = [summary["ChangeSetId"] for page in pages for summary in page["Summaries"]]
     if not ids:
         return {REHEARSAL_TAG: "", CLUSTER_TAG: NAME}
-    change_sets = (cloudformation.describe_change_set(ChangeSetName=id_) for id_ in ids)
+    change_sets = (cloudformation.describe_change_set(ChangeSetName=change_set_id) for change_set_id in ids)
     return {tag["Key"]: tag["Value"] for change_set in change_sets for tag in change_set.get("Tags", ())}
 
 

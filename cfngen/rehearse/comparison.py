@@ -42,37 +42,37 @@ class Surprise:
         return f"{self.what}: expected {self.expected}; seen {self.seen}"
 
 
-def surprises(expected: Expected, seen: Operation, documents: Sequence[Document], names: Names) -> list[Surprise]:
+def surprises(expected: Expected, actual: Operation, documents: Sequence[Document], names: Names) -> list[Surprise]:
     """Return the differences that end the rehearsal.
 
     Args:
         expected: what the emulator does.
-        seen: what AWS did.
+        actual: what AWS did.
         documents: the templates that were deployed; if empty, the order of events is not compared.
         names: normalizes the names of resources.
     """
     return [
-        *_final_status_surprises(expected, seen),
-        *_transition_surprises(expected, seen),
-        *_order_surprises(seen.events, documents, names),
-        *_set_surprises("change", "the change set", expected.changes, seen.changes),
-        *_fact_surprises(expected, seen),
+        *_final_status_surprises(expected, actual),
+        *_transition_surprises(expected, actual),
+        *_order_surprises(actual.events, documents, names),
+        *_set_surprises("change", "the change set", expected.changes, actual.changes),
+        *_fact_surprises(expected, actual),
     ]
 
 
-def remarks(expected: Expected, seen: Operation, minutes: int) -> list[str]:
+def remarks(expected: Expected, actual: Operation, minutes: int) -> list[str]:
     """Return the differences that do not matter, after the operation's own remarks.
 
     Args:
         expected: what the emulator does.
-        seen: what AWS did.
+        actual: what AWS did.
         minutes: how long such an operation usually takes.
     """
-    differences = list(seen.remarks)
-    if seen.seconds > 60 * SLOW * max(1, minutes):
-        differences.append(f"{seen.name} took {seen.seconds / 60:.0f} minutes; it was estimated to take {minutes}")
+    differences = list(actual.remarks)
+    if actual.seconds > 60 * SLOW * max(1, minutes):
+        differences.append(f"{actual.name} took {actual.seconds / 60:.0f} minutes; it was estimated to take {minutes}")
     reported: set[str] = set()
-    for event in seen.events:
+    for event in actual.events:
         about = f"{event.resource} {event.status}"
         reason = shape(event.reason)
         is_new = reason and reason not in expected.words.get(about, ()) and not event.reason.startswith(CHATTER)
@@ -83,26 +83,29 @@ def remarks(expected: Expected, seen: Operation, minutes: int) -> list[str]:
     return differences
 
 
-def _final_status_surprises(expected: Expected, seen: Operation) -> Iterator[Surprise]:
-    if seen.error:
-        yield Surprise("error", seen.name, expected.status or "no stack", seen.error)
-    elif seen.status != expected.status:
-        yield Surprise("status", seen.name, expected.status or "no stack", seen.status or "no stack")
+def _final_status_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]:
+    if actual.error:
+        yield Surprise("error", actual.name, expected.status or "no stack", actual.error)
+    elif actual.status != expected.status:
+        yield Surprise("status", actual.name, expected.status or "no stack", actual.status or "no stack")
 
 
-def _transition_surprises(expected: Expected, seen: Operation) -> Iterator[Surprise]:
-    actual = transitions(seen.events)
-    first_seconds = {event.resource: event.seconds for event in reversed(seen.events)}
-    missing = [name for name in expected.transitions if name not in actual]
+def _transition_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]:
+    statuses_by_resource = transitions(actual.events)
+    first_seconds = {event.resource: event.seconds for event in reversed(actual.events)}
+    missing = [name for name in expected.transitions if name not in statuses_by_resource]
     # In the order of time, so that a surprise comes before its consequences.
-    for name in sorted(actual, key=lambda resource: _failure_time(resource, seen.events, first_seconds[resource])):
+    by_time = sorted(
+        statuses_by_resource, key=lambda resource: _failure_time(resource, actual.events, first_seconds[resource])
+    )
+    for name in by_time:
         expected_statuses = expected.transitions.get(name, ())
-        if actual[name] != expected_statuses:
+        if statuses_by_resource[name] != expected_statuses:
             unexpected = [
-                event for event in seen.events if event.resource == name and event.status not in expected_statuses
+                event for event in actual.events if event.resource == name and event.status not in expected_statuses
             ]
             reasons = "; ".join(dict.fromkeys(event.reason for event in unexpected if event.reason))
-            statuses = " → ".join(actual[name]) + (f" ({reasons})" if reasons else "")
+            statuses = " → ".join(statuses_by_resource[name]) + (f" ({reasons})" if reasons else "")
             yield Surprise("event", name, " → ".join(expected_statuses) or "no event", statuses)
     for name in missing:
         yield Surprise("event", name, " → ".join(expected.transitions[name]), "no event")
@@ -114,16 +117,16 @@ def _failure_time(name: str, events: Sequence[OperationEvent], first: float) -> 
     return (min(failures), 0) if failures else (first, 1)
 
 
-def _set_surprises(about: str, subject: str, expected: Sequence[str], seen: Sequence[str]) -> Iterator[Surprise]:
-    for item in sorted(set(expected) - set(seen)):
+def _set_surprises(about: str, subject: str, expected: Sequence[str], actual: Sequence[str]) -> Iterator[Surprise]:
+    for item in sorted(set(expected) - set(actual)):
         yield Surprise(about, subject, item, "nothing of it")
-    for item in sorted(set(seen) - set(expected)):
+    for item in sorted(set(actual) - set(expected)):
         yield Surprise(about, subject, "nothing of it", item)
 
 
-def _fact_surprises(expected: Expected, seen: Operation) -> Iterator[Surprise]:
-    for name in dict.fromkeys((*expected.facts, *seen.facts)):
-        expected_value, actual_value = expected.facts.get(name, "nothing"), seen.facts.get(name, "nothing")
+def _fact_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]:
+    for name in dict.fromkeys((*expected.facts, *actual.facts)):
+        expected_value, actual_value = expected.facts.get(name, "nothing"), actual.facts.get(name, "nothing")
         if expected_value != actual_value:
             yield Surprise("fact", name, expected_value, actual_value)
 

@@ -45,7 +45,7 @@ def count_empty_stacks(account: Account, name: str) -> Observation:
     pages = (
         account.client("cloudformation").get_paginator("list_stacks").paginate(StackStatusFilter=["REVIEW_IN_PROGRESS"])
     )
-    names = [str(stack_summary["StackName"]) for page in pages for stack_summary in page["StackSummaries"]]
+    names = [str(summary["StackName"]) for page in pages for summary in page["StackSummaries"]]
     count = sum(stack_name == name or stack_name.startswith(f"{name}-") for stack_name in names)
     return Observation({"empty stacks that are left": str(count)})
 

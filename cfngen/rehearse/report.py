@@ -105,7 +105,8 @@ class Rehearsal(Message):
     @property
     def surprises(self) -> tuple[Surprise, ...]:
         """The differences between AWS and the emulator that ended the rehearsal."""
-        return tuple(surprise for step in self.steps for one in step.operations for surprise in one.surprises)
+        operations = (operation for step in self.steps for operation in step.operations)
+        return tuple(surprise for operation in operations for surprise in operation.surprises)
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ def clean_up(account: Account, waiting: Interaction, request: RehearsalRequest) 
     if stack or retained:
         if not waiting.consent(Question(f"Remove what rehearsals have left in {account.region} of {account.id}?")):
             raise DeclinedError
-        # The user has agreed to all of it, so the questions of a cluster's deletion are answered with yes.
+        # The user has agreed to all of it: answer the deletion's questions with yes, and drop its warnings, which are
+        # meant for clusters with data.
         quiet = Interaction(only_shown(waiting.report), lambda question: True, waiting.interrupted)
         return _remove_everything(account, quiet, bucket=request.bucket)
     waiting.report(Step("no rehearsal has left a stack, a snapshot or a bucket"))

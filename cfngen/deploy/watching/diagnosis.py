@@ -134,7 +134,7 @@ def _read_root_events(account: Account, stack_id: str) -> list[Event]:
     """Return the root stack's events in the last operation, and in the failed one before it if that is rolled back."""
     stack_events = StackEvents(account.client("cloudformation"), stack_id, (), last_operation_and_failure)
     events = stack_events.read_page()
-    while stack_events.halfway:
+    while stack_events.has_more_pages:
         events = stack_events.read_page()
     return events
 
@@ -318,8 +318,8 @@ def _describe_interfaces(account: Account, event: Event) -> Iterator[str]:
     interfaces = account.client("ec2").describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
     for interface in interfaces[:_MAX_INTERFACES]:
         purpose = interface.get("Description") or interface.get("Attachment", {}).get("InstanceId") or "no description"
-        where = f"{interface.get('Status', '')} in {interface.get('SubnetId', '')}"
-        yield f"{interface['NetworkInterfaceId']} ({purpose}), {where}"
+        status = f"{interface.get('Status', '')} in {interface.get('SubnetId', '')}"
+        yield f"{interface['NetworkInterfaceId']} ({purpose}), {status}"
     if len(interfaces) > _MAX_INTERFACES:
         yield f"{len(interfaces) - _MAX_INTERFACES} more network interfaces"
 

@@ -121,32 +121,32 @@ class StackEvents:
         self._client = client
         self._scope = scope
         self._boundary = scope()
-        self._begun: datetime | None = None
-        self._finished = not path
-        self._looks = 0
-        self._known: set[str] = set()
-        self._unread: list[Event] = []
+        self._parent_begun: datetime | None = None
+        self._parent_finished = not path
+        self._reads_since_finished = 0
+        self._known_ids: set[str] = set()
+        self._collected: list[Event] = []
         self._token = ""
 
     @property
     def settled(self) -> bool:
         """Whether the stack's operation has ended and no more events are expected."""
-        if not self._finished or (self.path and not self._looks):
+        if not self._parent_finished or (self.path and not self._reads_since_finished):
             return False
-        if self.last is not None and (self._begun is None or self.last.time >= self._begun):
+        if self.last is not None and (self._parent_begun is None or self.last.time >= self._parent_begun):
             return at_rest(self.last.status)
-        return bool(self.path) and self._looks >= ENOUGH_LOOKS
+        return bool(self.path) and self._reads_since_finished >= ENOUGH_LOOKS
 
-    def tell(self, parent_event: Event) -> None:
+    def handle_parent_event(self, parent_event: Event) -> None:
         """Process an event of the parent stack about this nested stack."""
         finished = not parent_event.status.endswith("_IN_PROGRESS")
         if not finished:
-            self._begun = parent_event.time
-        if finished != self._finished:
-            self._finished, self._looks = finished, 0
+            self._parent_begun = parent_event.time
+        if finished != self._parent_finished:
+            self._parent_finished, self._reads_since_finished = finished, 0
 
     @property
-    def halfway(self) -> bool:
+    def has_more_pages(self) -> bool:
         """Whether older pages must still be read before the new events can be returned."""
         return bool(self._token)
 
@@ -166,41 +166,41 @@ class StackEvents:
                 raise
             if self._token:
                 # The token has expired: begin again with the newest page.
-                self._token, self._unread, self._boundary = "", [], self._scope()
+                self._token, self._collected, self._boundary = "", [], self._scope()
                 return []
             if "does not exist" not in str(error):
                 raise
             # CloudFormation is eventually consistent: a new stack may not be visible yet.
             response = {"StackEvents": []}
-        complete = self._add_unread(response["StackEvents"])
+        complete = self._collect(response["StackEvents"])
         self._token = "" if complete else response.get("NextToken", "")
-        return [] if self._token else self._take_unread()
+        return [] if self._token else self._take_collected()
 
-    def _add_unread(self, entries: Sequence[Mapping[str, Any]]) -> bool:
+    def _collect(self, entries: Sequence[Mapping[str, Any]]) -> bool:
         """Add the new events of one page; return whether a known event or the boundary was reached."""
-        unread_ids = {event.id for event in self._unread}
+        collected_ids = {event.id for event in self._collected}
         for entry in entries:
             event = parsed(entry, self.path)
-            if event.id in self._known:
+            if event.id in self._known_ids:
                 return True
-            if event.id in unread_ids:
+            if event.id in collected_ids:
                 continue  # read before: newer events have pushed it to the next page
             if self._boundary(event):
-                self._known.add(event.id)
+                self._known_ids.add(event.id)
                 return True
             if not (event.of_stack and event.status == "REVIEW_IN_PROGRESS"):
-                self._unread.append(event)
+                self._collected.append(event)
         return False
 
-    def _take_unread(self) -> list[Event]:
+    def _take_collected(self) -> list[Event]:
         """Return the events read since the last call, oldest first, and remember that they are known."""
-        new, self._unread = self._unread[::-1], []
-        self._known.update(event.id for event in new)
+        new, self._collected = self._collected[::-1], []
+        self._known_ids.update(event.id for event in new)
         # From now on, reading stops at the first known event.
-        self._boundary = unbounded() if self._known else self._scope()
+        self._boundary = unbounded() if self._known_ids else self._scope()
         stack_events = [event for event in new if event.of_stack]
         self.last = stack_events[-1] if stack_events else self.last
-        self._looks += self._finished
+        self._reads_since_finished += self._parent_finished
         return new
 
 
@@ -239,12 +239,12 @@ class TreeEvents:
     def unsettled(self) -> list[StackEvents]:
         """Nested stacks with more events to come, the one first that has waited longest."""
         children = [child for child in self._children.values() if not child.settled]
-        return sorted(children, key=lambda child: (not child.halfway, self._turns[child.id]))
+        return sorted(children, key=lambda child: (not child.has_more_pages, self._turns[child.id]))
 
     @property
     def behind(self) -> bool:
         """Whether the last `advance` had too few calls to read the new events of all stacks."""
-        return self.root.halfway or any(self._is_due(child) for child in self.unsettled)
+        return self.root.has_more_pages or any(self._is_due(child) for child in self.unsettled)
 
     def advance(self, calls: int) -> int:
         """Read up to this number of pages: the root's, then those of the nested stacks in turn.
@@ -261,14 +261,14 @@ class TreeEvents:
         # Stacks that the last turn did not get to come first; only then another turn begins.
         self._turn += not self.behind
         is_first_page = True
-        while calls and (is_first_page or self.root.halfway):
+        while calls and (is_first_page or self.root.has_more_pages):
             self._read(self.root)
             calls, is_first_page = calls - 1, False
-        while calls and not self.root.halfway:
+        while calls and not self.root.has_more_pages:
             due_children = [child for child in self.unsettled if self._is_due(child)]
             if not due_children:
                 break
-            if not due_children[0].halfway:
+            if not due_children[0].has_more_pages:
                 self._turns[due_children[0].id] = self._turn
             self._read(due_children[0])
             calls -= 1
@@ -287,7 +287,7 @@ class TreeEvents:
         return in_order(pending)
 
     def _is_due(self, child: StackEvents) -> bool:
-        return child.halfway or self._turns[child.id] != self._turn
+        return child.has_more_pages or self._turns[child.id] != self._turn
 
     def _read(self, stack: StackEvents) -> None:
         for event in stack.read_page():
@@ -306,7 +306,7 @@ class TreeEvents:
             path = (*parent.path, event.logical_id)
             self._children[event.physical_id] = StackEvents(self._client, event.physical_id, path, scope)
             self._turns[event.physical_id] = -1
-        self._children[event.physical_id].tell(event)
+        self._children[event.physical_id].handle_parent_event(event)
 
 
 def read_all(account: Account, root_id: str, scope: Scope) -> tuple[Event, ...]:
@@ -320,11 +320,11 @@ def read_all(account: Account, root_id: str, scope: Scope) -> tuple[Event, ...]:
     Raises:
         AwsError: a call failed.
     """
-    tree = TreeEvents(account.client("cloudformation"), root_id, scope)
+    tree_events = TreeEvents(account.client("cloudformation"), root_id, scope)
     with translate_aws_errors():
-        while not tree.advance(100):
+        while not tree_events.advance(100):
             pass  # all hundred calls were used, so there may be more pages
-    return tuple(tree.take(everything=True))
+    return tuple(tree_events.take(everything=True))
 
 
 def history(

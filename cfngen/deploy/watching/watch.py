@@ -180,7 +180,7 @@ class _Watch:
         self.report = report
         self.budget = budget
         self.interval = budget.interval
-        self.scope = _scope(since)
+        self.scope = _scope_since(since)
         self.expected = expected
         self.stack: StackView | None = None
         self.events: TreeEvents | None = None
@@ -193,7 +193,7 @@ class _Watch:
         self.has_new_events = False
         self.cancelled = False
         self.trouble = ""
-        self.noticed_errors: set[type] = set()
+        self.noticed_errors: set[type] = set()  # kinds of errors that were reported
 
     def poll(self) -> Outcome | None:
         """Read status and events once, report them, and wait; return the outcome once the operation has ended."""
@@ -376,7 +376,7 @@ class _Watch:
         return stack_name(self.root_id) or self.root_id
 
 
-def _scope(since: datetime | Event | None) -> Scope:
+def _scope_since(since: datetime | Event | None) -> Scope:
     if since is None:
         return LastOperation
     return since_event(since) if isinstance(since, Event) else since_time(since)

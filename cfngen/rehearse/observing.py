@@ -145,6 +145,13 @@ def _bucket_state(account: Account, name: str) -> str:
 
 
 def _call_or_state(call: Any, absent: set[str], **arguments: str) -> Mapping[str, Any] | str:
+    """Call AWS; return the response, or the state as text if the resource is gone or access is denied.
+
+    Args:
+        call: the method of a boto3 client.
+        absent: error codes that mean that the resource does not exist.
+        arguments: arguments of the call.
+    """
     from botocore.exceptions import ClientError
 
     try:

@@ -14,7 +14,7 @@ STACK = "(stack)"
 """The name that stands for the resource in events about a stack itself."""
 CHATTER = ("Resource creation Initiated", "Eventual consistency check initiated", "User Initiated")
 """Routine status reasons, which are not compared."""
-_PROGRAM = re.compile(r"^(.*Program)[0-9a-f]{12}$")
+_PROGRAM_LOGICAL_ID = re.compile(r"^(.*Program)[0-9a-f]{12}$")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Names:
 
     def __call__(self, logical_id: str) -> str:
         """Return a logical id without the boot program's digest, and with the letter A, B or C instead of the zone."""
-        logical_id = _PROGRAM.sub(r"\1", logical_id)
+        logical_id = _PROGRAM_LOGICAL_ID.sub(r"\1", logical_id)
         return self._zone.sub(lambda match: match[1] + self._letters[match[2]], logical_id)
 
     def path(self, logical_ids: Iterable[str]) -> str:

@@ -54,7 +54,12 @@ def outlines(steps: Sequence[RehearsalStep], zones: Zones, expectations: Expecta
     """
     return tuple(
         Outline(
-            number, step.name, step.title, step.shows, _minutes(step, steps, zones, expectations), _units(step, zones)
+            number,
+            step.name,
+            step.title,
+            step.shows,
+            _total_minutes(step, steps, zones, expectations),
+            _billed_units(step, zones),
         )
         for number, step in enumerate(steps, 1)
     )
@@ -73,7 +78,7 @@ def minutes(step: RehearsalStep, action: Action, zones: Zones, expectations: Exp
         return PLANNING
     # A deletion deletes what an earlier action of the step has deployed.
     make = action.make or next(earlier.make for earlier in step.actions if earlier.make)
-    bodies = dict(_bodies(made(make, zones)))
+    bodies = dict(_template_bodies(made(make, zones)))
     if action.verb == "delete":
         return ceil(expect(bodies, "delete", VALUES).seconds / 60)
     expected = expectations.get(key(step.stack, action.name))
@@ -96,20 +101,22 @@ def made(make: Callable[[Zones], Deployable], zones: Zones) -> Deployable:
     return make(zones)
 
 
-def _minutes(step: RehearsalStep, steps: Sequence[RehearsalStep], zones: Zones, expectations: Expectations) -> int:
+def _total_minutes(
+    step: RehearsalStep, steps: Sequence[RehearsalStep], zones: Zones, expectations: Expectations
+) -> int:
     ends = ends_stack(step, steps) and step.actions[-1].verb != "plan"
     actions = [*step.actions, *([DELETE] if ends else [])]
     return sum(minutes(step, action, zones, expectations) for action in actions)
 
 
-def _bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+def _template_bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
     by_name = {document.name: document.body for document in deployable.documents}
     yield (), by_name["cluster"]
     for logical_id, name in nested(by_name["cluster"]).items():
         yield (logical_id,), by_name[name]
 
 
-def _units(step: RehearsalStep, zones: Zones) -> tuple[str, ...]:
+def _billed_units(step: RehearsalStep, zones: Zones) -> tuple[str, ...]:
     # A change set creates nothing, and all deployments of a step have the same billed resources.
     make = next((action.make for action in step.actions if action.verb == "deploy"), None)
     if make is None:
@@ -118,8 +125,8 @@ def _units(step: RehearsalStep, zones: Zones) -> tuple[str, ...]:
     parameters = next(document for document in documents if document.children).body.get("Parameters", {})
     defaults = {name: str(parameter["Default"]) for name, parameter in parameters.items() if "Default" in parameter}
     costs = difference(Demand(), needs(documents, {**defaults, **VALUES}))
-    return tuple(f"{cost.quantity} {_unit(cost.unit, cost.quantity)} ({cost.what})" for cost in costs)
+    return tuple(f"{cost.quantity} {_unit_name(cost.unit, cost.quantity)} ({cost.what})" for cost in costs)
 
 
-def _unit(unit: str, quantity: int) -> str:
+def _unit_name(unit: str, quantity: int) -> str:
     return unit if quantity == 1 or unit == "GiB" else plural_form(unit)

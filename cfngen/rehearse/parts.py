@@ -18,8 +18,8 @@ from cfngen.templates.backups import BUCKET_NAME
 from cfngen.templates.stack import Stack
 from cfngen.templates.wiring import Wiring, wire
 
-_SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:%s-000000"
-_KEY = "arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/00000000-0000-0000-0000-000000000000"
+_FAKE_SECRET_ARN = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:%s-000000"
+_FAKE_KEY_ARN = "arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/00000000-0000-0000-0000-000000000000"
 
 
 def roles_and_groups(clusters: Mapping[Plugin, Cluster]) -> tuple[Document, ...]:
@@ -29,7 +29,7 @@ def roles_and_groups(clusters: Mapping[Plugin, Cluster]) -> tuple[Document, ...]
         clusters: a cluster for each plug-in; the clusters are otherwise equal.
     """
     first = next(iter(clusters.values()))
-    shared = [*_network(first), _named(first)]
+    shared = [*_network_stacks(first), _placeholder_outputs(first)]
     stacks, root_parameters = list(shared), dict(wire(shared).asked)
     for plugin, cluster in clusters.items():
         pair = (security_groups.build(cluster), iam.build(cluster))
@@ -39,7 +39,7 @@ def roles_and_groups(clusters: Mapping[Plugin, Cluster]) -> tuple[Document, ...]
             stack.name = f"{stack.name}-{plugin}"
             stack.logical_id = f"{pascal(plugin)}{stack.logical_id}"
         stacks += pair
-    return _documents(first, stacks, Wiring(root_parameters, wire(shared).suppliers))
+    return _documents_with_root(first, stacks, Wiring(root_parameters, wire(shared).suppliers))
 
 
 def one_master(cluster: Cluster, turn: int) -> tuple[Document, ...]:
@@ -51,36 +51,36 @@ def one_master(cluster: Cluster, turn: int) -> tuple[Document, ...]:
     """
     user_data = partial(userdata.master, rehearsal={"turn": turn})
     stacks = [
-        *_network(cluster),
-        _named(cluster),
+        *_network_stacks(cluster),
+        _placeholder_outputs(cluster),
         security_groups.build(cluster),
         iam.build(cluster),
         master.build(cluster, user_data=user_data),
     ]
-    return _documents(cluster, stacks, wire(stacks))
+    return _documents_with_root(cluster, stacks, wire(stacks))
 
 
 def key_and_secrets(cluster: Cluster) -> tuple[Document, ...]:
     """Return the stack of the KMS key, the secrets and the bucket, and its root."""
     stacks = [secrets.build(cluster)]
-    return _documents(cluster, stacks, wire(stacks))
+    return _documents_with_root(cluster, stacks, wire(stacks))
 
 
-def _network(cluster: Cluster) -> list[Stack]:
+def _network_stacks(cluster: Cluster) -> list[Stack]:
     network = vpc.build(cluster)
     return [network] if network else []
 
 
-def _named(cluster: Cluster) -> Stack:
+def _placeholder_outputs(cluster: Cluster) -> Stack:
     """Return a stack whose outputs are made-up names of the KMS key, the secrets and the bucket."""
     stack = Stack(cluster, "names", "NamesStack", __name__, f"Names of what the rehearsal {cluster.name} leaves out")
     stack.add(cloudformation.WaitConditionHandle("Names"))
-    stack.output("SecretsKeyArn", Sub(_KEY), "KMS key that encrypts the cluster's secrets")
-    stack.output("CaSecretArn", Sub(_SECRET % "CaSecret"), "Secret that holds the certificate authorities")
-    stack.output("JoinSecretArn", Sub(_SECRET % "JoinSecret"), "Secret that holds what nodes need to join")
+    stack.output("SecretsKeyArn", Sub(_FAKE_KEY_ARN), "KMS key that encrypts the cluster's secrets")
+    stack.output("CaSecretArn", Sub(_FAKE_SECRET_ARN % "CaSecret"), "Secret that holds the certificate authorities")
+    stack.output("JoinSecretArn", Sub(_FAKE_SECRET_ARN % "JoinSecret"), "Secret that holds what nodes need to join")
     stack.output(BUCKET_NAME, Sub(f"{cluster.name}-none-${{AWS::AccountId}}"), "S3 bucket of etcd's snapshots")
     return stack
 
 
-def _documents(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> tuple[Document, ...]:
+def _documents_with_root(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> tuple[Document, ...]:
     return (*(stack.document() for stack in stacks), root.build(cluster, stacks, wiring))

@@ -301,11 +301,13 @@ def next_command(
         left_behind: whether groups use another version of the launch template than the one in their stack.
         lost_addresses: Elastic IPs that masters should have but do not have.
     """
-    if status.standing is StackHealth.HEALTHY:
-        if lost_addresses:
-            return lost_addresses[0].command
-        return "cfngen deploy" if left_behind else "" if healthy else "cfngen validate cluster"
-    return next_steps(status)[0].command
+    if status.standing is not StackHealth.HEALTHY:
+        return next_steps(status)[0].command
+    if lost_addresses:
+        return lost_addresses[0].command
+    if left_behind:
+        return "cfngen deploy"
+    return "" if healthy else "cfngen validate cluster"
 
 
 def _operation(status: StackStatus) -> str:

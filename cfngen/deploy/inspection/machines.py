@@ -124,14 +124,16 @@ def groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]
     }
     result: list[Group] = []
     for group_name, resource in resources_by_name.items():
-        slot = _MASTER_GROUP.fullmatch(resource.logical_id)
+        match = _MASTER_GROUP.fullmatch(resource.logical_id)
         logical_name = resource.logical_id.removesuffix("AutoScalingGroup").removeprefix("NodeGroup")
-        name = slot[1].lower() if slot else node_group_names.get(resource.logical_id, logical_name)
-        result.append(_group("master" if slot else "node", name, group_name, groups_by_name.get(group_name), instances))
+        name = match[1].lower() if match else node_group_names.get(resource.logical_id, logical_name)
+        result.append(
+            _build_group("master" if match else "node", name, group_name, groups_by_name.get(group_name), instances)
+        )
     return tuple(sorted(result, key=lambda group: (group.role, group.name)))
 
 
-def _group(
+def _build_group(
     role: Literal["master", "node"], name: str, group_name: str, description: Any, instances: dict[str, Any]
 ) -> Group:
     if description is None:
@@ -145,7 +147,7 @@ def _group(
         maximum=description["MaxSize"],
         desired=description["DesiredCapacity"],
         instances=tuple(
-            _instance(member, instances.get(member["InstanceId"], {}), version)
+            _build_instance(member, instances.get(member["InstanceId"], {}), version)
             for member in sorted(
                 description["Instances"], key=lambda member: (member["AvailabilityZone"], member["InstanceId"])
             )
@@ -153,7 +155,7 @@ def _group(
     )
 
 
-def _instance(member: Any, description: Any, group_version: str) -> Instance:
+def _build_instance(member: Any, description: Any, group_version: str) -> Instance:
     own_version = (member.get("LaunchTemplate") or {}).get("Version", "")
     return Instance(
         id=member["InstanceId"],

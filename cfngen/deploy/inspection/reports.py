@@ -35,18 +35,24 @@ def backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> B
     snapshots = store.snapshots()
     newest = snapshots[0].time if snapshots else None
     is_late = newest is None or account.clock.now() - newest > timedelta(minutes=MAX_MISSED_INTERVALS * interval)
-    return BackupState(bucket, newest, interval, is_late, str(store.read(REQUEST).get("snapshot", "")))
+    return BackupState(
+        bucket=bucket,
+        newest=newest,
+        interval=interval,
+        late=is_late,
+        restoring=str(store.read(REQUEST).get("snapshot", "")),
+    )
 
 
 def addons(data: Mapping[str, str]) -> tuple[AddonState, ...]:
     """Return the add-ons in the data of the masters' ConfigMap."""
     return tuple(
         AddonState(
-            name,
-            str(report.get("version", "")),
-            str(report.get("status", "")),
-            _parse_time(report.get("time")),
-            str(report.get("message", "")),
+            name=name,
+            version=str(report.get("version", "")),
+            status=str(report.get("status", "")),
+            time=_parse_time(report.get("time")),
+            message=str(report.get("message", "")),
         )
         for name, report in _parse_reports(data)
     )

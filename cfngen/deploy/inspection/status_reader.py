@@ -182,8 +182,7 @@ def _read_or_unknown(read: Callable[[], Value]) -> Value | Unknown:
 def _stacks_without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
     """Return the names of the stacks without a stack policy, if the next deployment will set it.
 
-    A deployment does not set policies of stacks that were created in the console, and cannot update a stack in another
-    status.
+    Deployments set no policies of stacks created in the console, and cannot update stacks in another status.
     """
     deployable = stack.status.change_set_kind == "UPDATE"
     return protection.missing(account, stack) if deployable and stack.cluster else ()
@@ -226,11 +225,10 @@ def _addon_states(kubernetes: _KubernetesState | Unknown) -> tuple[AddonState, .
 def _status_time(account: Account, stack: StackView) -> datetime:
     """Return since when a stack has its status: the time of the newest event about the stack itself."""
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
-    for page in pages:
-        for event in page["StackEvents"]:
-            if event.get("PhysicalResourceId") == stack.id:
-                timestamp: datetime = event["Timestamp"]
-                return timestamp
+    for event in (event for page in pages for event in page["StackEvents"]):
+        if event.get("PhysicalResourceId") == stack.id:
+            timestamp: datetime = event["Timestamp"]
+            return timestamp
     raise _UnknownError("CloudFormation has no events of it any more")
 
 
@@ -288,9 +286,8 @@ def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> d
 
 def _image_dates(account: Account, groups: Sequence[Group]) -> dict[str, datetime]:
     """Return when the masters' machine images were created, by image id; deleted and private ones are left out."""
-    ids = sorted(
-        {instance.image for group in groups if group.role == "master" for instance in group.instances if instance.image}
-    )
+    masters = [group for group in groups if group.role == "master"]
+    ids = sorted({instance.image for group in masters for instance in group.instances if instance.image})
     if not ids:
         return {}
     filters = [{"Name": "image-id", "Values": ids}]
@@ -354,11 +351,11 @@ def _masters_and_node_groups(
     if isinstance(image_dates, Unknown):
         image_dates = {}
     ready_ids = None if nodes is None else {node.instance_id or node.name for node in nodes if node.ready}
-    masters = [_master_states(group, image_dates, ready_ids) for group in groups if group.role == "master"]
-    return (
-        tuple(chain.from_iterable(masters)),
-        tuple(_group_state(group, ready_ids) for group in groups if group.role == "node"),
+    masters = chain.from_iterable(
+        _master_states(group, image_dates, ready_ids) for group in groups if group.role == "master"
     )
+    node_groups = (_group_state(group, ready_ids) for group in groups if group.role == "node")
+    return tuple(masters), tuple(node_groups)
 
 
 def _master_states(group: Group, image_dates: dict[str, datetime], ready_ids: set[str] | None) -> list[MasterState]:

@@ -353,9 +353,9 @@ def _node_problems(group: Group, instance: Instance, node: Node | None) -> Itera
 
 def _other_problems(api: Kubernetes, groups: tuple[Group, ...]) -> Iterator[Problem]:
     """Yield the problems of Nodes that are not instances of a group, and of system pods."""
-    instances = {instance.id for group in groups for instance in group.instances}
+    instance_ids = {instance.id for group in groups for instance in group.instances}
     for node in api.nodes:
-        if (node.instance_id or node.name) not in instances and not node.ready:
+        if (node.instance_id or node.name) not in instance_ids and not node.ready:
             hint = f"the cloud controller manager removes it soon; by hand: kubectl delete node {node.name}"
             yield Problem("node", node.name, "is not Ready, and is no instance of a group", node.reason, hint)
     # The state of pods on a Node that is not Ready is unknown, and the Node is reported as a problem itself.
@@ -375,9 +375,9 @@ def _other_problems(api: Kubernetes, groups: tuple[Group, ...]) -> Iterator[Prob
 
 def _route_problems(observed: Seen, nodes: dict[str, Node]) -> Iterator[Problem]:
     """Yield the routes that make the cloud controller manager fail: routes to instances without a Node."""
-    members = {instance.id: instance for group in observed.groups for instance in group.instances}
+    instances = {instance.id: instance for group in observed.groups for instance in group.instances}
     for route in observed.routes:
-        member = members.get(route.instance)
+        member = instances.get(route.instance)
         if route.instance in nodes or (member and member.leaving):
             continue
         remove = f"aws ec2 delete-route --route-table-id {route.table} --destination-cidr-block {route.destination}"

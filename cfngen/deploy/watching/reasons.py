@@ -65,6 +65,7 @@ def explain_event(event: Event, region: str) -> Explanation:
 
 
 def _fill_placeholders(text: str, placeholders: dict[str, str]) -> str:
+    """Replace each `{name}` in a text with its value; unknown names stay."""
     return re.sub(r"\{(\w+)\}", lambda match: placeholders.get(match[1], match[0]), text)
 
 

@@ -290,8 +290,7 @@ class _Watch:
         """Return whether the operation seems to have ended and all of its events have been read."""
         if self.stack is None or self.events is None:
             return False
-        last_stack_event = self.events.root.last
-        self.seems_ended = False
+        last_stack_event, self.seems_ended = self.events.root.last, False
         if self.stack.status.in_progress:
             self.was_in_progress, self.reads_without_news = True, 0
             return False
@@ -362,7 +361,7 @@ class _Watch:
             stack_id=self.root_id,
             status=status,
             action=action,
-            succeeded=ran_to_its_end and _succeeded(action, status),
+            succeeded=ran_to_its_end and _has_succeeded(action, status),
             detached=detached,
             cancelled=self.cancelled,
             seconds=self.tree.seconds(self.account.clock.now()),
@@ -382,7 +381,8 @@ def _scope_since(since: datetime | Event | None) -> Scope:
     return since_event(since) if isinstance(since, Event) else since_time(since)
 
 
-def _succeeded(action: str, status: StackStatus) -> bool:
+def _has_succeeded(action: str, status: StackStatus) -> bool:
+    """Return whether this final status means that the operation succeeded; also for a rollback."""
     if action == "rollback":
         return status.taken_back
     return status.name == f"{action.upper()}_COMPLETE" if action in _COMPLETING_ACTIONS else status.succeeded

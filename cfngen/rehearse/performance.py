@@ -190,17 +190,17 @@ class Performance:
         )
 
     def _with_observations(self, action: Action, operation: Operation, stack_id: str) -> Operation:
-        """Return an operation with the facts and remarks that the action's look finds after it."""
+        """Return an operation with the facts and remarks that are observed after it."""
         observation = observing.Observation()
         try:
             with translate_aws_errors():
-                if action.look == "shells":
+                if action.observe == "empty-stacks":
                     observation = observing.count_empty_stacks(self.account, NAME)
-                elif action.look == "slot":
+                elif action.observe == "masters":
                     observation = observing.observe_masters(self.account, stack_id)
-                elif action.look == "made":
+                elif action.observe == "secret-ids":
                     self._secrets = observing.secret_ids(self.account, stack_id)
-                elif action.look == "gone":
+                elif action.observe == "deleted-secrets":
                     observation = observing.observe_deleted_secrets(self.account, self._secrets)
         except AwsError as error:
             observation.remarks.append(f"it could not be looked at: {error}")
@@ -217,9 +217,9 @@ class Performance:
         self.deleted.append(stack.id)
         deleted = cleaning.remove_stack(self.account, stack, self.waiting)
         with translate_aws_errors():
-            deleted_stack = find(self.account, stack.id)
+            stack_after = find(self.account, stack.id)
             facts = cleaning.count_retained(self.account, stack.id)
-        status = deleted_stack.status.name if deleted_stack else ""
+        status = stack_after.status.name if stack_after else ""
         operation = self._with_observations(action, Operation(action.name, status, deleted.seconds, facts=facts), "")
         cleaning.remove_kept(self.account, [stack.id], self.report)
         return operation

@@ -13,7 +13,7 @@ from cfngen.rehearse import clusters, parts
 from cfngen.templates import Document, generate
 
 Zones = tuple[str, ...]
-Look = Literal["", "shells", "slot", "made", "gone"]
+ObservationKind = Literal["", "empty-stacks", "masters", "secret-ids", "deleted-secrets"]
 
 
 class UnknownStepError(CfngenError):
@@ -41,13 +41,13 @@ class Action:
         name: its name, e.g. `create`; unique among the steps that share a stack.
         verb: the operation; `plan` creates a change set and deletes it again.
         make: returns the templates for three zones; None for a deletion.
-        look: what to observe afterwards; empty for nothing.
+        observe: what to observe afterwards; empty for nothing.
     """
 
     name: str
     verb: Literal["plan", "deploy", "delete"]
     make: Callable[[Zones], Deployable] | None = None
-    look: Look = ""
+    observe: ObservationKind = ""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ STEPS: tuple[RehearsalStep, ...] = (
         "change-set",
         "change set of the whole default cluster, which is not executed",
         "whether CloudFormation plans nested stacks that are not there yet, and what is left of it",
-        (Action("plan", "plan", _DEFAULT_CLUSTER, "shells"),),
+        (Action("plan", "plan", _DEFAULT_CLUSTER, "empty-stacks"),),
         "change-set",
     ),
     RehearsalStep(
@@ -119,14 +119,14 @@ STEPS: tuple[RehearsalStep, ...] = (
         "an instance that reads its program from the stack and signals",
         "metadata of the program's size, DescribeStackResource and SignalResource with a master's role; an Auto "
         "Scaling group of one on a network interface that exists already",
-        (Action("create", "deploy", _one_master, "slot"),),
+        (Action("create", "deploy", _one_master, "masters"),),
         "program",
     ),
     RehearsalStep(
         "roll",
         "the instance is replaced on its network interface",
         "when the new instance gets the interface of the old one, and how often a launch fails until then",
-        (Action("roll", "deploy", _one_master_again, "slot"),),
+        (Action("roll", "deploy", _one_master_again, "masters"),),
         "program",
     ),
     RehearsalStep(
@@ -134,8 +134,8 @@ STEPS: tuple[RehearsalStep, ...] = (
         "a key, secrets and a bucket, made, deleted and made again",
         "names in use, and what a deletion leaves",
         (
-            Action("create", "deploy", _secrets, "made"),
-            Action("delete at once", "delete", look="gone"),
+            Action("create", "deploy", _secrets, "secret-ids"),
+            Action("delete at once", "delete", observe="deleted-secrets"),
             Action("create again", "deploy", _secrets),
         ),
         "secrets",
@@ -144,21 +144,21 @@ STEPS: tuple[RehearsalStep, ...] = (
         "cluster",
         "the default cluster",
         "whether a cluster comes up",
-        (Action("create", "deploy", _DEFAULT_CLUSTER, "slot"),),
+        (Action("create", "deploy", _DEFAULT_CLUSTER, "masters"),),
         "cluster",
     ),
     RehearsalStep(
         "update",
         "an update that replaces the master's instance",
         "phases, and a master that resumes from its volume",
-        (Action("update", "deploy", _whole_cluster(clusters.with_larger_root_volume), "slot"),),
+        (Action("update", "deploy", _whole_cluster(clusters.with_larger_root_volume), "masters"),),
         "cluster",
     ),
     RehearsalStep(
         "three-masters",
         "a cluster of three masters behind a load balancer",
         "masters that start together, and their load balancer",
-        (Action("create", "deploy", _whole_cluster(clusters.three_masters), "slot"),),
+        (Action("create", "deploy", _whole_cluster(clusters.three_masters), "masters"),),
         "three-masters",
     ),
 )

@@ -226,8 +226,8 @@ class TreeEvents:
         self._client = client
         self._unbounded = scope is unbounded
         self._children: dict[str, StackEvents] = {}
-        self._turns: dict[str, int] = {}
-        self._turn = 0
+        self._turn = 0  # number of the current turn, in which every unsettled stack is read once
+        self._last_turns: dict[str, int] = {}  # by stack id: the turn in which it was last read
         self._pending: list[Event] = []
 
     @property
@@ -239,7 +239,7 @@ class TreeEvents:
     def unsettled(self) -> list[StackEvents]:
         """Nested stacks with more events to come, the one first that has waited longest."""
         children = [child for child in self._children.values() if not child.settled]
-        return sorted(children, key=lambda child: (not child.has_more_pages, self._turns[child.id]))
+        return sorted(children, key=lambda child: (not child.has_more_pages, self._last_turns[child.id]))
 
     @property
     def behind(self) -> bool:
@@ -265,12 +265,12 @@ class TreeEvents:
             self._read(self.root)
             calls, is_first_page = calls - 1, False
         while calls and not self.root.has_more_pages:
-            due_children = [child for child in self.unsettled if self._is_due(child)]
-            if not due_children:
+            child = next((child for child in self.unsettled if self._is_due(child)), None)
+            if child is None:
                 break
-            if not due_children[0].has_more_pages:
-                self._turns[due_children[0].id] = self._turn
-            self._read(due_children[0])
+            if not child.has_more_pages:
+                self._last_turns[child.id] = self._turn
+            self._read(child)
             calls -= 1
         return calls
 
@@ -287,7 +287,8 @@ class TreeEvents:
         return in_order(pending)
 
     def _is_due(self, child: StackEvents) -> bool:
-        return child.has_more_pages or self._turns[child.id] != self._turn
+        """Return whether a nested stack still has to be read in this turn."""
+        return child.has_more_pages or self._last_turns[child.id] != self._turn
 
     def _read(self, stack: StackEvents) -> None:
         for event in stack.read_page():
@@ -298,6 +299,7 @@ class TreeEvents:
                 self._follow(stack, event)
 
     def _follow(self, parent: StackEvents, event: Event) -> None:
+        """Add the nested stack that a parent's event is about, if it is new, and pass the event on to it."""
         # The parent's first event about a nested stack has no physical id yet.
         if not stack_name(event.physical_id):
             return
@@ -305,7 +307,7 @@ class TreeEvents:
             scope = unbounded if self.since is None else since_time(self.since)
             path = (*parent.path, event.logical_id)
             self._children[event.physical_id] = StackEvents(self._client, event.physical_id, path, scope)
-            self._turns[event.physical_id] = -1
+            self._last_turns[event.physical_id] = -1
         self._children[event.physical_id].handle_parent_event(event)
 
 
@@ -344,12 +346,14 @@ def history(
     events = read_all(account, root_id, unbounded if operation == "all" else last_operation_and_failure)
     if complete:
         return events
-    cleaning_up: set[str] = set()
+    stacks_in_cleanup: set[str] = set()
     relevant = []
     for event in events:
-        if event.of_stack:
-            (cleaning_up.add if event.status.endswith(_CLEANUP_SUFFIX) else cleaning_up.discard)(event.stack_id)
-        is_cleanup = event.stack_id in cleaning_up and event.status.startswith("DELETE_") and not event.failed
+        if event.of_stack and event.status.endswith(_CLEANUP_SUFFIX):
+            stacks_in_cleanup.add(event.stack_id)
+        elif event.of_stack:
+            stacks_in_cleanup.discard(event.stack_id)
+        is_cleanup = event.stack_id in stacks_in_cleanup and event.status.startswith("DELETE_") and not event.failed
         if interesting(event) and not (is_cleanup and not event.of_stack):
             relevant.append(event)
     return tuple(relevant)

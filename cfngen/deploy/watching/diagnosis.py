@@ -221,12 +221,13 @@ def _deepest_failure(events: Iterable[Event]) -> list[Event]:
 
 
 def _was_cancelled(previous: Event, event: Event) -> bool:
+    """Return whether a user cancelled the operation between these two consecutive events about the root stack."""
+    # When CloudFormation itself deletes or rolls back after a failure, the event has another reason.
+    by_user = event.reason in ("", "User Initiated")
     if previous.status == "CREATE_IN_PROGRESS":
-        # A creation can only be cancelled by deleting its stack. When CloudFormation itself deletes or rolls back after
-        # a failure, the event has a reason.
-        return event.status == "DELETE_IN_PROGRESS" and event.reason in ("", "User Initiated")
+        return by_user and event.status == "DELETE_IN_PROGRESS"  # the only way to cancel a creation
     was_updating = previous.status in ("UPDATE_IN_PROGRESS", "IMPORT_IN_PROGRESS")
-    return was_updating and event.status.endswith("ROLLBACK_IN_PROGRESS") and event.reason in ("", "User Initiated")
+    return by_user and was_updating and event.status.endswith("ROLLBACK_IN_PROGRESS")
 
 
 def _cause_from_event(account: Account, event: Event) -> Cause:

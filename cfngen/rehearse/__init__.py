@@ -1,5 +1,5 @@
-"""A rehearsal in a real account: small operations, cheapest first, compared with what the emulator does with them.
+"""Rehearse in a real AWS account: run small operations, cheapest first, and compare them with the emulator.
 
-The emulator's own runs are recorded in `expected.json`. A rehearsal does the same steps where it is sent, through the
-same code that deploys clusters, and stops at the first difference.
+What the emulator does in each step is recorded in `expected.json`. A rehearsal runs the same steps in AWS, with the
+code that also deploys clusters, and stops at the first difference.
 """

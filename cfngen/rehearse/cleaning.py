@@ -1,8 +1,8 @@
-"""Removing what a rehearsal has made: this one, or an earlier one that was cut off.
+"""Remove everything that this rehearsal, or an earlier one that was interrupted, has created.
 
-Everything is found by the stack's name and the rehearsal's tag, so that it goes on wherever it was interrupted. What
-CloudFormation keeps on purpose, snapshots of masters' volumes and the bucket of etcd's snapshots, goes too: nobody
-wants that of a rehearsal.
+Everything is found by the stack's name and the rehearsal's tag, so removal can be interrupted and started again. It
+includes resources that CloudFormation retains (snapshots of the masters' volumes, the bucket of etcd's snapshots),
+since nobody needs those of a rehearsal.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from cfngen.deploy.watching.watch import watch
 from cfngen.errors import CfngenError
 from cfngen.rehearse.clusters import NAME
 
-MARK = "cfngen:rehearsal"
-"""Key of the tag that every stack of a rehearsal bears; its value is the version of cfngen that made it."""
+REHEARSAL_TAG = "cfngen:rehearsal"
+"""Key of the tag of every stack of a rehearsal; its value is the version of cfngen that created the stack."""
 VOLUME, BUCKET = "AWS::EC2::Volume", "AWS::S3::Bucket"
 
 
 class NotOursError(CfngenError):
-    """A stack of the rehearsal's name stands that no rehearsal made."""
+    """A stack with the rehearsal's name exists that was not created by a rehearsal."""
 
     def __init__(self, account: Account) -> None:
         super().__init__(
             f"there is a stack {NAME} in {account.region} of account {account.id} that no rehearsal has made: it lacks "
-            f"the tag {MARK}",
+            f"the tag {REHEARSAL_TAG}",
             hint="rehearse in another region, with --zones, or in another account, with --profile.",
         )
 
@@ -46,10 +46,10 @@ class Leftover:
     """Something of a rehearsal that could not be removed.
 
     Attributes:
-        kind: what it is, e.g. `snapshot`.
+        kind: kind of resource, e.g. `snapshot`.
         id: its id.
-        why: why it stays.
-        command: how to get rid of it; empty if `cfngen rehearse --clean-up` is the way.
+        why: why it could not be removed.
+        command: command that removes it; empty if `cfngen rehearse --clean-up` does.
     """
 
     kind: str
@@ -59,31 +59,31 @@ class Leftover:
 
     @property
     def notice(self) -> Notice:
-        """The same as a message."""
+        """A message about it."""
         return Notice(
             f"the {self.kind} {self.id} stays: {self.why}", f"`{self.command}` removes it." if self.command else ""
         )
 
 
-def standing(account: Account) -> StackView | None:
-    """Return the stack of an earlier rehearsal, or of this one; None if there is none.
+def find_rehearsal_stack(account: Account) -> StackView | None:
+    """Return the stack of this rehearsal or an earlier one; None if there is none.
 
     Raises:
-        NotOursError: there is one that no rehearsal made.
+        NotOursError: a stack with that name exists, but was not created by a rehearsal.
     """
     with translate_aws_errors():
         stack = find(account, NAME)
         if stack is None or not stack.status.exists:
             return None
-        # CloudFormation shows no tags of a stack before its first change set is executed.
-        tags = _tags_in_review(account, stack) if stack.status.standing is StackHealth.EMPTY else stack.tags
-        if MARK not in tags:
+        # A stack has no tags before its first change set is executed; the change set has them.
+        tags = _tags_of_change_sets(account, stack) if stack.status.standing is StackHealth.EMPTY else stack.tags
+        if REHEARSAL_TAG not in tags:
             raise NotOursError(account)
         return stack
 
 
-def kept_by_earlier(account: Account) -> tuple[str, ...]:
-    """Return the ARNs of deleted stacks of rehearsals of which something may be left, as far as they are remembered."""
+def deleted_stacks_with_leftovers(account: Account) -> tuple[str, ...]:
+    """Return the ARNs of rehearsals' deleted stacks with retained resources, as far as CloudFormation lists them."""
     with translate_aws_errors():
         pages = (
             account.client("cloudformation")
@@ -91,57 +91,61 @@ def kept_by_earlier(account: Account) -> tuple[str, ...]:
             .paginate(StackStatusFilter=["DELETE_COMPLETE"])
         )
         ids = [
-            str(stack_summary["StackId"])
+            str(summary["StackId"])
             for page in pages
-            for stack_summary in page["StackSummaries"]
-            if stack_summary["StackName"] == NAME and not stack_summary.get("ParentId")
+            for summary in page["StackSummaries"]
+            if summary["StackName"] == NAME and not summary.get("ParentId")
         ]
-        stacks = (find(account, id_) for id_ in ids)
-        return tuple(stack.id for stack in stacks if stack and MARK in stack.tags and any(_kept(account, stack.id)))
+        stacks = (find(account, stack_id) for stack_id in ids)
+        return tuple(
+            stack.id
+            for stack in stacks
+            if stack and REHEARSAL_TAG in stack.tags and any(_retained_resources(account, stack.id))
+        )
 
 
-def kept(account: Account, stack_id: str) -> dict[str, str]:
-    """Count what CloudFormation has kept of a deleted stack."""
-    kinds = [kind for kind, _ in _kept(account, stack_id)]
+def count_retained(account: Account, stack_id: str) -> dict[str, str]:
+    """Count the resources of a deleted stack that CloudFormation has retained, by kind."""
+    kinds = [kind for kind, _ in _retained_resources(account, stack_id)]
     return {f"{kind}s that CloudFormation keeps": str(kinds.count(kind)) for kind in ("bucket", "snapshot")}
 
 
 def remove_stack(account: Account, stack: StackView, waiting: Interaction) -> Deleted:
-    """Delete the rehearsal's stack, whatever state it is in, with what CloudFormation keeps of it.
+    """Delete the rehearsal's stack, whatever its status.
 
     Raises:
         CfngenError: as `deletion.delete`.
     """
     with translate_aws_errors():
-        _settle(account, stack, waiting)
+        _finish_update(account, stack, waiting)
         request = DeletionRequest(NAME, NAME, authorities=Custody("destroy"))
     return delete(account, request, waiting)
 
 
 def remove_kept(account: Account, stack_ids: Iterable[str], report: Report) -> tuple[Leftover, ...]:
-    """Remove what CloudFormation has kept of stacks that are deleted; return what stays."""
-    left: list[Leftover] = []
+    """Delete the resources that CloudFormation has retained of deleted stacks; return those that could not be."""
+    leftovers: list[Leftover] = []
     for stack_id in stack_ids:
         with translate_aws_errors():
-            things = list(_kept(account, stack_id))
-        for kind, name in things:
+            remaining = list(_retained_resources(account, stack_id))
+        for kind, name in remaining:
             report(Step(f"deleting the {kind} {name}, which the stack has left"))
             try:
                 with translate_aws_errors():
                     _remove(account, kind, name)
             except CfngenError as error:
-                left.append(Leftover(kind, name, str(error), _command(account, kind, name)))
-    return tuple(left)
+                leftovers.append(Leftover(kind, name, str(error), _removal_command(account, kind, name)))
+    return tuple(leftovers)
 
 
 def remove_templates(account: Account, waiting: Interaction, *, bucket: str, made: bool) -> tuple[Leftover, ...]:
-    """Remove the rehearsal's templates, and the bucket if the rehearsal made it; return what stays.
+    """Delete the rehearsal's templates, and their bucket if the rehearsal created it; return what could not be.
 
     Args:
-        account: where they are.
-        waiting: who is told.
-        bucket: the operator's bucket; cfngen's own if empty.
-        made: whether the bucket was made for the rehearsal.
+        account: the AWS account.
+        waiting: receives messages.
+        bucket: name of the operator's bucket; cfngen's own bucket if empty.
+        made: whether the rehearsal created the bucket.
     """
     name = bucket or default_name(account)
     try:
@@ -158,7 +162,7 @@ def remove_templates(account: Account, waiting: Interaction, *, bucket: str, mad
 
 
 def bucket_exists(account: Account, bucket: str) -> bool:
-    """Return whether the bucket of the templates is there already, or cannot be seen."""
+    """Return whether the bucket of the templates exists; also if these credentials may not see it."""
     from botocore.exceptions import ClientError
 
     try:
@@ -168,8 +172,8 @@ def bucket_exists(account: Account, bucket: str) -> bool:
     return True
 
 
-def _settle(account: Account, stack: StackView, waiting: Interaction) -> None:
-    """Bring a stack that is being updated or rolled back to where it can be deleted."""
+def _finish_update(account: Account, stack: StackView, waiting: Interaction) -> None:
+    """Cancel an update and wait until an operation in progress has ended, so that the stack can be deleted."""
     if stack.status.cancellable:
         waiting.report(Notice(f"the update of {stack.name} is being cancelled"))
         account.client("cloudformation").cancel_update_stack(StackName=stack.id)
@@ -178,29 +182,29 @@ def _settle(account: Account, stack: StackView, waiting: Interaction) -> None:
     watch(account, stack.id, report=waiting.report, interrupted=waiting.interrupted)
 
 
-def _tags_in_review(account: Account, stack: StackView) -> dict[str, str]:
-    """Return the tags that the change sets of an empty stack would give it; an empty stack without any is nobody's."""
+def _tags_of_change_sets(account: Account, stack: StackView) -> dict[str, str]:
+    """Return the tags in the change sets of an empty stack; the rehearsal's own tags if it has no change sets."""
     cloudformation = account.client("cloudformation")
     pages = cloudformation.get_paginator("list_change_sets").paginate(StackName=stack.id)
     ids = [summary["ChangeSetId"] for page in pages for summary in page["Summaries"]]
     if not ids:
-        return {MARK: "", CLUSTER_TAG: NAME}
-    described = (cloudformation.describe_change_set(ChangeSetName=id_) for id_ in ids)
-    return {tag["Key"]: tag["Value"] for each in described for tag in each.get("Tags", ())}
+        return {REHEARSAL_TAG: "", CLUSTER_TAG: NAME}
+    change_sets = (cloudformation.describe_change_set(ChangeSetName=change_set_id) for change_set_id in ids)
+    return {tag["Key"]: tag["Value"] for change_set in change_sets for tag in change_set.get("Tags", ())}
 
 
-def _kept(account: Account, stack_id: str) -> Iterator[tuple[str, str]]:
-    """Yield kind and id of what is left of a deleted stack."""
+def _retained_resources(account: Account, stack_id: str) -> Iterator[tuple[str, str]]:
+    """Yield kind and id of the resources of a deleted stack that CloudFormation has retained."""
     from botocore.exceptions import ClientError
 
-    members = [each.view for each in tree(account, stack_id) if each.view.physical_id]
-    volumes = sorted({member.physical_id for member in members if member.type == VOLUME})
+    resources = [resource.view for resource in tree(account, stack_id) if resource.view.physical_id]
+    volumes = sorted({resource.physical_id for resource in resources if resource.type == VOLUME})
     if volumes:
         pages = account.client("ec2").get_paginator("describe_snapshots")
         filters = [{"Name": "volume-id", "Values": volumes}]
         for page in pages.paginate(Filters=filters, OwnerIds=["self"]):
             yield from (("snapshot", str(snapshot["SnapshotId"])) for snapshot in page["Snapshots"])
-    for bucket in sorted({member.physical_id for member in members if member.type == BUCKET}):
+    for bucket in sorted({resource.physical_id for resource in resources if resource.type == BUCKET}):
         try:
             account.client("s3").head_bucket(Bucket=bucket)
         except ClientError as error:
@@ -218,7 +222,7 @@ def _remove(account: Account, kind: str, name: str) -> None:
         raise AwsError(f"the bucket {name} holds more than snapshots of the cluster")
 
 
-def _command(account: Account, kind: str, name: str) -> str:
+def _removal_command(account: Account, kind: str, name: str) -> str:
     if kind == "snapshot":
         return f"aws ec2 delete-snapshot --snapshot-id {name} --region {account.region}"
     return f"aws s3 rb --force s3://{name} --region {account.region}"

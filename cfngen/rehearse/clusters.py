@@ -1,4 +1,4 @@
-"""The clusters of a rehearsal: kube-up's default cluster under a name of its own, and variations of it."""
+"""The clusters of a rehearsal: kube-up's default cluster with another name, and variations of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster, Plugin
 
 NAME = "cfngen-rehearsal"
-"""Name of the cluster and of its root stack; whatever the rehearsal makes is named after it."""
+"""Name of the cluster and of its root stack; the names of all resources of a rehearsal begin with it."""
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 
 

@@ -1,8 +1,8 @@
-"""What differs between what AWS did and what the emulator does, event by event.
+"""Compare what AWS did with what the emulator does, event by event.
 
-A *surprise* ends the rehearsal: another status, a resource that is missing or unexpected, one that went through other
-statuses, another change in a change set, an order that the templates do not allow, another fact afterwards. A *remark*
-does not: other words for the same thing, and times.
+A *surprise* is a difference that ends the rehearsal: the stack's final status, a missing or unexpected resource, the
+statuses of a resource, a change in a change set, an order that the templates do not allow, or a fact observed
+afterwards. A *remark* is a difference that does not matter: the text of a reason, or the time an operation took.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from cfngen.rehearse.operations import CHATTER, Names, Operation, OperationEvent
 from cfngen.templates.document import Document
 
 SLOW = 3
-"""How many times its usual time an operation may take before that is remarked on."""
+"""An operation that takes more than this many times its usual time gets a remark."""
 
 
 @dataclass(frozen=True)
 class Surprise:
-    """Something that AWS did otherwise than the emulator.
+    """A difference between AWS and the emulator that ends the rehearsal.
 
     Attributes:
         about: `status`, `event`, `order`, `change`, `fact` or `error`.
-        what: what it is about, e.g. the resource `VpcStack/Vpc`.
+        what: name of what differs, e.g. the resource `VpcStack/Vpc`.
         expected: what the emulator does.
         seen: what AWS did.
     """
@@ -42,98 +42,103 @@ class Surprise:
         return f"{self.what}: expected {self.expected}; seen {self.seen}"
 
 
-def surprises(expected: Expected, seen: Operation, documents: Sequence[Document], names: Names) -> list[Surprise]:
-    """Return what differs in a way that ends the rehearsal.
+def surprises(expected: Expected, actual: Operation, documents: Sequence[Document], names: Names) -> list[Surprise]:
+    """Return the differences that end the rehearsal.
 
     Args:
         expected: what the emulator does.
-        seen: what happened.
-        documents: the templates that were deployed; none for an order that is not compared.
-        names: of resources.
+        actual: what AWS did.
+        documents: the templates that were deployed; if empty, the order of events is not compared.
+        names: normalizes the names of resources.
     """
     return [
-        *_ending(expected, seen),
-        *_events(expected, seen),
-        *_order(seen.events, documents, names),
-        *_sets("change", "the change set", expected.changes, seen.changes),
-        *_facts(expected, seen),
+        *_final_status_surprises(expected, actual),
+        *_transition_surprises(expected, actual),
+        *_order_surprises(actual.events, documents, names),
+        *_set_surprises("change", "the change set", expected.changes, actual.changes),
+        *_fact_surprises(expected, actual),
     ]
 
 
-def remarks(expected: Expected, seen: Operation, minutes: int) -> list[str]:
-    """Return what differs without weight, and what the operation itself remarks on.
+def remarks(expected: Expected, actual: Operation, minutes: int) -> list[str]:
+    """Return the differences that do not matter, after the operation's own remarks.
 
     Args:
         expected: what the emulator does.
-        seen: what happened.
+        actual: what AWS did.
         minutes: how long such an operation usually takes.
     """
-    found = list(seen.remarks)
-    if seen.seconds > 60 * SLOW * max(1, minutes):
-        found.append(f"{seen.name} took {seen.seconds / 60:.0f} minutes; it was estimated to take {minutes}")
-    told: set[str] = set()
-    for event in seen.events:
+    differences = list(actual.remarks)
+    if actual.seconds > 60 * SLOW * max(1, minutes):
+        differences.append(f"{actual.name} took {actual.seconds / 60:.0f} minutes; it was estimated to take {minutes}")
+    reported: set[str] = set()
+    for event in actual.events:
         about = f"{event.resource} {event.status}"
-        words = shape(event.reason)
-        new = words and words not in expected.words.get(about, ()) and not event.reason.startswith(CHATTER)
-        if new and f"{about} {words}" not in told:
-            told.add(f"{about} {words}")
-            known = "; ".join(expected.words.get(about, ())) or "nothing"
-            found.append(f"{about} says {event.reason!r}; the emulator says {known}")
-    return found
+        reason = shape(event.reason)
+        is_new = reason and reason not in expected.words.get(about, ()) and not event.reason.startswith(CHATTER)
+        if is_new and f"{about} {reason}" not in reported:
+            reported.add(f"{about} {reason}")
+            expected_reasons = "; ".join(expected.words.get(about, ())) or "nothing"
+            differences.append(f"{about} says {event.reason!r}; the emulator says {expected_reasons}")
+    return differences
 
 
-def _ending(expected: Expected, seen: Operation) -> Iterator[Surprise]:
-    if seen.error:
-        yield Surprise("error", seen.name, expected.status or "no stack", seen.error)
-    elif seen.status != expected.status:
-        yield Surprise("status", seen.name, expected.status or "no stack", seen.status or "no stack")
+def _final_status_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]:
+    if actual.error:
+        yield Surprise("error", actual.name, expected.status or "no stack", actual.error)
+    elif actual.status != expected.status:
+        yield Surprise("status", actual.name, expected.status or "no stack", actual.status or "no stack")
 
 
-def _events(expected: Expected, seen: Operation) -> Iterator[Surprise]:
-    happened = transitions(seen.events)
-    first = {event.resource: event.seconds for event in reversed(seen.events)}
-    # In the order in which it happened: what follows from a surprise comes after it.
-    missing = [name for name in expected.transitions if name not in happened]
-    for name in sorted(happened, key=lambda each: _failed_at(each, seen.events, first[each])):
-        usual = expected.transitions.get(name, ())
-        if happened[name] != usual:
-            why = "; ".join(
-                dict.fromkeys(
-                    e.reason for e in seen.events if e.resource == name and e.reason and e.status not in usual
-                )
-            )
-            statuses = " → ".join(happened[name]) + (f" ({why})" if why else "")
-            yield Surprise("event", name, " → ".join(usual) or "no event", statuses)
+def _transition_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]:
+    statuses_by_resource = transitions(actual.events)
+    first_seconds = {event.resource: event.seconds for event in reversed(actual.events)}
+    missing = [name for name in expected.transitions if name not in statuses_by_resource]
+    # In the order of time, so that a surprise comes before its consequences.
+    by_time = sorted(
+        statuses_by_resource, key=lambda resource: _failure_time(resource, actual.events, first_seconds[resource])
+    )
+    for name in by_time:
+        expected_statuses = expected.transitions.get(name, ())
+        if statuses_by_resource[name] != expected_statuses:
+            unexpected = [
+                event for event in actual.events if event.resource == name and event.status not in expected_statuses
+            ]
+            reasons = "; ".join(dict.fromkeys(event.reason for event in unexpected if event.reason))
+            statuses = " → ".join(statuses_by_resource[name]) + (f" ({reasons})" if reasons else "")
+            yield Surprise("event", name, " → ".join(expected_statuses) or "no event", statuses)
     for name in missing:
         yield Surprise("event", name, " → ".join(expected.transitions[name]), "no event")
 
 
-def _failed_at(name: str, events: Sequence[OperationEvent], first: float) -> tuple[float, int]:
+def _failure_time(name: str, events: Sequence[OperationEvent], first: float) -> tuple[float, int]:
+    """Return a sort key for a resource: the time when it failed, or else the time of its first event."""
     failures = [event.seconds for event in events if event.resource == name and event.status.endswith("_FAILED")]
     return (min(failures), 0) if failures else (first, 1)
 
 
-def _sets(about: str, what: str, expected: Sequence[str], seen: Sequence[str]) -> Iterator[Surprise]:
-    for each in sorted(set(expected) - set(seen)):
-        yield Surprise(about, what, each, "nothing of it")
-    for each in sorted(set(seen) - set(expected)):
-        yield Surprise(about, what, "nothing of it", each)
+def _set_surprises(about: str, subject: str, expected: Sequence[str], actual: Sequence[str]) -> Iterator[Surprise]:
+    for item in sorted(set(expected) - set(actual)):
+        yield Surprise(about, subject, item, "nothing of it")
+    for item in sorted(set(actual) - set(expected)):
+        yield Surprise(about, subject, "nothing of it", item)
 
 
-def _facts(expected: Expected, seen: Operation) -> Iterator[Surprise]:
-    for name in dict.fromkeys((*expected.facts, *seen.facts)):
-        usual, actual = expected.facts.get(name, "nothing"), seen.facts.get(name, "nothing")
-        if usual != actual:
-            yield Surprise("fact", name, usual, actual)
+def _fact_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]:
+    for name in dict.fromkeys((*expected.facts, *actual.facts)):
+        expected_value, actual_value = expected.facts.get(name, "nothing"), actual.facts.get(name, "nothing")
+        if expected_value != actual_value:
+            yield Surprise("fact", name, expected_value, actual_value)
 
 
-def _order(events: Sequence[OperationEvent], documents: Sequence[Document], names: Names) -> Iterator[Surprise]:
-    """Yield what began before that on which it depends, or went after it.
+def _order_surprises(
+    events: Sequence[OperationEvent], documents: Sequence[Document], names: Names
+) -> Iterator[Surprise]:
+    """Yield the resources whose creation or update began before that of their dependencies.
 
-    What is named in `DependsOn` is complete before; what is only referred to has at least begun, since CloudFormation
-    goes on as soon as a resource is configured ("How we sped up AWS CloudFormation deployments with optimistic
-    stabilization", AWS DevOps Blog, March 2024).
+    A resource must begin after its `DependsOn` resources are complete. Resources that it only refers to must at least
+    have begun: CloudFormation continues as soon as they are configured ("How we sped up AWS CloudFormation deployments
+    with optimistic stabilization", AWS DevOps Blog, March 2024).
     """
     begun: dict[str, float] = {}
     complete: dict[str, float] = {}
@@ -142,16 +147,17 @@ def _order(events: Sequence[OperationEvent], documents: Sequence[Document], name
             begun.setdefault(event.resource, event.seconds)
         elif event.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
             complete.setdefault(event.resource, event.seconds)
-    for resource, needed, strictly in _dependencies(documents, names):
+    for resource, dependency, must_be_complete in _dependencies(documents, names):
         if resource not in begun:
             continue
-        if strictly and needed in begun and complete.get(needed, float("inf")) > begun[resource]:
-            yield Surprise("order", resource, f"begins once {needed} is complete", "began before")
-        elif not strictly and needed in begun and begun[needed] > begun[resource]:
-            yield Surprise("order", resource, f"begins once {needed} has begun", "began before")
+        if must_be_complete and dependency in begun and complete.get(dependency, float("inf")) > begun[resource]:
+            yield Surprise("order", resource, f"begins once {dependency} is complete", "began before")
+        elif not must_be_complete and dependency in begun and begun[dependency] > begun[resource]:
+            yield Surprise("order", resource, f"begins once {dependency} has begun", "began before")
 
 
 def _dependencies(documents: Sequence[Document], names: Names) -> Iterator[tuple[str, str, bool]]:
+    """Yield the names of a resource and of one it depends on, and whether that must be complete first (DependsOn)."""
     root = next((document for document in documents if document.children), None)
     if root is None:
         return
@@ -163,8 +169,11 @@ def _dependencies(documents: Sequence[Document], names: Names) -> Iterator[tuple
         resources = body["Resources"]
         for logical_id, resource in resources.items():
             explicit = resource.get("DependsOn", ())
-            after = {explicit} if isinstance(explicit, str) else set(explicit)
+            depends_on = {explicit} if isinstance(explicit, str) else set(explicit)
             referred = {name for name, _ in references(resource.get("Properties", {})) if name in resources}
-            own = names.path((*path, logical_id))
-            yield from ((own, names.path((*path, each)), True) for each in sorted(after))
-            yield from ((own, names.path((*path, each)), False) for each in sorted(referred - after - {logical_id}))
+            resource_name = names.path((*path, logical_id))
+            yield from ((resource_name, names.path((*path, dependency)), True) for dependency in sorted(depends_on))
+            yield from (
+                (resource_name, names.path((*path, dependency)), False)
+                for dependency in sorted(referred - depends_on - {logical_id})
+            )

@@ -1,6 +1,6 @@
-"""What the emulator does with each step of the rehearsal, recorded by running the rehearsal there.
+"""What the emulator does in each step of the rehearsal, recorded by running the rehearsal in it.
 
-`expected.json` is written by the tests (`make golden`) and compared by them; nobody types it.
+`expected.json` is generated and checked by the tests (`make golden`); it is not edited by hand.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ FILE = "expected.json"
 
 @dataclass(frozen=True)
 class Expected:
-    """What the emulator does with one operation.
+    """What the emulator does in one operation.
 
     Attributes:
-        status: the root's status at the end.
-        transitions: the statuses that each resource goes through, by its name.
-        types: the type of each resource.
-        words: the reasons that CloudFormation gives, without numbers, by resource and status.
-        changes: what the change set would do.
-        facts: what is found afterwards.
+        status: the root stack's final status.
+        transitions: the statuses that each resource goes through, by the resource's name.
+        types: the resource types, by the resource's name.
+        words: the status reasons without numbers, by resource and status.
+        changes: the changes in the change set.
+        facts: what is observed afterwards.
     """
 
     status: str
@@ -39,16 +39,16 @@ class Expected:
 
 
 Expectations = Mapping[str, Expected]
-"""By step and operation, as `key` writes them."""
+"""Expectations by the keys that `key` returns."""
 
 
 def key(step: str, operation: str) -> str:
-    """Return the name under which the expectation of an operation stands."""
+    """Return the key of an operation's expectation."""
     return f"{step}: {operation}"
 
 
 def of(operation: Operation) -> Expected:
-    """Return what was seen as an expectation."""
+    """Return the expectation that an operation in the emulator makes."""
     words: dict[str, list[str]] = {}
     for event in operation.events:
         if event.reason and not event.reason.startswith(CHATTER):
@@ -66,29 +66,30 @@ def of(operation: Operation) -> Expected:
 
 
 def recorded() -> Expectations:
-    """Return the expectations that this version of cfngen was released with."""
+    """Return the recorded expectations of this version of cfngen."""
     content = json.loads((files("cfngen.rehearse") / FILE).read_text("utf-8"))
-    return {name: _parsed(each) for name, each in content.items()}
+    return {name: _parse(expectation) for name, expectation in content.items()}
 
 
 def text(expectations: Expectations) -> str:
-    """Return expectations as the file that `recorded` reads, a line for each resource."""
+    """Return expectations as content of the file that `recorded` reads, with one line per resource."""
     content = {
         name: {
-            "status": each.status,
+            "status": expectation.status,
             "resources": {
-                resource: " ".join([each.types[resource], *statuses]) for resource, statuses in each.transitions.items()
+                resource: " ".join([expectation.types[resource], *statuses])
+                for resource, statuses in expectation.transitions.items()
             },
-            "words": {name: list(texts) for name, texts in each.words.items()},
-            "changes": list(each.changes),
-            "facts": dict(each.facts),
+            "words": {name: list(texts) for name, texts in expectation.words.items()},
+            "changes": list(expectation.changes),
+            "facts": dict(expectation.facts),
         }
-        for name, each in expectations.items()
+        for name, expectation in expectations.items()
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _parsed(content: Mapping[str, Any]) -> Expected:
+def _parse(content: Mapping[str, Any]) -> Expected:
     resources = {name: line.split(" ") for name, line in content["resources"].items()}
     return Expected(
         status=content["status"],

@@ -1,4 +1,4 @@
-"""What is looked at after an operation: facts that are compared, and remarks that are only told."""
+"""Observations after an operation: facts, which are compared with the emulator, and remarks, which are not."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ INTERFACE, KEY, SECRET, BUCKET = (
     "AWS::S3::Bucket",
 )
 IN_USE = "in use"
-"""Part of the message with which a launch fails while the old instance still has the interface."""
+"""Part of the message of a launch that fails because the old instance still has the network interface."""
 
 
 @dataclass
-class Sight:
-    """What one look has found.
+class Observation:
+    """What was observed after an operation.
 
     Attributes:
-        facts: by what was looked at.
-        remarks: what is told without being compared.
+        facts: values to compare with the emulator's, by what they describe.
+        remarks: texts that are reported without being compared.
     """
 
     facts: dict[str, str] = field(default_factory=dict)
@@ -35,115 +35,131 @@ class Sight:
 
 
 def has_default_vpc(account: Account) -> bool:
-    """Return whether the region has a default VPC, by which Auto Scaling judges groups that name zones only."""
+    """Return whether the region has a default VPC, which Auto Scaling uses for groups with zones but no subnets."""
     filters = [{"Name": "is-default", "Values": ["true"]}]
     return bool(account.client("ec2").describe_vpcs(Filters=filters)["Vpcs"])
 
 
-def shells(account: Account, name: str) -> Sight:
-    """Count the stacks that a change set which was never executed has left: the root's, and those it would nest."""
+def count_empty_stacks(account: Account, name: str) -> Observation:
+    """Count the stacks without resources that remain of a change set that was not executed: root and nested stacks."""
     pages = (
         account.client("cloudformation").get_paginator("list_stacks").paginate(StackStatusFilter=["REVIEW_IN_PROGRESS"])
     )
-    names = [str(stack_summary["StackName"]) for page in pages for stack_summary in page["StackSummaries"]]
-    left = sum(each == name or each.startswith(f"{name}-") for each in names)
-    return Sight({"empty stacks that are left": str(left)})
+    names = [str(summary["StackName"]) for page in pages for summary in page["StackSummaries"]]
+    count = sum(stack_name == name or stack_name.startswith(f"{name}-") for stack_name in names)
+    return Observation({"empty stacks that are left": str(count)})
 
 
-def slot(account: Account, stack_id: str) -> Sight:
-    """Look whether each master's group has one instance, with the slot's interface as its primary one."""
-    members = tree(account, stack_id)
-    groups = _ids(members, GROUP, "Master")
-    sight = Sight()
-    answer = account.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=list(groups.values()))
-    serving = [
+def observe_masters(account: Account, stack_id: str) -> Observation:
+    """Count the masters in service, and the slots' network interfaces that are primary interfaces of masters."""
+    resources = tree(account, stack_id)
+    groups = _physical_ids(resources, GROUP, "Master")
+    observation = Observation()
+    response = account.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=list(groups.values()))
+    instance_ids = [
         instance["InstanceId"]
-        for group in answer["AutoScalingGroups"]
+        for group in response["AutoScalingGroups"]
         for instance in group["Instances"]
         if instance["LifecycleState"] == "InService"
     ]
-    sight.facts["masters in service"] = str(len(serving))
-    interfaces = _ids(members, INTERFACE)
-    described = account.client("ec2").describe_network_interfaces(NetworkInterfaceIds=list(interfaces.values()))
-    held = [
+    observation.facts["masters in service"] = str(len(instance_ids))
+    interfaces = _physical_ids(resources, INTERFACE)
+    descriptions = account.client("ec2").describe_network_interfaces(NetworkInterfaceIds=list(interfaces.values()))
+    primary_interfaces = [
         network_interface
-        for network_interface in described["NetworkInterfaces"]
-        if network_interface.get("Attachment", {}).get("InstanceId") in serving
+        for network_interface in descriptions["NetworkInterfaces"]
+        if network_interface.get("Attachment", {}).get("InstanceId") in instance_ids
         and network_interface["Attachment"].get("DeviceIndex") == 0
     ]
-    sight.facts["interfaces of slots that are a master's primary one"] = str(len(held))
+    observation.facts["interfaces of slots that are a master's primary one"] = str(len(primary_interfaces))
     for group in groups.values():
-        sight.remarks += _failed_launches(account, group)
-    return sight
+        observation.remarks += _failed_launches(account, group)
+    return observation
 
 
-def secrets_made(account: Account, stack_id: str) -> Mapping[str, str]:
+def secret_ids(account: Account, stack_id: str) -> Mapping[str, str]:
     """Return the physical ids of the key, the secrets and the bucket of a stack by their logical ids."""
-    members = tree(account, stack_id)
-    return {name: value for kind in (KEY, SECRET, BUCKET) for name, value in _ids(members, kind).items()}
+    resources = tree(account, stack_id)
+    return {name: value for kind in (KEY, SECRET, BUCKET) for name, value in _physical_ids(resources, kind).items()}
 
 
-def secrets_gone(account: Account, made: Mapping[str, str]) -> Sight:
-    """Look what has become of a key, secrets and a bucket whose stack has been deleted.
+def observe_deleted_secrets(account: Account, physical_ids: Mapping[str, str]) -> Observation:
+    """Return the states of a key, secrets and a bucket after their stack has been deleted.
 
     Args:
-        account: where they were.
-        made: their physical ids, by their logical ids.
+        account: the AWS account.
+        physical_ids: their physical ids, by their logical ids.
     """
-    looks = {"SecretsKey": _key, "CaSecret": _secret, "JoinSecret": _secret, "BackupBucket": _bucket}
-    return Sight({f"{name} after its stack": looks[name](account, value) for name, value in sorted(made.items())})
+    describe = {
+        "SecretsKey": _key_state,
+        "CaSecret": _secret_state,
+        "JoinSecret": _secret_state,
+        "BackupBucket": _bucket_state,
+    }
+    return Observation(
+        {f"{name} after its stack": describe[name](account, value) for name, value in sorted(physical_ids.items())}
+    )
 
 
-def _ids(members: tuple[StackResource, ...], kind: str, prefix: str = "") -> dict[str, str]:
+def _physical_ids(resources: tuple[StackResource, ...], kind: str, prefix: str = "") -> dict[str, str]:
     return {
-        member.view.logical_id: member.view.physical_id
-        for member in members
-        if member.exists and member.view.type == kind and member.view.logical_id.startswith(prefix)
+        resource.view.logical_id: resource.view.physical_id
+        for resource in resources
+        if resource.exists and resource.view.type == kind and resource.view.logical_id.startswith(prefix)
     }
 
 
 def _failed_launches(account: Account, group: str) -> list[str]:
-    """Return in words the launches of a group that failed and were tried again."""
-    answer = account.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=100)
+    """Return descriptions of a group's failed launches, which Auto Scaling has retried."""
+    response = account.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=100)
     messages = [
         str(activity.get("StatusMessage") or activity["StatusCode"])
-        for activity in answer["Activities"]
+        for activity in response["Activities"]
         if activity["StatusCode"] in ("Failed", "Cancelled")
     ]
     return [
-        f"a launch failed and was tried again, {pluralize(messages.count(fromkey), 'time')}"
-        + (", as is known of the interface that the old instance still has" if IN_USE in fromkey else "")
-        + f": {fromkey}"
-        for fromkey in dict.fromkeys(messages)
+        f"a launch failed and was tried again, {pluralize(messages.count(message), 'time')}"
+        + (", as is known of the interface that the old instance still has" if IN_USE in message else "")
+        + f": {message}"
+        for message in dict.fromkeys(messages)
     ]
 
 
-def _key(account: Account, arn: str) -> str:
-    found = account.client("kms").describe_key(KeyId=arn)["KeyMetadata"]
-    return "waits for its deletion" if found["KeyState"] == "PendingDeletion" else str(found["KeyState"])
+def _key_state(account: Account, arn: str) -> str:
+    metadata = account.client("kms").describe_key(KeyId=arn)["KeyMetadata"]
+    return "waits for its deletion" if metadata["KeyState"] == "PendingDeletion" else str(metadata["KeyState"])
 
 
-def _secret(account: Account, arn: str) -> str:
-    found = _answer(account.client("secretsmanager").describe_secret, {"ResourceNotFoundException"}, SecretId=arn)
-    if isinstance(found, str):
-        return found
-    return "can be brought back" if found.get("DeletedDate") else "there"
+def _secret_state(account: Account, arn: str) -> str:
+    secret = _call_or_state(
+        account.client("secretsmanager").describe_secret, {"ResourceNotFoundException"}, SecretId=arn
+    )
+    if isinstance(secret, str):
+        return secret
+    return "can be brought back" if secret.get("DeletedDate") else "there"
 
 
-def _bucket(account: Account, name: str) -> str:
-    found = _answer(account.client("s3").head_bucket, {"404", "NoSuchBucket"}, Bucket=name)
-    return found if isinstance(found, str) else "there"
+def _bucket_state(account: Account, name: str) -> str:
+    response = _call_or_state(account.client("s3").head_bucket, {"404", "NoSuchBucket"}, Bucket=name)
+    return response if isinstance(response, str) else "there"
 
 
-def _answer(call: Any, absent: set[str], **arguments: str) -> Mapping[str, Any] | str:
+def _call_or_state(call: Any, absent: set[str], **arguments: str) -> Mapping[str, Any] | str:
+    """Call AWS; return the response, or the state as text if the resource is gone or access is denied.
+
+    Args:
+        call: the method of a boto3 client.
+        absent: error codes that mean that the resource does not exist.
+        arguments: arguments of the call.
+    """
     from botocore.exceptions import ClientError
 
     try:
-        answer: Mapping[str, Any] = call(**arguments)
+        response: Mapping[str, Any] = call(**arguments)
     except ClientError as error:
         if error_code(error) in absent:
             return "gone"
         if error_code(error) in DENIED:
             return "not to be seen"
         raise
-    return answer
+    return response

@@ -1,4 +1,4 @@
-"""What was seen of one operation: the same data for what the emulator does and for what AWS does."""
+"""The record of one operation, in the same form whether it ran in the emulator or in AWS."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from cfngen.deploy.messages import Event
 from cfngen.rehearse.masking import Masks
 
 STACK = "(stack)"
-"""Stands in the place of a resource for the stack's own events."""
+"""The name that stands for the resource in events about a stack itself."""
 CHATTER = ("Resource creation Initiated", "Eventual consistency check initiated", "User Initiated")
-"""What CloudFormation says of the course of things and not of the thing."""
-_PROGRAM = re.compile(r"^(.*Program)[0-9a-f]{12}$")
+"""Routine status reasons, which are not compared."""
+_PROGRAM_LOGICAL_ID = re.compile(r"^(.*Program)[0-9a-f]{12}$")
 
 
 @dataclass(frozen=True)
 class OperationEvent:
-    """An event of an operation, without anything that names the account.
+    """An event of an operation, without anything that identifies the account.
 
     Attributes:
-        resource: logical ids from the root to the resource, e.g. `VpcStack/Vpc`; of a stack itself its last part is
-            `(stack)`.
+        resource: logical ids from the root to the resource, e.g. `VpcStack/Vpc`; the last part is `(stack)` for events
+            about a stack itself.
         type: e.g. `AWS::EC2::VPC`.
-        status: as CloudFormation spells it.
-        reason: why, masked; often empty.
-        seconds: since the operation's first event.
+        status: the resource status.
+        reason: the status reason, masked; often empty.
+        seconds: seconds since the operation's first event.
     """
 
     resource: str
@@ -39,18 +39,18 @@ class OperationEvent:
 
 @dataclass(frozen=True)
 class Operation:
-    """Something that was done to the rehearsal's stack, and what came of it.
+    """An operation on the rehearsal's stack, and its result.
 
     Attributes:
-        name: what was done, e.g. `create`.
-        status: the root's status at the end; `planned` for a change set that was only read; empty where it never came
-            to an end.
+        name: name of the operation, e.g. `create`.
+        status: the root stack's final status; `planned` for a change set that was not executed; empty if the operation
+            did not end.
         seconds: how long it took.
-        events: what happened, in the order of time.
-        changes: what the change set would do, e.g. `add VpcStack/Vpc (AWS::EC2::VPC)`.
-        facts: what was found afterwards, by what was looked at.
-        remarks: what deserves to be read though nothing is compared with it, such as launches that were tried again.
-        error: the message of what ended it early; empty otherwise.
+        events: the events, oldest first.
+        changes: the changes in the change set, e.g. `add VpcStack/Vpc (AWS::EC2::VPC)`.
+        facts: what was observed afterwards; compared with the emulator.
+        remarks: what is worth reading but not compared, such as launches that were retried.
+        error: the error that ended the operation early; empty if none did.
     """
 
     name: str
@@ -64,10 +64,10 @@ class Operation:
 
 
 class Names:
-    """Names of resources as they are in every region and with every program.
+    """Normalizes logical ids, so that they are the same in all regions and for all versions of the boot program.
 
     Args:
-        zones: the zones of the rehearsal: the subnet of the first is `SubnetA`, whatever the zone is called.
+        zones: the zones of the rehearsal: the subnet in the first zone is called `SubnetA`, whatever the zone's name.
     """
 
     def __init__(self, zones: Sequence[str]) -> None:
@@ -77,17 +77,21 @@ class Names:
         self._letters = letters
 
     def __call__(self, logical_id: str) -> str:
-        """Return a logical id without a program's digest, and with the zone's place for its letter."""
-        logical_id = _PROGRAM.sub(r"\1", logical_id)
+        """Return a logical id without the boot program's digest, and with the letter A, B or C instead of the zone."""
+        logical_id = _PROGRAM_LOGICAL_ID.sub(r"\1", logical_id)
         return self._zone.sub(lambda match: match[1] + self._letters[match[2]], logical_id)
 
     def path(self, logical_ids: Iterable[str]) -> str:
-        """Return the name of a resource by the logical ids that lead to it."""
+        """Return the normalized name of a resource.
+
+        Args:
+            logical_ids: logical ids from the root to the resource.
+        """
         return "/".join(map(self, logical_ids))
 
 
 def recorded_events(events: Sequence[Event], names: Names, masks: Masks) -> tuple[OperationEvent, ...]:
-    """Return the events of an operation in the order of time, masked."""
+    """Return the events of an operation, oldest first and masked."""
     ordered = sorted(events, key=lambda event: event.time)
     return tuple(
         OperationEvent(
@@ -102,14 +106,13 @@ def recorded_events(events: Sequence[Event], names: Names, masks: Masks) -> tupl
 
 
 def transitions(events: Sequence[OperationEvent]) -> dict[str, tuple[str, ...]]:
-    """Return the statuses that each resource went through.
+    """Return the statuses that each resource went through, by the resource's name.
 
-    CloudFormation tells the same status several times, with other reasons: that something begins, that it is being
-    looked after, that it has got its id. Only changes count.
+    CloudFormation repeats a status in several events with different reasons; only changes of status count.
     """
-    found: dict[str, list[str]] = {}
+    statuses_by_resource: dict[str, list[str]] = {}
     for event in events:
-        statuses = found.setdefault(event.resource, [])
+        statuses = statuses_by_resource.setdefault(event.resource, [])
         if not statuses or statuses[-1] != event.status:
             statuses.append(event.status)
-    return {name: tuple(statuses) for name, statuses in found.items()}
+    return {name: tuple(statuses) for name, statuses in statuses_by_resource.items()}

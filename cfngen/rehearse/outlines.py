@@ -1,4 +1,4 @@
-"""What each step takes and costs, known before anything is made."""
+"""How long each step takes and what it costs, estimated before anything is created."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from cfngen.rehearse.steps import DELETE, VALUES, Action, Deployable, RehearsalS
 from cfngen.text import plural_form
 
 PLANNING = 2
-"""Minutes in which CloudFormation makes a change set of nested stacks, and deletes it again."""
+"""Minutes that CloudFormation needs to create and delete a change set with nested stacks."""
 _ACTIONS: Mapping[str, ResourceAction] = {"add": "create", "update": "update", "replace": "replace", "remove": "delete"}
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What a step is, takes and costs, known before anything is done.
+    """A step with its estimated duration and costs.
 
     Attributes:
-        number: its place among the steps, from 1.
-        name: what `--up-to` takes.
-        title: what is done.
-        shows: what only AWS can show by it.
-        minutes: how long it usually takes, the deletion of the stack included.
-        units: what is billed while it lasts, e.g. `1 instance (t3.medium)`; none if it costs nothing.
+        number: its number, from 1.
+        name: its name, for `--up-to`.
+        title: what it does.
+        shows: what can be verified only in AWS.
+        minutes: how long it usually takes, including the deletion of the stack.
+        units: the resources that are billed meanwhile, e.g. `1 instance (t3.medium)`; empty if there are none.
     """
 
     number: int
@@ -45,16 +45,21 @@ class Outline:
 
 
 def outlines(steps: Sequence[RehearsalStep], zones: Zones, expectations: Expectations) -> tuple[Outline, ...]:
-    """Return what the steps are, take and cost.
+    """Return the outlines of steps.
 
     Args:
         steps: the steps.
         zones: three zones of a region.
-        expectations: what the emulator does; an update takes as long as what it changes.
+        expectations: what the emulator does; shows which resources an update changes.
     """
     return tuple(
         Outline(
-            number, step.name, step.title, step.shows, _minutes(step, steps, zones, expectations), _units(step, zones)
+            number,
+            step.name,
+            step.title,
+            step.shows,
+            _total_minutes(step, steps, zones, expectations),
+            _billed_units(step, zones),
         )
         for number, step in enumerate(steps, 1)
     )
@@ -64,16 +69,16 @@ def minutes(step: RehearsalStep, action: Action, zones: Zones, expectations: Exp
     """Return how long an operation usually takes.
 
     Args:
-        step: the step it belongs to.
+        step: the step of the operation.
         action: the operation.
         zones: three zones of a region.
         expectations: what the emulator does.
     """
     if action.verb == "plan":
         return PLANNING
-    # What is deleted is what was deployed before.
-    make = action.make or next(each.make for each in step.actions if each.make)
-    bodies = dict(_bodies(made(make, zones)))
+    # A deletion deletes what an earlier action of the step has deployed.
+    make = action.make or next(earlier.make for earlier in step.actions if earlier.make)
+    bodies = dict(_template_bodies(made(make, zones)))
     if action.verb == "delete":
         return ceil(expect(bodies, "delete", VALUES).seconds / 60)
     expected = expectations.get(key(step.stack, action.name))
@@ -92,34 +97,36 @@ def minutes(step: RehearsalStep, action: Action, zones: Zones, expectations: Exp
 
 @lru_cache(maxsize=16)
 def made(make: Callable[[Zones], Deployable], zones: Zones) -> Deployable:
-    """Return the templates of an action; they are the same each time."""
+    """Return the cluster and templates of an action; cached, as they are the same each time."""
     return make(zones)
 
 
-def _minutes(step: RehearsalStep, steps: Sequence[RehearsalStep], zones: Zones, expectations: Expectations) -> int:
+def _total_minutes(
+    step: RehearsalStep, steps: Sequence[RehearsalStep], zones: Zones, expectations: Expectations
+) -> int:
     ends = ends_stack(step, steps) and step.actions[-1].verb != "plan"
     actions = [*step.actions, *([DELETE] if ends else [])]
     return sum(minutes(step, action, zones, expectations) for action in actions)
 
 
-def _bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+def _template_bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
     by_name = {document.name: document.body for document in deployable.documents}
     yield (), by_name["cluster"]
     for logical_id, name in nested(by_name["cluster"]).items():
         yield (logical_id,), by_name[name]
 
 
-def _units(step: RehearsalStep, zones: Zones) -> tuple[str, ...]:
-    # A change set makes nothing, and what is billed is the same in each deployment of a step.
+def _billed_units(step: RehearsalStep, zones: Zones) -> tuple[str, ...]:
+    # A change set creates nothing, and all deployments of a step have the same billed resources.
     make = next((action.make for action in step.actions if action.verb == "deploy"), None)
     if make is None:
         return ()
     documents = made(make, zones).documents
     parameters = next(document for document in documents if document.children).body.get("Parameters", {})
-    defaults = {name: str(each["Default"]) for name, each in parameters.items() if "Default" in each}
+    defaults = {name: str(parameter["Default"]) for name, parameter in parameters.items() if "Default" in parameter}
     costs = difference(Demand(), needs(documents, {**defaults, **VALUES}))
-    return tuple(f"{cost.quantity} {_unit(cost.unit, cost.quantity)} ({cost.what})" for cost in costs)
+    return tuple(f"{cost.quantity} {_unit_name(cost.unit, cost.quantity)} ({cost.what})" for cost in costs)
 
 
-def _unit(unit: str, quantity: int) -> str:
+def _unit_name(unit: str, quantity: int) -> str:
     return unit if quantity == 1 or unit == "GiB" else plural_form(unit)

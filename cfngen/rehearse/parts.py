@@ -1,6 +1,6 @@
-"""Parts of a cluster as roots of their own: the very templates that a cluster has, and a root that nests only them.
+"""Parts of a cluster as stacks of their own: some of a cluster's nested templates, with a root that nests only those.
 
-What a part takes from one that is left out is named by a stack that makes nothing.
+Outputs of templates that are left out are replaced by a stack without real resources, which only has the outputs.
 """
 
 from __future__ import annotations
@@ -18,69 +18,69 @@ from cfngen.templates.backups import BUCKET_NAME
 from cfngen.templates.stack import Stack
 from cfngen.templates.wiring import Wiring, wire
 
-_SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:%s-000000"
-_KEY = "arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/00000000-0000-0000-0000-000000000000"
+_FAKE_SECRET_ARN = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:%s-000000"
+_FAKE_KEY_ARN = "arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/00000000-0000-0000-0000-000000000000"
 
 
 def roles_and_groups(clusters: Mapping[Plugin, Cluster]) -> tuple[Document, ...]:
-    """Return the IAM and security-group stacks of several network plug-ins, side by side in one VPC.
+    """Return the IAM and security group stacks of several network plug-ins, together in one VPC.
 
     Args:
-        clusters: a cluster for each plug-in; they differ in nothing else.
+        clusters: a cluster for each plug-in; the clusters are otherwise equal.
     """
     first = next(iter(clusters.values()))
-    shared = [*_network(first), _named(first)]
-    stacks, asked = list(shared), dict(wire(shared).asked)
+    shared = [*_network_stacks(first), _placeholder_outputs(first)]
+    stacks, root_parameters = list(shared), dict(wire(shared).asked)
     for plugin, cluster in clusters.items():
         pair = (security_groups.build(cluster), iam.build(cluster))
-        asked.update(wire([*shared, *pair]).asked)
+        root_parameters.update(wire([*shared, *pair]).asked)
         for stack in pair:
-            # Several of a kind: the plug-in's name tells them apart.
+            # There is one such stack per plug-in, so the plug-in's name becomes part of its name.
             stack.name = f"{stack.name}-{plugin}"
             stack.logical_id = f"{pascal(plugin)}{stack.logical_id}"
         stacks += pair
-    return _documents(first, stacks, Wiring(asked, wire(shared).suppliers))
+    return _documents_with_root(first, stacks, Wiring(root_parameters, wire(shared).suppliers))
 
 
 def one_master(cluster: Cluster, turn: int) -> tuple[Document, ...]:
-    """Return the stacks of one master whose instance fetches its whole program, reports success and does no more.
+    """Return the stacks of one master whose instance only downloads its boot program and signals success.
 
     Args:
         cluster: the cluster.
-        turn: another number makes another launch template, as any change of the program does.
+        turn: a number in the user data; another number changes the launch template.
     """
     user_data = partial(userdata.master, rehearsal={"turn": turn})
     stacks = [
-        *_network(cluster),
-        _named(cluster),
+        *_network_stacks(cluster),
+        _placeholder_outputs(cluster),
         security_groups.build(cluster),
         iam.build(cluster),
         master.build(cluster, user_data=user_data),
     ]
-    return _documents(cluster, stacks, wire(stacks))
+    return _documents_with_root(cluster, stacks, wire(stacks))
 
 
 def key_and_secrets(cluster: Cluster) -> tuple[Document, ...]:
-    """Return the stack of the key, the secrets and the bucket, alone."""
+    """Return the stack of the KMS key, the secrets and the bucket, and its root."""
     stacks = [secrets.build(cluster)]
-    return _documents(cluster, stacks, wire(stacks))
+    return _documents_with_root(cluster, stacks, wire(stacks))
 
 
-def _network(cluster: Cluster) -> list[Stack]:
+def _network_stacks(cluster: Cluster) -> list[Stack]:
     network = vpc.build(cluster)
     return [network] if network else []
 
 
-def _named(cluster: Cluster) -> Stack:
-    """Return a stack that puts out names of the key, the secrets and the bucket, of which there are none."""
+def _placeholder_outputs(cluster: Cluster) -> Stack:
+    """Return a stack whose outputs are made-up names of the KMS key, the secrets and the bucket."""
     stack = Stack(cluster, "names", "NamesStack", __name__, f"Names of what the rehearsal {cluster.name} leaves out")
     stack.add(cloudformation.WaitConditionHandle("Names"))
-    stack.output("SecretsKeyArn", Sub(_KEY), "KMS key that encrypts the cluster's secrets")
-    stack.output("CaSecretArn", Sub(_SECRET % "CaSecret"), "Secret that holds the certificate authorities")
-    stack.output("JoinSecretArn", Sub(_SECRET % "JoinSecret"), "Secret that holds what nodes need to join")
+    stack.output("SecretsKeyArn", Sub(_FAKE_KEY_ARN), "KMS key that encrypts the cluster's secrets")
+    stack.output("CaSecretArn", Sub(_FAKE_SECRET_ARN % "CaSecret"), "Secret that holds the certificate authorities")
+    stack.output("JoinSecretArn", Sub(_FAKE_SECRET_ARN % "JoinSecret"), "Secret that holds what nodes need to join")
     stack.output(BUCKET_NAME, Sub(f"{cluster.name}-none-${{AWS::AccountId}}"), "S3 bucket of etcd's snapshots")
     return stack
 
 
-def _documents(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> tuple[Document, ...]:
+def _documents_with_root(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> tuple[Document, ...]:
     return (*(stack.document() for stack in stacks), root.build(cluster, stacks, wiring))

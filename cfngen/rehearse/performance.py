@@ -1,6 +1,6 @@
-"""One operation of a rehearsal: carried out, watched, and compared with what the emulator does.
+"""Run the operations of a rehearsal, and compare each with what the emulator does.
 
-What is reported meanwhile is kept: the events, the plan and the diagnosis are what is compared.
+Events, the plan and the diagnosis are collected from the messages that the operation reports.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import Choice, WatchEndedError
 from cfngen.errors import CfngenError
 from cfngen.rehearse import cleaning, observing
-from cfngen.rehearse.cleaning import MARK
+from cfngen.rehearse.cleaning import REHEARSAL_TAG
 from cfngen.rehearse.clusters import NAME
 from cfngen.rehearse.comparison import remarks, surprises
 from cfngen.rehearse.expectations import Expectations, key
@@ -43,8 +43,8 @@ from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.steps import VALUES, Action, Deployable, RehearsalStep
 from cfngen.text import pluralize
 
-# Of the account, or of the way to it: they say nothing about how AWS does things.
-_OF_THE_ACCOUNT = (
+# Errors because of the account, its permissions or the network: they are no differences between AWS and the emulator.
+_ACCOUNT_ERRORS = (
     BucketError,
     BusyError,
     CredentialsError,
@@ -55,11 +55,11 @@ _OF_THE_ACCOUNT = (
     UnreachableError,
     deployment.ImpossiblePlanError,
 )
-_SHOWN = (Step, Notice, Event, Progress, Diagnosis)
+_SHOWN_MESSAGES = (Step, Notice, Event, Progress, Diagnosis)
 
 
 class StoppedError(CfngenError):
-    """A step did not go as expected; the rehearsal ends."""
+    """A step ended the rehearsal: AWS refused an operation, or did something else than the emulator."""
 
     def __init__(self, result: Result, message: str = "") -> None:
         super().__init__(message)
@@ -67,19 +67,19 @@ class StoppedError(CfngenError):
 
 
 class Performance:
-    """The operations of a rehearsal, one after another in one account.
+    """Runs the operations of a rehearsal one after another.
 
     Args:
-        account: where.
-        request: what.
-        expected: what the emulator does; None records instead of comparing.
-        report: told what a person should see meanwhile.
-        interrupted: called for each Ctrl-C; answers what is to become of the operation under way.
+        account: the AWS account.
+        request: what to rehearse.
+        expected: what the emulator does; None to record operations without comparing them.
+        report: called with the messages that the user should see.
+        interrupted: called after each Ctrl-C; returns what to do with the operation in progress.
 
     Attributes:
-        waiting: who hears of the operations and answers them.
-        masks: hide what a report must not tell.
-        operations: those carried out since somebody emptied it.
+        waiting: receives the messages of operations and answers their questions.
+        masks: masks what a report must not contain.
+        operations: the operations of the current step.
         deleted: ids of the stacks that were deleted.
     """
 
@@ -99,81 +99,83 @@ class Performance:
         self.masks = Masks((request.profile, request.bucket, request.role_arn.rpartition("/")[2], *caller))
         self.operations: list[RehearsedOperation] = []
         self.deleted: list[str] = []
-        self._shown = only_shown(report)
+        self._report_shown = only_shown(report)
         self._answer = interrupted
         self._interrupted = False
         self._names = Names(request.zones)
         self._events: list[Event] = []
-        self._known: set[str] = set()
+        self._event_ids: set[str] = set()
         self._plan: Plan | None = None
         self._diagnosis: Diagnosis | None = None
         self._secrets: Mapping[str, str] = {}
 
     def carry_out(self, step: RehearsalStep, action: Action) -> None:
-        """Carry one operation out, and compare it.
+        """Run one operation, and compare it with what the emulator does.
 
         Raises:
-            StoppedError: it was refused, or something differs.
-            KeyboardInterrupt: the user wants to end.
+            StoppedError: AWS refused the operation, or did something else than the emulator.
+            KeyboardInterrupt: the user pressed Ctrl-C.
         """
         self._events, self._plan, self._diagnosis = [], None, None
-        began = self.account.clock.now()
+        start = self.account.clock.now()
         deployable = made(action.make, self.request.zones) if action.make else None
         try:
-            seen = self._done(action, deployable)
+            operation = self._perform(action, deployable)
         except deployment.BegunError:
             raise KeyboardInterrupt from None
         except CfngenError as error:
             cause = error.cause if isinstance(error, WatchEndedError) else error
-            seconds = (self.account.clock.now() - began).total_seconds()
-            seen = Operation(action.name, seconds=seconds, error=self.masks(str(error)))
-            if isinstance(cause, _OF_THE_ACCOUNT):
-                self._keep(seen, deployable, None, step, action)
+            seconds = (self.account.clock.now() - start).total_seconds()
+            operation = Operation(action.name, seconds=seconds, error=self.masks(str(error)))
+            if isinstance(cause, _ACCOUNT_ERRORS):
+                self._add_to_report(operation, deployable, None, step, action)
                 raise StoppedError("refused", self.masks(" ".join(filter(None, (str(error), error.hint))))) from error
         if self._interrupted:
-            self._keep(seen, deployable, None, step, action)
+            self._add_to_report(operation, deployable, None, step, action)
             raise KeyboardInterrupt
-        self._keep(seen, deployable, self.expected, step, action)
-        if found := self.operations[-1].surprises:
-            raise StoppedError("surprise", f"{pluralize(len(found), 'surprise')}, first {found[0]}")
+        self._add_to_report(operation, deployable, self.expected, step, action)
+        if differences := self.operations[-1].surprises:
+            raise StoppedError("surprise", f"{pluralize(len(differences), 'surprise')}, first {differences[0]}")
 
-    def _keep(
+    def _add_to_report(
         self,
-        seen: Operation,
+        operation: Operation,
         deployable: Deployable | None,
         expected: Expectations | None,
         step: RehearsalStep,
         action: Action,
     ) -> None:
-        """Add an operation to the report, with what differs."""
-        seen = replace(
-            seen,
+        """Add an operation to the report, with its differences if there are expectations."""
+        operation = replace(
+            operation,
             events=recorded_events(self._events, self._names, self.masks),
-            changes=_changes(self._plan, self._names),
-            facts={name: self.masks(value) for name, value in seen.facts.items()},
-            remarks=tuple(map(self.masks, (*seen.remarks, *_told(self._diagnosis)))),
+            changes=_describe_changes(self._plan, self._names),
+            facts={name: self.masks(value) for name, value in operation.facts.items()},
+            remarks=tuple(map(self.masks, (*operation.remarks, *_describe_diagnosis(self._diagnosis)))),
         )
         if expected is None:
-            self.operations.append(RehearsedOperation(seen, remarks=seen.remarks))
+            self.operations.append(RehearsedOperation(operation, remarks=operation.remarks))
             return
-        usual = expected[key(step.stack, action.name)]
-        differing = surprises(usual, seen, deployable.documents if deployable else (), self._names)
-        noted = remarks(usual, seen, minutes(step, action, self.request.zones, expected))
-        self.operations.append(RehearsedOperation(seen, tuple(differing), tuple(noted)))
+        expectation = expected[key(step.stack, action.name)]
+        differences = surprises(expectation, operation, deployable.documents if deployable else (), self._names)
+        operation_remarks = remarks(expectation, operation, minutes(step, action, self.request.zones, expected))
+        self.operations.append(RehearsedOperation(operation, tuple(differences), tuple(operation_remarks)))
 
-    def _done(self, action: Action, deployable: Deployable | None) -> Operation:
+    def _perform(self, action: Action, deployable: Deployable | None) -> Operation:
         if deployable is None:
             return self._delete(action)
-        wanted = self._wanted(deployable)
+        request = self._deployment_request(deployable)
         if action.verb == "plan":
-            began = self.account.clock.now()
-            self._plan = deployment.plan(self.account, wanted, self.waiting)
-            seconds = (self.account.clock.now() - began).total_seconds()
-            return self._looked(action, Operation(action.name, "planned", seconds), "")
-        finished = deployment.deploy(self.account, wanted, self.waiting)
-        return self._looked(action, Operation(action.name, finished.status, finished.seconds), finished.stack_id)
+            start = self.account.clock.now()
+            self._plan = deployment.plan(self.account, request, self.waiting)
+            seconds = (self.account.clock.now() - start).total_seconds()
+            return self._with_observations(action, Operation(action.name, "planned", seconds), "")
+        finished = deployment.deploy(self.account, request, self.waiting)
+        return self._with_observations(
+            action, Operation(action.name, finished.status, finished.seconds), finished.stack_id
+        )
 
-    def _wanted(self, deployable: Deployable) -> deployment.DeploymentRequest:
+    def _deployment_request(self, deployable: Deployable) -> deployment.DeploymentRequest:
         root = next(document for document in deployable.documents if document.children)
         return deployment.DeploymentRequest(
             cluster=deployable.cluster,
@@ -182,54 +184,58 @@ class Performance:
             token=uuid.uuid4().hex[:12],
             bucket=self.request.bucket,
             flags={name: value for name, value in VALUES.items() if name in root.body.get("Parameters", {})},
-            tags={MARK: __version__},
+            tags={REHEARSAL_TAG: __version__},
             role_arn=self.request.role_arn,
             protect=False,
         )
 
-    def _looked(self, action: Action, seen: Operation, stack_id: str) -> Operation:
-        """Return an operation with what is found after it."""
-        sight = observing.Sight()
+    def _with_observations(self, action: Action, operation: Operation, stack_id: str) -> Operation:
+        """Return an operation with the facts and remarks that are observed after it."""
+        observation = observing.Observation()
         try:
             with translate_aws_errors():
-                if action.look == "shells":
-                    sight = observing.shells(self.account, NAME)
-                elif action.look == "slot":
-                    sight = observing.slot(self.account, stack_id)
-                elif action.look == "made":
-                    self._secrets = observing.secrets_made(self.account, stack_id)
-                elif action.look == "gone":
-                    sight = observing.secrets_gone(self.account, self._secrets)
+                if action.observe == "empty-stacks":
+                    observation = observing.count_empty_stacks(self.account, NAME)
+                elif action.observe == "masters":
+                    observation = observing.observe_masters(self.account, stack_id)
+                elif action.observe == "secret-ids":
+                    self._secrets = observing.secret_ids(self.account, stack_id)
+                elif action.observe == "deleted-secrets":
+                    observation = observing.observe_deleted_secrets(self.account, self._secrets)
         except AwsError as error:
-            sight.remarks.append(f"it could not be looked at: {error}")
-        return replace(seen, facts={**seen.facts, **sight.facts}, remarks=(*seen.remarks, *sight.remarks))
+            observation.remarks.append(f"it could not be looked at: {error}")
+        return replace(
+            operation,
+            facts={**operation.facts, **observation.facts},
+            remarks=(*operation.remarks, *observation.remarks),
+        )
 
     def _delete(self, action: Action) -> Operation:
-        stack = cleaning.standing(self.account)
+        stack = cleaning.find_rehearsal_stack(self.account)
         if stack is None:
             return Operation(action.name, "deleted")
         self.deleted.append(stack.id)
         deleted = cleaning.remove_stack(self.account, stack, self.waiting)
         with translate_aws_errors():
-            after = find(self.account, stack.id)
-            facts = cleaning.kept(self.account, stack.id)
-        status = after.status.name if after else ""
-        seen = self._looked(action, Operation(action.name, status, deleted.seconds, facts=facts), "")
+            stack_after = find(self.account, stack.id)
+            facts = cleaning.count_retained(self.account, stack.id)
+        status = stack_after.status.name if stack_after else ""
+        operation = self._with_observations(action, Operation(action.name, status, deleted.seconds, facts=facts), "")
         cleaning.remove_kept(self.account, [stack.id], self.report)
-        return seen
+        return operation
 
     def report(self, message: Message) -> None:
-        """Keep what is compared afterwards, and tell what a person should see."""
+        """Collect the events, plan and diagnosis of the operation, and pass on what the user should see."""
         if isinstance(message, Event):
-            # Where an operation follows at once, its events are read together with the last ones of the one before.
-            if message.id not in self._known:
+            # The next operation may read the last events of the previous one again.
+            if message.id not in self._event_ids:
                 self._events.append(message)
-            self._known.add(message.id)
+            self._event_ids.add(message.id)
         elif isinstance(message, Plan):
             self._plan = message
         elif isinstance(message, Diagnosis):
             self._diagnosis = message
-        self._shown(message)
+        self._report_shown(message)
 
     def _interrupt(self) -> Choice:
         self._interrupted = True
@@ -237,17 +243,17 @@ class Performance:
 
 
 def only_shown(report: Report) -> Report:
-    """Return what reports what a person should see of an operation, and passes over the rest."""
+    """Return a function that passes on the messages that the user should see, and drops all others."""
 
-    def tell(message: Message) -> None:
-        if isinstance(message, _SHOWN):
+    def report_if_shown(message: Message) -> None:
+        if isinstance(message, _SHOWN_MESSAGES):
             report(message)
 
-    return tell
+    return report_if_shown
 
 
-def _changes(plan: Plan | None, names: Names) -> tuple[str, ...]:
-    """Return what a change set would do, in one line for each resource."""
+def _describe_changes(plan: Plan | None, names: Names) -> tuple[str, ...]:
+    """Return the changes in a plan as texts, one for each resource."""
     if plan is None:
         return ()
     return tuple(
@@ -260,8 +266,8 @@ def _changes(plan: Plan | None, names: Names) -> tuple[str, ...]:
     )
 
 
-def _told(diagnosis: Diagnosis | None) -> tuple[str, ...]:
-    """Return what the diagnosis of a failure says, with the last words of the instances that it is about."""
+def _describe_diagnosis(diagnosis: Diagnosis | None) -> tuple[str, ...]:
+    """Return the causes in a diagnosis as texts, with the console output of the instances."""
     if diagnosis is None:
         return ()
     causes = [*([diagnosis.cause] if diagnosis.cause else []), *diagnosis.others, *diagnosis.undoing]
@@ -270,7 +276,7 @@ def _told(diagnosis: Diagnosis | None) -> tuple[str, ...]:
         for cause in causes
         for line in (
             f"failed: {'/'.join((*cause.event.path, cause.event.logical_id))}: {cause.event.reason}",
-            *(f"could not be launched: {why}" for why in cause.launches),
-            *(f"console of {said.id}: {word}" for said in cause.instances for word in said.words),
+            *(f"could not be launched: {reason}" for reason in cause.launches),
+            *(f"console of {instance.id}: {word}" for instance in cause.instances for word in instance.words),
         )
     )

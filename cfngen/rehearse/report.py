@@ -1,4 +1,4 @@
-"""What a rehearsal reports, and the report as files that can be sent to anybody."""
+"""The report of a rehearsal: its messages, and a page in Markdown. It is masked, so that it can be published."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cfngen.text import pluralize
 
 Result = Literal["as expected", "surprise", "refused", "interrupted", "not reached"]
 SHOWN = 400
-"""Most events of an operation that the page has; the JSON has all."""
+"""Maximum number of events of an operation on the page; the JSON file has all events."""
 
 
 class ReportError(CfngenError):
@@ -28,7 +28,7 @@ class ReportError(CfngenError):
 
 @dataclass(frozen=True)
 class RehearsalSteps(Message):
-    """The steps of the rehearsal, before anything is done.
+    """The steps of the rehearsal, reported before it begins.
 
     Attributes:
         steps: the steps, cheapest first.
@@ -40,12 +40,12 @@ class RehearsalSteps(Message):
 
 @dataclass(frozen=True)
 class RehearsedOperation:
-    """An operation, and what differed.
+    """An operation, compared with the same operation in the emulator.
 
     Attributes:
-        operation: what was seen, masked.
-        surprises: what AWS did otherwise than the emulator.
-        remarks: what differs without weight.
+        operation: the operation, masked.
+        surprises: differences that end the rehearsal.
+        remarks: differences that do not matter.
     """
 
     operation: Operation
@@ -55,16 +55,16 @@ class RehearsedOperation:
 
 @dataclass(frozen=True)
 class RehearsedStep:
-    """How a step went.
+    """The result of a step.
 
     Attributes:
-        number: its place among the steps, from 1.
+        number: its number, from 1.
         name: its name.
-        title: what is done in it.
-        result: `as expected`, `surprise`, `refused` where it could not begin or go on for a reason of the account's,
-            `interrupted` or `not reached`.
-        operations: what was done, in order.
-        error: the message that ended it; empty if none did.
+        title: what it does.
+        result: `as expected`, `surprise`, `refused` (the account or its permissions did not allow it), `interrupted`
+            or `not reached`.
+        operations: its operations, in order.
+        error: the error that ended it; empty if none did.
     """
 
     number: int
@@ -77,18 +77,18 @@ class RehearsedStep:
 
 @dataclass(frozen=True)
 class Rehearsal(Message):
-    """How a rehearsal went; masked throughout, so that it can be sent to anybody.
+    """The result of a rehearsal; masked throughout, so that it can be published.
 
     Attributes:
         version: version of cfngen.
         boto3: version of boto3.
         began: when it began.
         region: the region.
-        partition: partition of AWS.
+        partition: the AWS partition.
         default_vpc: whether the region has a default VPC.
-        result: that of the step that ended it, or `as expected`.
-        steps: the steps that were asked for.
-        left: what could not be removed, in words; empty if nothing is left.
+        result: the result of the step that ended it, or `as expected`.
+        steps: the steps that were requested.
+        left: descriptions of what could not be removed; empty if everything was.
     """
 
     kind: ClassVar[str] = "rehearsal"
@@ -104,8 +104,9 @@ class Rehearsal(Message):
 
     @property
     def surprises(self) -> tuple[Surprise, ...]:
-        """What AWS did otherwise than the emulator."""
-        return tuple(surprise for step in self.steps for one in step.operations for surprise in one.surprises)
+        """The differences between AWS and the emulator that ended the rehearsal."""
+        operations = (operation for step in self.steps for operation in step.operations)
+        return tuple(surprise for operation in operations for surprise in operation.surprises)
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class RehearsalWritten(Message):
     """The report has been written.
 
     Attributes:
-        files: the files, first the one for programs.
+        files: the files; the JSON file first.
     """
 
     kind: ClassVar[str] = "rehearsalWritten"
@@ -135,34 +136,34 @@ def page(rehearsal: Rehearsal) -> str:
     ]
     for step in rehearsal.steps:
         minutes = sum(operation.operation.seconds for operation in step.operations) / 60
-        lines.append(f"| {step.number}. {_cell(step.title)} | {step.result} | {minutes:.0f} |")
+        lines.append(f"| {step.number}. {_table_cell(step.title)} | {step.result} | {minutes:.0f} |")
     for step in rehearsal.steps:
         if step.operations or step.error:
-            lines += ["", f"## {step.number}. {step.title}", "", *_step(step)]
+            lines += ["", f"## {step.number}. {step.title}", "", *_step_lines(step)]
     if rehearsal.left:
-        lines += ["", "## Left behind", "", *(f"- {each}" for each in rehearsal.left)]
+        lines += ["", "## Left behind", "", *(f"- {leftover}" for leftover in rehearsal.left)]
     return "\n".join(lines) + "\n"
 
 
 def write(path: Path, document: str, text: str) -> tuple[Path, ...]:
-    """Write a report and its page beside each other, each whole or not at all; return both files.
+    """Write the JSON file and the page next to it, each atomically; return both paths.
 
     Args:
-        path: the file for programs.
-        document: what goes into it.
-        text: what goes into the page, whose name is the file's with another suffix.
+        path: path of the JSON file; the page has the same name with the suffix `.md`.
+        document: content of the JSON file.
+        text: content of the page.
 
     Raises:
-        ReportError: one cannot be written.
+        ReportError: a file cannot be written.
     """
-    return (_write(path, document), _write(path.with_name(f"{path.stem}.md"), text))
+    return (_write_atomically(path, document), _write_atomically(path.with_name(f"{path.stem}.md"), text))
 
 
 def writable(path: Path) -> None:
-    """Make sure, before anything is made in AWS, that a report can be written.
+    """Check, before anything is created in AWS, that the report can be written.
 
     Raises:
-        ReportError: it cannot.
+        ReportError: it cannot be written.
     """
     folder = path.absolute().parent
     if path.suffix == ".md":
@@ -171,7 +172,7 @@ def writable(path: Path) -> None:
         raise ReportError(f"the report cannot be written to {path}", hint="name another file with --report.")
 
 
-def _write(path: Path, text: str) -> Path:
+def _write_atomically(path: Path, text: str) -> Path:
     temporary = ""
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
@@ -188,21 +189,22 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def _step(step: RehearsedStep) -> list[str]:
+def _step_lines(step: RehearsedStep) -> list[str]:
     lines = [f"{step.result.capitalize()}. {step.error}".strip()]
-    for each in step.operations:
-        operation = each.operation
-        took = f"{operation.seconds / 60:.1f} minutes"
-        lines += ["", f"### {operation.name}: {operation.status or 'no status'}, {took}", ""]
-        lines += [f"- **surprise**: {_line(str(one))}" for one in each.surprises]
-        lines += [f"- remark: {_line(one)}" for one in each.remarks]
+    for rehearsed in step.operations:
+        operation = rehearsed.operation
+        duration = f"{operation.seconds / 60:.1f} minutes"
+        lines += ["", f"### {operation.name}: {operation.status or 'no status'}, {duration}", ""]
+        lines += [f"- **surprise**: {_on_one_line(str(surprise))}" for surprise in rehearsed.surprises]
+        lines += [f"- remark: {_on_one_line(remark)}" for remark in rehearsed.remarks]
         lines += [f"- {name}: {value}" for name, value in operation.facts.items()]
         if operation.changes:
             lines += [f"- {pluralize(len(operation.changes), 'change')} in the change set"]
         if operation.events:
             lines += ["", "| seconds | resource | status | reason |", "|---|---|---|---|"]
             lines += [
-                f"| {event.seconds:.0f} | {_cell(event.resource)} | {event.status} | {_cell(event.reason)} |"
+                f"| {event.seconds:.0f} | {_table_cell(event.resource)} | {event.status} | "
+                f"{_table_cell(event.reason)} |"
                 for event in operation.events[:SHOWN]
             ]
         if len(operation.events) > SHOWN:
@@ -210,9 +212,9 @@ def _step(step: RehearsedStep) -> list[str]:
     return lines
 
 
-def _line(text: str) -> str:
+def _on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _cell(text: str) -> str:
-    return _line(text).replace("|", "\\|")
+def _table_cell(text: str) -> str:
+    return _on_one_line(text).replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""What is to be rehearsed, and how."""
+"""The request for a rehearsal."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from cfngen.rehearse.steps import RehearsalStep
 
 @dataclass(frozen=True)
 class RehearsalRequest:
-    """What is to be rehearsed, and how.
+    """What to rehearse, and how.
 
     Attributes:
         steps: the steps, in order.
-        outlines: what they take and cost, as the user is told before consent.
-        zones: three zones of a region; the steps with one zone use the first.
-        bucket: bucket for the templates; cfngen's own if empty.
-        role_arn: service role of CloudFormation; the caller's rights if empty.
-        profile: the caller's profile, which must not appear in the report; empty if none is named.
-        command: what removes what a rehearsal has left, as the user types it.
+        outlines: their durations and costs, which the user sees before consent.
+        zones: three zones of a region; steps with one zone use the first.
+        bucket: bucket for the templates; cfngen's own bucket if empty.
+        role_arn: service role of CloudFormation; if empty, CloudFormation uses the caller's permissions.
+        profile: the caller's profile, which must not appear in the report; empty if there is none.
+        command: the command that removes leftovers of a rehearsal, for hints.
     """
 
     steps: tuple[RehearsalStep, ...]

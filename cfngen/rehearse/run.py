@@ -1,8 +1,8 @@
-"""Carrying the rehearsal out: step after step, until the last one or the first surprise, and always the way back.
+"""Run the rehearsal, step by step, until the last step or the first surprise.
 
-    look for an earlier one -> consent -> steps: deploy, look, compare -> delete -> report
+    look for leftovers -> consent -> steps: deploy, observe, compare -> delete -> report
 
-However it ends, by a surprise, an error, Ctrl-C or SIGTERM, what was made is removed before it returns.
+However it ends (surprise, error, Ctrl-C, SIGTERM), everything that was created is removed before it returns.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from cfngen.text import pluralize
 
 @dataclass(frozen=True)
 class Ended:
-    """How a rehearsal ended.
+    """The result of a rehearsal.
 
     Attributes:
         rehearsal: the report.
         left: what could not be removed.
-        stop: what has to go on once the report is written: SIGTERM's exit, or a fault of cfngen's; usually None.
+        stop: an exception to raise again once the report is written: Ctrl-C, the exit after SIGTERM, or an unexpected
+            error; usually None.
     """
 
     rehearsal: Rehearsal
@@ -44,37 +45,38 @@ class Ended:
 
 
 def clean_up(account: Account, waiting: Interaction, request: RehearsalRequest) -> tuple[Leftover, ...]:
-    """Remove what earlier rehearsals have left, after consent; return what stays.
+    """Remove what earlier rehearsals have left, after the user's consent; return what could not be removed.
 
     Raises:
-        NotOursError: the stack of the rehearsal's name is somebody else's.
-        DeclinedError: the user said no.
+        NotOursError: a stack with the rehearsal's name was not created by a rehearsal.
+        DeclinedError: the user declined.
         AwsError: a call failed.
     """
-    stack, kept = cleaning.standing(account), cleaning.kept_by_earlier(account)
-    if stack or kept:
+    stack, retained = cleaning.find_rehearsal_stack(account), cleaning.deleted_stacks_with_leftovers(account)
+    if stack or retained:
         if not waiting.consent(Question(f"Remove what rehearsals have left in {account.region} of {account.id}?")):
             raise DeclinedError
-        # It was agreed to as a whole, and what a deletion says of its parts is said of clusters that somebody needs.
+        # The user has agreed to all of it: answer the deletion's questions with yes, and drop its warnings, which are
+        # meant for clusters with data.
         quiet = Interaction(only_shown(waiting.report), lambda question: True, waiting.interrupted)
-        return _removed(account, quiet, bucket=request.bucket)
+        return _remove_everything(account, quiet, bucket=request.bucket)
     waiting.report(Step("no rehearsal has left a stack, a snapshot or a bucket"))
     return cleaning.remove_templates(account, waiting, bucket=request.bucket, made=False)
 
 
 def rehearse(account: Account, request: RehearsalRequest, expected: Expectations | None, waiting: Interaction) -> Ended:
-    """Rehearse, and leave nothing behind.
+    """Run a rehearsal, and remove everything that it created.
 
     Args:
-        account: where.
-        request: what.
-        expected: what the emulator does; None records instead of comparing.
-        waiting: who is told and asked. Its answer to Ctrl-C is not asked for: that always means to clean up and end.
+        account: the AWS account.
+        request: what to rehearse.
+        expected: what the emulator does; None to record operations without comparing them.
+        waiting: receives messages and asks for consent. Ctrl-C does not ask: it always means to clean up and end.
 
     Raises:
-        NotOursError: the stack of the rehearsal's name is somebody else's.
-        DeclinedError: the user said no.
-        AwsError: a call failed before anything was made.
+        NotOursError: a stack with the rehearsal's name was not created by a rehearsal.
+        DeclinedError: the user declined.
+        AwsError: a call failed before anything was created.
     """
     return _Run(account, request, expected, waiting).run()
 
@@ -85,7 +87,7 @@ class _Run:
     ) -> None:
         self.account = account
         self.request = request
-        self.outside = waiting
+        self.interaction = waiting
         self.performance = Performance(account, request, expected, waiting.report, self._interrupted)
         self.masks = self.performance.masks
         self.steps: list[RehearsedStep] = []
@@ -94,37 +96,40 @@ class _Run:
 
     def run(self) -> Ended:
         """Rehearse."""
-        stack, kept = cleaning.standing(self.account), cleaning.kept_by_earlier(self.account)
-        self._ask(found=bool(stack or kept))
+        stack, retained = (
+            cleaning.find_rehearsal_stack(self.account),
+            cleaning.deleted_stacks_with_leftovers(self.account),
+        )
+        self._ask_for_consent(has_leftovers=bool(stack or retained))
         began = self.account.clock.now()
         with translate_aws_errors():
             default_vpc = observing.has_default_vpc(self.account)
-            bucket_there = cleaning.bucket_exists(self.account, self.request.bucket)
+            bucket_exists = cleaning.bucket_exists(self.account, self.request.bucket)
         stop: BaseException | None = None
         try:
-            if stack or kept:
+            if stack or retained:
                 self._remove_earlier()
-            self._rehearse()
+            self._run_steps()
         except StoppedError:
             pass
-        except BaseException as error:  # noqa: BLE001 - whatever it is, what was made has to go first
+        except BaseException as error:  # noqa: BLE001 - clean up first, whatever the error is
             stop = error
-        left = self._clean_up(made=not bucket_there)
+        leftovers = self._clean_up(made=not bucket_exists)
         if stop is not None:
             result: Result = "interrupted" if isinstance(stop, (KeyboardInterrupt, SystemExit)) else "refused"
             self._end_step(result, "" if result == "interrupted" else self.masks(f"{type(stop).__name__}: {stop}"))
         while len(self.steps) < len(self.request.outlines):
             self.performance.operations = []
             self._end_step("not reached")
-        return Ended(self._rehearsal(began, left, default_vpc=default_vpc), left, stop)
+        return Ended(self._report(began, leftovers, default_vpc=default_vpc), leftovers, stop)
 
     def _end_step(self, result: Result, error: str = "") -> None:
-        """Add the next step to the report."""
+        """Add the current step and its operations to the report."""
         outline = self.request.outlines[len(self.steps)]
         done = tuple(self.performance.operations)
         self.steps.append(RehearsedStep(outline.number, outline.name, outline.title, result, done, error))
 
-    def _rehearsal(self, began: Any, left: tuple[Leftover, ...], *, default_vpc: bool) -> Rehearsal:
+    def _report(self, began: Any, leftovers: tuple[Leftover, ...], *, default_vpc: bool) -> Rehearsal:
         import boto3
 
         results = [step.result for step in self.steps if step.result != "as expected"]
@@ -137,34 +142,38 @@ class _Run:
             default_vpc=default_vpc,
             result=results[0] if results else "as expected",
             steps=tuple(self.steps),
-            left=tuple(self.masks(f"{each.kind} {each.id}: {each.why}") for each in left),
+            left=tuple(self.masks(f"{leftover.kind} {leftover.id}: {leftover.why}") for leftover in leftovers),
         )
 
-    def _ask(self, *, found: bool) -> None:
+    def _ask_for_consent(self, *, has_leftovers: bool) -> None:
         account, steps = self.account, self.request.outlines
-        told = [
+        details = [
             f"{step.number}. {step.title}: some {pluralize(step.minutes, 'minute')}, "
             + (", ".join(step.units) or "nothing that is billed")
             for step in steps
         ]
-        if found:
-            told.insert(0, f"what an earlier rehearsal has left, the stack {NAME} or what was in it, is removed first")
-        told.append("everything is removed again; the minutes are estimates, and AWS takes its own time")
+        if has_leftovers:
+            details.insert(
+                0, f"what an earlier rehearsal has left, the stack {NAME} or what was in it, is removed first"
+            )
+        details.append("everything is removed again; the minutes are estimates, and AWS takes its own time")
         profile = f" (profile {self.request.profile})" if self.request.profile else ""
-        where = f"{account.region} of account {account.id}, as {account.caller}{profile}"
-        if not self.outside.consent(Question(f"Rehearse {pluralize(len(steps), 'step')} in {where}?", tuple(told))):
+        place = f"{account.region} of account {account.id}, as {account.caller}{profile}"
+        if not self.interaction.consent(
+            Question(f"Rehearse {pluralize(len(steps), 'step')} in {place}?", tuple(details))
+        ):
             raise DeclinedError
 
     def _remove_earlier(self) -> None:
-        self.outside.report(Step("removing what an earlier rehearsal has left"))
-        if left := _removed(self.account, self.performance.waiting, bucket=self.request.bucket):
-            raise AwsError(f"an earlier rehearsal's {left[0].kind} {left[0].id} stays: {left[0].why}")
+        self.interaction.report(Step("removing what an earlier rehearsal has left"))
+        if leftovers := _remove_everything(self.account, self.performance.waiting, bucket=self.request.bucket):
+            raise AwsError(f"an earlier rehearsal's {leftovers[0].kind} {leftovers[0].id} stays: {leftovers[0].why}")
 
-    def _rehearse(self) -> None:
+    def _run_steps(self) -> None:
         steps = self.request.steps
         for number, step in enumerate(steps, 1):
             self.performance.operations = []
-            self.outside.report(Step(f"step {number} of {len(steps)}: {step.title}"))
+            self.interaction.report(Step(f"step {number} of {len(steps)}: {step.title}"))
             try:
                 for action in step.actions:
                     self.performance.carry_out(step, action)
@@ -176,51 +185,58 @@ class _Run:
             self._end_step("as expected")
 
     def _clean_up(self, *, made: bool) -> tuple[Leftover, ...]:
-        """Remove what is there; the first Ctrl-C in it is answered, the second one ends it."""
+        """Remove everything; if that is interrupted, try once more."""
         self.cleaning, self.interruptions = True, 0
-        left = self._tried(made=made)
-        if left is None:
-            left = self._tried(made=made)
-        return left if left is not None else (_unknown("it was interrupted twice"),)
+        leftovers = self._try_to_remove_everything(made=made)
+        if leftovers is None:
+            leftovers = self._try_to_remove_everything(made=made)
+        return leftovers if leftovers is not None else (_unknown_leftover("it was interrupted twice"),)
 
-    def _tried(self, *, made: bool) -> tuple[Leftover, ...] | None:
-        """Remove what is there; None if that was interrupted."""
+    def _try_to_remove_everything(self, *, made: bool) -> tuple[Leftover, ...] | None:
+        """Remove everything and return what could not be removed; None if it was interrupted."""
         request, deleted = self.request, tuple(self.performance.deleted)
         try:
-            return _removed(self.account, self.performance.waiting, bucket=request.bucket, made=made, deleted=deleted)
+            return _remove_everything(
+                self.account, self.performance.waiting, bucket=request.bucket, made=made, deleted=deleted
+            )
         except (KeyboardInterrupt, SystemExit):
             self._interrupted()
             return None
         except CfngenError as error:
-            return (_unknown(str(error)),)
+            return (_unknown_leftover(str(error)),)
 
     def _interrupted(self) -> Choice:
-        """Answer Ctrl-C: what is under way ends, and everything is removed; it takes two more to leave that."""
+        """Return what to do after Ctrl-C: cancel the operation in progress, or keep waiting during the cleanup.
+
+        A second Ctrl-C during the cleanup detaches from it.
+        """
         self.interruptions += 1
         if not self.cleaning:
-            self.outside.report(Notice("interrupted: what was made is removed now"))
+            self.interaction.report(Notice("interrupted: what was made is removed now"))
             return Choice.CANCEL
         if self.interruptions > 1:
             return Choice.DETACH
         hint = f"once more leaves it as it is; `{self.request.command}` then removes it."
-        self.outside.report(Notice("what was made is being removed", hint))
+        self.interaction.report(Notice("what was made is being removed", hint))
         return Choice.WAIT
 
 
-def _removed(
+def _remove_everything(
     account: Account, waiting: Interaction, *, bucket: str, made: bool = False, deleted: tuple[str, ...] = ()
 ) -> tuple[Leftover, ...]:
-    """Remove the stack, what CloudFormation keeps of it and of earlier ones, and the templates; return what stays."""
-    left: list[Leftover] = []
-    stack = cleaning.standing(account)
+    """Delete the stack, what CloudFormation retained of it and earlier ones, and the templates; return the rest."""
+    leftovers: list[Leftover] = []
+    stack = cleaning.find_rehearsal_stack(account)
     if stack is not None:
         result = cleaning.remove_stack(account, stack, waiting)
         if result.goes_on or result.status:
             return (Leftover("stack", NAME, f"it is in {result.status or 'deletion'}"),)
-    left += cleaning.remove_kept(account, dict.fromkeys((*deleted, *cleaning.kept_by_earlier(account))), waiting.report)
-    left += cleaning.remove_templates(account, waiting, bucket=bucket, made=made)
-    return tuple(left)
+    leftovers += cleaning.remove_kept(
+        account, dict.fromkeys((*deleted, *cleaning.deleted_stacks_with_leftovers(account))), waiting.report
+    )
+    leftovers += cleaning.remove_templates(account, waiting, bucket=bucket, made=made)
+    return tuple(leftovers)
 
 
-def _unknown(why: str) -> Leftover:
-    return Leftover("stack", NAME, f"whether all of it is gone is not known: {why}")
+def _unknown_leftover(reason: str) -> Leftover:
+    return Leftover("stack", NAME, f"whether all of it is gone is not known: {reason}")

@@ -13,7 +13,7 @@ from cfngen.rehearse import clusters, parts
 from cfngen.templates import Document, generate
 
 Zones = tuple[str, ...]
-Look = Literal["", "shells", "slot", "made", "gone"]
+ObservationKind = Literal["", "empty-stacks", "masters", "secret-ids", "deleted-secrets"]
 
 
 class UnknownStepError(CfngenError):
@@ -25,8 +25,8 @@ class Deployable:
     """What an action deploys.
 
     Attributes:
-        cluster: the cluster whose templates, or some of them, they are.
-        documents: the templates, the root among them.
+        cluster: the cluster.
+        documents: all or some of the cluster's templates, including a root.
     """
 
     cluster: Cluster
@@ -38,16 +38,16 @@ class Action:
     """One operation of a step.
 
     Attributes:
-        name: unique among the steps that share a stack, e.g. `create`.
-        verb: what is done: `plan` makes a change set and deletes it again.
-        make: makes the templates for three zones; nothing for a deletion.
-        look: what is looked at afterwards.
+        name: its name, e.g. `create`; unique among the steps that share a stack.
+        verb: the operation; `plan` creates a change set and deletes it again.
+        make: returns the templates for three zones; None for a deletion.
+        observe: what to observe afterwards; empty for nothing.
     """
 
     name: str
     verb: Literal["plan", "deploy", "delete"]
     make: Callable[[Zones], Deployable] | None = None
-    look: Look = ""
+    observe: ObservationKind = ""
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class RehearsalStep:
     """A step of the rehearsal.
 
     Attributes:
-        name: what `--up-to` takes.
-        title: what is done, in a few words.
-        shows: what only AWS can show by it.
-        actions: its operations, in order; the deletion at its end is not among them.
-        stack: name of the first of the steps that go on with the same stack; its deletion is recorded under it.
+        name: its name, for `--up-to`.
+        title: what it does, in a few words.
+        shows: what can be verified only in AWS.
+        actions: its operations, in order, without the final deletion of the stack.
+        stack: name of the step that created the stack which this step uses; the expectations are recorded under it.
     """
 
     name: str
@@ -89,7 +89,7 @@ def _secrets(zones: Zones) -> Deployable:
     return Deployable(cluster, parts.key_and_secrets(cluster))
 
 
-def _whole(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], Deployable]:
+def _whole_cluster(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], Deployable]:
     def make(zones: Zones) -> Deployable:
         cluster = cluster_of(zones)
         return Deployable(cluster, generate(cluster))
@@ -97,7 +97,7 @@ def _whole(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], Deployab
     return make
 
 
-_DEFAULT_CLUSTER = _whole(clusters.default)
+_DEFAULT_CLUSTER = _whole_cluster(clusters.default)
 DELETE = Action("delete", "delete")
 STEPS: tuple[RehearsalStep, ...] = (
     RehearsalStep(
@@ -111,7 +111,7 @@ STEPS: tuple[RehearsalStep, ...] = (
         "change-set",
         "change set of the whole default cluster, which is not executed",
         "whether CloudFormation plans nested stacks that are not there yet, and what is left of it",
-        (Action("plan", "plan", _DEFAULT_CLUSTER, "shells"),),
+        (Action("plan", "plan", _DEFAULT_CLUSTER, "empty-stacks"),),
         "change-set",
     ),
     RehearsalStep(
@@ -119,14 +119,14 @@ STEPS: tuple[RehearsalStep, ...] = (
         "an instance that reads its program from the stack and signals",
         "metadata of the program's size, DescribeStackResource and SignalResource with a master's role; an Auto "
         "Scaling group of one on a network interface that exists already",
-        (Action("create", "deploy", _one_master, "slot"),),
+        (Action("create", "deploy", _one_master, "masters"),),
         "program",
     ),
     RehearsalStep(
         "roll",
         "the instance is replaced on its network interface",
         "when the new instance gets the interface of the old one, and how often a launch fails until then",
-        (Action("roll", "deploy", _one_master_again, "slot"),),
+        (Action("roll", "deploy", _one_master_again, "masters"),),
         "program",
     ),
     RehearsalStep(
@@ -134,8 +134,8 @@ STEPS: tuple[RehearsalStep, ...] = (
         "a key, secrets and a bucket, made, deleted and made again",
         "names in use, and what a deletion leaves",
         (
-            Action("create", "deploy", _secrets, "made"),
-            Action("delete at once", "delete", look="gone"),
+            Action("create", "deploy", _secrets, "secret-ids"),
+            Action("delete at once", "delete", observe="deleted-secrets"),
             Action("create again", "deploy", _secrets),
         ),
         "secrets",
@@ -144,30 +144,33 @@ STEPS: tuple[RehearsalStep, ...] = (
         "cluster",
         "the default cluster",
         "whether a cluster comes up",
-        (Action("create", "deploy", _DEFAULT_CLUSTER, "slot"),),
+        (Action("create", "deploy", _DEFAULT_CLUSTER, "masters"),),
         "cluster",
     ),
     RehearsalStep(
         "update",
         "an update that replaces the master's instance",
         "phases, and a master that resumes from its volume",
-        (Action("update", "deploy", _whole(clusters.with_larger_root_volume), "slot"),),
+        (Action("update", "deploy", _whole_cluster(clusters.with_larger_root_volume), "masters"),),
         "cluster",
     ),
     RehearsalStep(
         "three-masters",
         "a cluster of three masters behind a load balancer",
         "masters that start together, and their load balancer",
-        (Action("create", "deploy", _whole(clusters.three_masters), "slot"),),
+        (Action("create", "deploy", _whole_cluster(clusters.three_masters), "masters"),),
         "three-masters",
     ),
 )
 VALUES: Mapping[str, str] = {"ApiAllowedCidr": "203.0.113.7/32"}
-"""Values of the roots' parameters: the API is opened to an address of documentation's, TEST-NET-3, and so to nobody."""
+"""Parameter values: the API is opened only to an address of TEST-NET-3, reserved for documentation, so to nobody."""
 
 
 def up_to(name: str) -> tuple[RehearsalStep, ...]:
-    """Return the steps to a step, which is among them; all of them if the name is empty.
+    """Return the steps up to and including the named one; all steps if the name is empty.
+
+    Args:
+        name: name or number of a step.
 
     Raises:
         UnknownStepError: there is no such step.
@@ -185,5 +188,5 @@ def up_to(name: str) -> tuple[RehearsalStep, ...]:
 
 
 def ends_stack(step: RehearsalStep, steps: Sequence[RehearsalStep]) -> bool:
-    """Return whether none of the steps goes on with a step's stack."""
-    return [each for each in steps if each.stack == step.stack][-1] is step
+    """Return whether a step is the last of these steps that uses its stack."""
+    return [other for other in steps if other.stack == step.stack][-1] is step

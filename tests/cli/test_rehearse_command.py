@@ -97,7 +97,7 @@ def test_a_surprise_has_its_exit_code_and_a_program_is_told(cfngen: Shell, where
 @pytest.mark.drill
 def test_what_a_killed_one_has_left_is_removed(cfngen: Shell, where: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as killed:
-        killed.setattr("cfngen.rehearse.run._removed", lambda *arguments, **options: ())
+        killed.setattr("cfngen.rehearse.run._remove_everything", lambda *arguments, **options: ())
         where.world.cloud.fail("NodeInstanceProfile", "killed", during="CREATE")
         assert cfngen("rehearse", "--up-to", "1", "--yes").code == 2
     assert clusters.NAME in stacks(where)

@@ -81,10 +81,10 @@ def test_nothing_is_told_before_there_is_no_gap() -> None:
     api = Histories(*["UPDATE_IN_PROGRESS"] * 7)
     reader = api.reader()
     assert reader.read_page() == []
-    assert reader.halfway
+    assert reader.has_more_pages
     assert reader.read_page() == []
     assert numbers(reader.read_page()) == [0, 1, 2, 3, 4, 5, 6]
-    assert not reader.halfway
+    assert not reader.has_more_pages
     assert api.pages == [(NAME, ""), (NAME, "3"), (NAME, "6")]
 
 
@@ -124,7 +124,7 @@ def test_a_token_that_has_ended_begins_again() -> None:
 
     api.answers["DescribeStackEvents"] = expired
     assert reader.read_page() == []
-    assert not reader.halfway
+    assert not reader.has_more_pages
     assert reader.read_page() == []
     assert numbers(reader.read_page()) == [0, 1, 2, 3, 4]
     assert [token for _, token in api.pages] == ["", "3", "", "3"]
@@ -196,14 +196,16 @@ def test_a_nested_stack_is_settled_once_its_parent_and_it_itself_say_so() -> Non
     reader.read_page()
     # It has ended, and the parent has yet to say so.
     assert not reader.settled
-    reader.tell(parsed({**nested(UPDATED), "EventId": "x"}, ()))
+    reader.handle_parent_event(parsed({**nested(UPDATED), "EventId": "x"}, ()))
     assert not reader.settled
     reader.read_page()
     assert reader.settled
     # It begins anew: what it did before is another matter.
-    reader.tell(parsed({**nested(UPDATING), "EventId": "y", "Timestamp": NOW + timedelta(minutes=5)}, ()))
+    reader.handle_parent_event(
+        parsed({**nested(UPDATING), "EventId": "y", "Timestamp": NOW + timedelta(minutes=5)}, ())
+    )
     assert not reader.settled
-    reader.tell(parsed({**nested(UPDATED), "EventId": "z"}, ()))
+    reader.handle_parent_event(parsed({**nested(UPDATED), "EventId": "z"}, ()))
     for _ in range(ENOUGH_LOOKS - 1):
         reader.read_page()
         assert not reader.settled
@@ -214,8 +216,10 @@ def test_a_nested_stack_is_settled_once_its_parent_and_it_itself_say_so() -> Non
 
 def test_one_that_is_begun_at_the_same_moment_has_begun() -> None:
     reader = Histories(UPDATING, UPDATED).reader(path=("VpcStack",))
-    reader.tell(parsed({**nested(UPDATING), "EventId": "a", "Timestamp": NOW + timedelta(seconds=1)}, ()))
-    reader.tell(parsed({**nested(UPDATED), "EventId": "b"}, ()))
+    reader.handle_parent_event(
+        parsed({**nested(UPDATING), "EventId": "a", "Timestamp": NOW + timedelta(seconds=1)}, ())
+    )
+    reader.handle_parent_event(parsed({**nested(UPDATED), "EventId": "b"}, ()))
     reader.read_page()
     assert reader.settled
 

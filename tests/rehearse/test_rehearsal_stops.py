@@ -191,7 +191,7 @@ def abandoned() -> Iterator[Place]:
     with place() as where, pytest.MonkeyPatch.context() as patch:
         where.world.cloud.durations.update({"*": 20.0})
         with patch.context() as killed:
-            killed.setattr("cfngen.rehearse.run._removed", lambda *arguments, **options: ())
+            killed.setattr("cfngen.rehearse.run._remove_everything", lambda *arguments, **options: ())
             killed.setattr(cleaning, "remove_kept", lambda *arguments, **options: ())
             Person(where.account).rehearse("secrets")
             person = Person(where.account)

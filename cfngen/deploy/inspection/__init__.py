@@ -1,1 +1,1 @@
-"""How a deployed cluster is: its stacks, instances, nodes, versions and certificates."""
+"""Inspect a deployed cluster: its stacks, instances, nodes, versions and certificates."""

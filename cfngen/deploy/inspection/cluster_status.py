@@ -1,6 +1,6 @@
-"""What one screen says about a cluster: stack, API, masters, node groups, certificates, volumes.
+"""The status of a cluster: stack, API, masters, node groups, certificates, volumes.
 
-Every part is either known, or `Unknown` with the reason: one missing permission never hides the rest.
+A part that could not be read is `Unknown` with the reason, so that one missing permission does not hide the rest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Unknown:
     """Something that could not be read.
 
     Attributes:
-        unknown: why not.
+        unknown: why it could not be read.
         hint: what to do about it; may be empty.
     """
 
@@ -39,14 +39,15 @@ class StackState:
     Attributes:
         name: its name.
         id: its ARN; empty if it does not exist.
-        status: as CloudFormation spells it; empty if it does not exist.
+        status: its status in CloudFormation; empty if it does not exist.
         standing: what the status means, e.g. `healthy`, `busy`, `paused`.
-        reason: why it has that status.
-        since: since when.
+        reason: the status reason.
+        since: when it got this status.
         operation: the last operation, finished or not: `create`, `update`, `import`, `delete`, or empty.
-        succeeded: whether that ended as it was meant to; None while it is under way.
+        succeeded: whether the last operation succeeded; None while it is in progress.
         protected: whether termination protection is on.
-        without_policy: names of the stacks, of the root and those that hold state, that have no stack policy.
+        without_policy: names of the stacks that should have a stack policy and have none: the root stack, and nested
+            stacks with data.
     """
 
     name: str
@@ -66,9 +67,9 @@ class ApiState:
     """The API server.
 
     Attributes:
-        version: of Kubernetes, e.g. `1.36.3`.
-        ready: whether it says so of itself.
-        failing: names of its checks that fail.
+        version: its Kubernetes version, e.g. `1.36.3`.
+        ready: whether its endpoint /readyz reports success.
+        failing: names of its failing health checks.
     """
 
     version: str
@@ -78,21 +79,21 @@ class ApiState:
 
 @dataclass(frozen=True)
 class MasterState:
-    """A master's slot, and the instance in it.
+    """A master: its slot, and the instance in the slot.
 
     Attributes:
-        slot: its letter.
+        slot: letter of the slot, e.g. `a`.
         instance: id of the instance; empty if there is none.
-        lifecycle: as Auto Scaling spells it.
-        state: as EC2 spells it.
+        lifecycle: its lifecycle state in the Auto Scaling group.
+        state: its instance state in EC2.
         zone: its Availability Zone.
-        address: its private address.
+        address: its private IP address.
         type: its instance type.
         image: id of its machine image.
-        image_created: when that was made; None if it is not known.
-        launched: when the instance was; None if it is not known.
-        current: whether it was launched from the present launch template.
-        ready: whether it is a Ready Node; None if the Kubernetes API could not be asked.
+        image_created: when the machine image was created; None if not known.
+        launched: when the instance was launched; None if not known.
+        current: whether it was launched from the current version of the launch template.
+        ready: whether its Node is Ready; None if the Kubernetes API could not be read.
     """
 
     slot: str
@@ -111,17 +112,17 @@ class MasterState:
 
 @dataclass(frozen=True)
 class GroupState:
-    """A group of nodes.
+    """A node group.
 
     Attributes:
         name: its name.
-        desired: number of instances there should be.
-        in_service: number of those that work.
-        ready: number of those that are Ready Nodes; None if the Kubernetes API could not be asked.
-        minimum: least number.
-        maximum: greatest number.
-        types: instance types that run.
-        outdated: number of instances of an older version of the launch template.
+        desired: desired capacity.
+        in_service: number of instances that are in service and healthy.
+        ready: number of instances whose Node is Ready; None if the Kubernetes API could not be read.
+        minimum: minimum size.
+        maximum: maximum size.
+        types: instance types of the running instances.
+        outdated: number of instances that were launched from an older version of the launch template.
     """
 
     name: str
@@ -136,12 +137,12 @@ class GroupState:
 
 @dataclass(frozen=True)
 class Expiry:
-    """Something that ends.
+    """The expiry of a certificate or token.
 
     Attributes:
         what: `certificate authority`, `API server's certificate`, `join token`, or the certificate of a master that
-            ends first, e.g. `master a: apiserver.crt`.
-        ends: when.
+            expires first, e.g. `master a: apiserver.crt`.
+        ends: when it expires.
     """
 
     what: str
@@ -155,11 +156,11 @@ class VolumeState:
     Attributes:
         slot: the master's letter.
         id: its id.
-        state: as EC2 spells it, e.g. `in-use`; empty if there is no such volume.
-        size: in GiB.
-        type: e.g. `gp3`.
+        state: its volume state in EC2, e.g. `in-use`; empty if the volume does not exist.
+        size: size in GiB.
+        type: volume type, e.g. `gp3`.
         zone: its Availability Zone.
-        instance: what it is attached to; empty if nothing.
+        instance: id of the instance it is attached to; empty if none.
     """
 
     slot: str
@@ -173,14 +174,14 @@ class VolumeState:
 
 @dataclass(frozen=True)
 class BackupState:
-    """The snapshots of etcd.
+    """The backups (snapshots) of etcd.
 
     Attributes:
-        bucket: the bucket they lie in.
-        newest: when the newest was taken; None if there is none.
+        bucket: name of the bucket that holds them.
+        newest: when the newest snapshot was taken; None if there is none.
         interval: minutes between two snapshots.
-        late: whether the newest is older than three intervals, or there is none.
-        restoring: key of the snapshot that masters are being set back to; empty if they are not.
+        late: whether the newest snapshot is older than three intervals, or there is none.
+        restoring: key of the snapshot that is being restored; empty if none is.
     """
 
     bucket: str
@@ -195,10 +196,10 @@ class AddonState:
     """An add-on, as the masters report it.
 
     Attributes:
-        name: of its Helm release.
-        version: of its chart; may be empty.
-        status: as Helm calls it, e.g. `deployed` or `failed`.
-        time: when it was last applied; None if that is not told.
+        name: name of its Helm release.
+        version: version of its chart; may be empty.
+        status: status of its Helm release, e.g. `deployed` or `failed`.
+        time: when it was last applied; None if not known.
         message: why it failed; often empty.
     """
 
@@ -211,29 +212,30 @@ class AddonState:
 
 @dataclass(frozen=True)
 class ClusterStatus(Message):
-    """All that is known about a cluster; beside the stack, everything is None where there is no stack.
+    """The status of a cluster. If the root stack does not exist, the optional attributes are None or empty.
 
     Attributes:
         cluster: name of the cluster.
         region: its region.
-        account: number of the account.
-        time: when this was read.
+        account: id of the AWS account.
+        time: when the status was read.
         stack: the root stack.
-        next_command: what to do next; empty if nothing needs to be done.
-        wanted_version: Kubernetes' version after the cluster file.
-        endpoint: URL of the API.
+        next_command: the command to run next; empty if nothing needs to be done.
+        wanted_version: the Kubernetes version in the cluster file.
+        endpoint: URL of the Kubernetes API.
         api: the API server.
-        kubelets: how many nodes run which version.
+        kubelets: number of nodes by kubelet version.
         masters: the masters.
-        node_groups: the groups of nodes.
-        certificates: what ends when.
+        node_groups: the node groups.
+        certificates: when certificates and the join token expire.
         volumes: the masters' data volumes.
-        persistent_volumes: number of volumes that Kubernetes has.
-        backups: the snapshots of etcd; None where none are taken, too.
-        addons: what is installed into the cluster by the masters.
-        drift: where resources differ from the templates; None if that was not asked for.
-        left_behind: groups that launch from another version than their stack's, or whose instances cannot boot.
-        lost_addresses: Elastic IPs that masters should have and have not.
+        persistent_volumes: number of persistent volumes in Kubernetes.
+        backups: the backups of etcd; None also if backups are off.
+        addons: the add-ons that masters installed.
+        drift: resources that differ from the templates; None unless drift detection was requested.
+        left_behind: groups that use another version of the launch template than the one in their stack, or whose
+            instances cannot boot.
+        lost_addresses: Elastic IPs that masters should have but do not have.
     """
 
     kind: ClassVar[str] = "status"
@@ -262,11 +264,11 @@ class ClusterStatus(Message):
 def stack_state(
     stack: StackView, since: datetime | Unknown | None, without_policy: tuple[str, ...] | Unknown = ()
 ) -> StackState:
-    """Return what there is to say about a root stack.
+    """Return the state of a root stack.
 
     Args:
-        stack: the stack.
-        since: since when it has its status.
+        stack: the root stack.
+        since: when it got its status.
         without_policy: names of the stacks that should have a stack policy and have none.
     """
     status = stack.status
@@ -291,24 +293,26 @@ def next_command(
     left_behind: bool = False,
     lost_addresses: tuple[LostAddress, ...] = (),
 ) -> str:
-    """Return the command that is due, or an empty text.
+    """Return the command to run next; an empty text if nothing needs to be done.
 
     Args:
-        status: of the root stack.
-        healthy: whether everything else that is known is as it should be.
-        left_behind: whether groups do not launch from what their stacks have.
-        lost_addresses: Elastic IPs that masters should have and have not.
+        status: status of the root stack.
+        healthy: whether the API server and all nodes are ready.
+        left_behind: whether groups use another version of the launch template than the one in their stack.
+        lost_addresses: Elastic IPs that masters should have but do not have.
     """
-    if status.standing is StackHealth.HEALTHY:
-        if lost_addresses:
-            return lost_addresses[0].command
-        return "cfngen deploy" if left_behind else "" if healthy else "cfngen validate cluster"
-    return next_steps(status)[0].command
+    if status.standing is not StackHealth.HEALTHY:
+        return next_steps(status)[0].command
+    if lost_addresses:
+        return lost_addresses[0].command
+    if left_behind:
+        return "cfngen deploy"
+    return "" if healthy else "cfngen validate cluster"
 
 
 def _operation(status: StackStatus) -> str:
-    """Return what CloudFormation did, or does, in this status; a rollback belongs to what it undoes."""
-    first = status.name.partition("_")[0]
-    if first == "REVIEW":
+    """Return the last operation of a stack in this status; for a rollback, the operation that is rolled back."""
+    verb = status.name.partition("_")[0]
+    if verb == "REVIEW":
         return ""
-    return {"ROLLBACK": "create"}.get(first, first.lower())
+    return {"ROLLBACK": "create"}.get(verb, verb.lower())

@@ -1,7 +1,7 @@
-"""Where the resources of a cluster's stacks are no longer as their templates say.
+"""Drift detection: resources of a cluster's stacks that differ from their templates.
 
-CloudFormation compares each stack by itself: detection on a root does not look into nested stacks (user guide,
-"Detect unmanaged configuration changes to stacks and resources with drift detection").
+CloudFormation detects drift for each stack separately: drift detection on a root stack does not include its nested
+stacks (user guide, "Detect unmanaged configuration changes to stacks and resources with drift detection").
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 
 INTERVAL = 2.0  # seconds
-PATIENCE = timedelta(minutes=15)
-DRIFTED = ("MODIFIED", "DELETED")
+TIMEOUT = timedelta(minutes=15)
+DRIFTED_STATUSES = ("MODIFIED", "DELETED")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A property that is not as the template says.
+    """A property that differs from the template.
 
     Attributes:
-        path: where it is in the resource, e.g. `/Tags/0/Value`.
-        expected: what the template says.
-        actual: what it is.
+        path: the property's path, e.g. `/Tags/0/Value`.
+        expected: the value in the template.
+        actual: the current value.
         change: `ADD`, `REMOVE` or `NOT_EQUAL`.
     """
 
@@ -39,12 +39,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class DriftedResource:
-    """A resource that is not as the template says.
+    """A resource that differs from the template.
 
     Attributes:
         stack: name of its stack.
-        logical_id: its name in the template.
-        physical_id: its name in AWS.
+        logical_id: its logical id.
+        physical_id: its physical id.
         type: e.g. `AWS::EC2::SecurityGroup`.
         status: `MODIFIED` or `DELETED`.
         differences: the properties that differ.
@@ -60,11 +60,11 @@ class DriftedResource:
 
 @dataclass(frozen=True)
 class Drift:
-    """What a detection found.
+    """The result of drift detection.
 
     Attributes:
-        resources: those that differ.
-        failures: why detection failed, by the name of the stack; what it found all the same is among the resources.
+        resources: the resources that differ from their templates.
+        failures: why drift detection failed, by stack name; drift that it detected before it failed is in `resources`.
     """
 
     resources: tuple[DriftedResource, ...]
@@ -72,44 +72,45 @@ class Drift:
 
 
 def detect(account: Account, stacks: Mapping[str, str]) -> Drift:
-    """Compare stacks with what is there, side by side, and wait for the results.
+    """Detect drift of several stacks in parallel, and wait for the results.
 
     Args:
-        account: where they are.
-        stacks: their names by ARN.
+        account: the AWS account.
+        stacks: the names of the stacks, by ARN.
     """
     client = account.client("cloudformation")
     failures: dict[str, str] = {}
-    running: dict[str, str] = {}
-    for identifier, name in stacks.items():
-        with _noted(failures, name):
-            running[identifier] = client.detect_stack_drift(StackName=identifier)["StackDriftDetectionId"]
-    found: list[DriftedResource] = []
-    end = account.clock.now() + PATIENCE
-    while running:
-        late = account.clock.now() >= end
-        for identifier, detection in list(running.items()):
-            name = stacks[identifier]
-            with _noted(failures, name):
+    detections: dict[str, str] = {}
+    for stack_id, name in stacks.items():
+        with _record_error(failures, name):
+            detections[stack_id] = client.detect_stack_drift(StackName=stack_id)["StackDriftDetectionId"]
+    resources: list[DriftedResource] = []
+    deadline = account.clock.now() + TIMEOUT
+    while detections:
+        timed_out = account.clock.now() >= deadline
+        for stack_id, detection in list(detections.items()):
+            name = stacks[stack_id]
+            with _record_error(failures, name):
                 status = client.describe_stack_drift_detection_status(StackDriftDetectionId=detection)
-                going_on = status["DetectionStatus"] == "DETECTION_IN_PROGRESS"
-                if going_on and not late:
+                in_progress = status["DetectionStatus"] == "DETECTION_IN_PROGRESS"
+                if in_progress and not timed_out:
                     continue
-                if going_on:
-                    failures[name] = f"not finished after {PATIENCE.total_seconds() // 60:.0f} minutes"
+                if in_progress:
+                    failures[name] = f"not finished after {TIMEOUT.total_seconds() // 60:.0f} minutes"
                 elif status["DetectionStatus"] == "DETECTION_FAILED":
                     failures[name] = status.get("DetectionStatusReason", "detection failed")
-                found += _resources(client, identifier, name)
-            del running[identifier]
-        if running:
+                resources += _drifted_resources(client, stack_id, name)
+            del detections[stack_id]
+        if detections:
             account.clock.sleep(INTERVAL)
     order = list(stacks.values())
-    return Drift(tuple(sorted(found, key=lambda each: (order.index(each.stack), each.logical_id))), failures)
+    resources.sort(key=lambda resource: (order.index(resource.stack), resource.logical_id))
+    return Drift(tuple(resources), failures)
 
 
 @contextmanager
-def _noted(failures: dict[str, str], name: str) -> Iterator[None]:
-    """Note a call that is refused as the failure of a stack: the others go on."""
+def _record_error(failures: dict[str, str], name: str) -> Iterator[None]:
+    """Record an error of AWS as the failure of one stack, so that the others continue."""
     try:
         with translate_aws_errors():
             yield
@@ -117,27 +118,32 @@ def _noted(failures: dict[str, str], name: str) -> Iterator[None]:
         failures[name] = str(error)
 
 
-def _resources(client: Any, identifier: str, name: str) -> list[DriftedResource]:
-    found: list[DriftedResource] = []
-    following: dict[str, str] = {}
+def _drifted_resources(client: Any, stack_id: str, stack_name: str) -> list[DriftedResource]:
+    resources: list[DriftedResource] = []
+    token: dict[str, str] = {}
     while True:
-        answer = client.describe_stack_resource_drifts(
-            StackName=identifier, StackResourceDriftStatusFilters=list(DRIFTED), **following
+        response = client.describe_stack_resource_drifts(
+            StackName=stack_id, StackResourceDriftStatusFilters=list(DRIFTED_STATUSES), **token
         )
-        found += [
+        resources += [
             DriftedResource(
-                name,
-                stack_resource_drift["LogicalResourceId"],
-                stack_resource_drift.get("PhysicalResourceId", ""),
-                stack_resource_drift["ResourceType"],
-                stack_resource_drift["StackResourceDriftStatus"],
-                tuple(
-                    Difference(one["PropertyPath"], one["ExpectedValue"], one["ActualValue"], one["DifferenceType"])
-                    for one in stack_resource_drift.get("PropertyDifferences") or ()
+                stack=stack_name,
+                logical_id=entry["LogicalResourceId"],
+                physical_id=entry.get("PhysicalResourceId", ""),
+                type=entry["ResourceType"],
+                status=entry["StackResourceDriftStatus"],
+                differences=tuple(
+                    Difference(
+                        path=difference["PropertyPath"],
+                        expected=difference["ExpectedValue"],
+                        actual=difference["ActualValue"],
+                        change=difference["DifferenceType"],
+                    )
+                    for difference in entry.get("PropertyDifferences") or ()
                 ),
             )
-            for stack_resource_drift in answer["StackResourceDrifts"]
+            for entry in response["StackResourceDrifts"]
         ]
-        if not answer.get("NextToken"):
-            return found
-        following = {"NextToken": answer["NextToken"]}
+        if not response.get("NextToken"):
+            return resources
+        token = {"NextToken": response["NextToken"]}

@@ -1,4 +1,4 @@
-"""The Auto Scaling groups of a cluster and the instances in them, as EC2 sees them."""
+"""The Auto Scaling groups of a cluster and their instances."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.stacks import GROUP, ResourceView
 
-AT_ONCE = 50  # names in one DescribeAutoScalingGroups
-FILTERED_AT_ONCE = 200  # values of one filter
+AT_ONCE = 50  # maximum number of names in a call of DescribeAutoScalingGroups
+FILTER_BATCH_SIZE = 200  # maximum number of values in a filter
 IN_SERVICE = "InService"
-_SLOT = re.compile(r"Master([A-Z])AutoScalingGroup")
+_MASTER_GROUP = re.compile(r"Master([A-Z])AutoScalingGroup")
 
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance of a group.
+    """An instance of an Auto Scaling group.
 
     Attributes:
-        id: its id, which is the name of its Node too.
+        id: its id, which is also the name of its Node.
         zone: its Availability Zone.
-        lifecycle: as Auto Scaling spells it, e.g. `InService`, `Pending:Wait`, `Terminating`.
-        healthy: whether Auto Scaling thinks so.
-        current: whether it was launched from the group's present version of the launch template.
+        lifecycle: its lifecycle state in the group, e.g. `InService`, `Pending:Wait`, `Terminating`.
+        healthy: whether its health status in the group is healthy.
+        current: whether it was launched from the group's current version of the launch template.
         type: its instance type.
-        state: as EC2 spells it, e.g. `running`; empty if EC2 does not know it (any more).
-        address: its private address.
-        public_address: its public address; empty if it has none.
+        state: its instance state in EC2, e.g. `running`; empty if EC2 does not list it.
+        address: its private IP address.
+        public_address: its public IP address; empty if it has none.
         image: id of its machine image.
-        launched: when; None if EC2 does not know it.
+        launched: when it was launched; None if EC2 does not list it.
     """
 
     id: str
@@ -52,28 +52,28 @@ class Instance:
 
     @property
     def in_service(self) -> bool:
-        """Whether it counts as a member that works."""
+        """Whether it is in service and healthy."""
         return self.lifecycle == IN_SERVICE and self.healthy
 
     @property
     def leaving(self) -> bool:
-        """Whether it is on its way out."""
+        """Whether it is being terminated or detached."""
         return self.lifecycle.startswith(("Terminat", "Detach"))
 
 
 @dataclass(frozen=True)
 class Group:
-    """An Auto Scaling group: a master's slot, or a group of nodes.
+    """An Auto Scaling group: of one master, or of a node group.
 
     Attributes:
-        role: which of the two.
-        name: letter of the slot, or name of the node group.
+        role: `master` or `node`.
+        name: letter of the master's slot, or name of the node group.
         id: name of the Auto Scaling group.
-        minimum: least number of instances.
-        maximum: greatest number of instances.
-        desired: number of instances there should be now.
-        instances: those there are, of every lifecycle.
-        missing: whether there is no such Auto Scaling group although the stack has one.
+        minimum: minimum size.
+        maximum: maximum size.
+        desired: desired capacity.
+        instances: all instances, whatever their lifecycle state.
+        missing: whether the Auto Scaling group does not exist, although the stack has it as a resource.
     """
 
     role: Literal["master", "node"]
@@ -87,95 +87,108 @@ class Group:
 
     @property
     def in_service(self) -> int:
-        """Number of instances that work."""
+        """Number of instances that are in service and healthy."""
         return sum(instance.in_service for instance in self.instances)
 
     @property
     def title(self) -> str:
-        """The group in words."""
+        """What messages call the group, e.g. `master a`."""
         return f"master {self.name}" if self.role == "master" else f"node group {self.name}"
 
 
 def groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]) -> tuple[Group, ...]:
-    """Return the groups of a cluster, masters first.
+    """Return the Auto Scaling groups of a cluster, masters first.
 
     Args:
-        account: where they are.
-        cluster: tells the names of node groups; those that it does not have go by their logical id.
-        resources: of the cluster's stacks.
+        account: the AWS account.
+        cluster: the cluster file, which names the node groups; a group that it lacks is named by its logical id.
+        resources: the resources of the cluster's stacks.
 
     Raises:
         AwsError: a call failed.
     """
-    known = {
-        each.physical_id: each
-        for each in resources
-        if each.type == GROUP and each.physical_id and each.status != "DELETE_COMPLETE"
+    resources_by_name = {
+        resource.physical_id: resource
+        for resource in resources
+        if resource.type == GROUP and resource.physical_id and resource.status != "DELETE_COMPLETE"
     }
     with translate_aws_errors():
-        found = {each["AutoScalingGroupName"]: each for each in _described(account, tuple(known))}
-        instances = _instances(
-            account, [instance["InstanceId"] for group in found.values() for instance in group["Instances"]]
+        groups_by_name = {
+            group["AutoScalingGroupName"]: group for group in _describe_groups(account, tuple(resources_by_name))
+        }
+        instances = _describe_instances(
+            account, [instance["InstanceId"] for group in groups_by_name.values() for instance in group["Instances"]]
         )
-    names = {auto_scaling_group(group_id(node_group.name)): node_group.name for node_group in cluster.node_groups}
-    made = []
-    for identifier, resource in known.items():
-        slot = _SLOT.fullmatch(resource.logical_id)
-        logical = resource.logical_id.removesuffix("AutoScalingGroup").removeprefix("NodeGroup")
-        name = slot[1].lower() if slot else names.get(resource.logical_id, logical)
-        made.append(_group("master" if slot else "node", name, identifier, found.get(identifier), instances))
-    return tuple(sorted(made, key=lambda each: (each.role, each.name)))
+    node_group_names = {
+        auto_scaling_group(group_id(node_group.name)): node_group.name for node_group in cluster.node_groups
+    }
+    result: list[Group] = []
+    for group_name, resource in resources_by_name.items():
+        match = _MASTER_GROUP.fullmatch(resource.logical_id)
+        logical_name = resource.logical_id.removesuffix("AutoScalingGroup").removeprefix("NodeGroup")
+        name = match[1].lower() if match else node_group_names.get(resource.logical_id, logical_name)
+        result.append(
+            _build_group("master" if match else "node", name, group_name, groups_by_name.get(group_name), instances)
+        )
+    return tuple(sorted(result, key=lambda group: (group.role, group.name)))
 
 
-def _group(role: Literal["master", "node"], name: str, identifier: str, found: Any, instances: dict[str, Any]) -> Group:
-    if found is None:
-        return Group(role, name, identifier, missing=True)
-    version = (found.get("LaunchTemplate") or {}).get("Version", "")
+def _build_group(
+    role: Literal["master", "node"], name: str, group_name: str, description: Any, instances: dict[str, Any]
+) -> Group:
+    if description is None:
+        return Group(role, name, group_name, missing=True)
+    version = (description.get("LaunchTemplate") or {}).get("Version", "")
     return Group(
         role,
         name,
-        identifier,
-        minimum=found["MinSize"],
-        maximum=found["MaxSize"],
-        desired=found["DesiredCapacity"],
+        group_name,
+        minimum=description["MinSize"],
+        maximum=description["MaxSize"],
+        desired=description["DesiredCapacity"],
         instances=tuple(
-            _instance(each, instances.get(each["InstanceId"], {}), version)
-            for each in sorted(found["Instances"], key=lambda each: (each["AvailabilityZone"], each["InstanceId"]))
+            _build_instance(member, instances.get(member["InstanceId"], {}), version)
+            for member in sorted(
+                description["Instances"], key=lambda member: (member["AvailabilityZone"], member["InstanceId"])
+            )
         ),
     )
 
 
-def _instance(member: Any, described: Any, version: str) -> Instance:
-    own = (member.get("LaunchTemplate") or {}).get("Version", "")
+def _build_instance(member: Any, description: Any, group_version: str) -> Instance:
+    own_version = (member.get("LaunchTemplate") or {}).get("Version", "")
     return Instance(
         id=member["InstanceId"],
         zone=member["AvailabilityZone"],
         lifecycle=member["LifecycleState"],
         healthy=str(member["HealthStatus"]).lower() == "healthy",
-        current=not (own and version.isdigit()) or own == version,
-        type=member.get("InstanceType") or described.get("InstanceType", ""),
-        state=described.get("State", {}).get("Name", ""),
-        address=described.get("PrivateIpAddress", ""),
-        public_address=described.get("PublicIpAddress", ""),
-        image=described.get("ImageId", ""),
-        launched=described.get("LaunchTime"),
+        current=not (own_version and group_version.isdigit()) or own_version == group_version,
+        type=member.get("InstanceType") or description.get("InstanceType", ""),
+        state=description.get("State", {}).get("Name", ""),
+        address=description.get("PrivateIpAddress", ""),
+        public_address=description.get("PublicIpAddress", ""),
+        image=description.get("ImageId", ""),
+        launched=description.get("LaunchTime"),
     )
 
 
-def _described(account: Account, names: Sequence[str]) -> Iterator[Any]:
+def _describe_groups(account: Account, names: Sequence[str]) -> Iterator[Any]:
     client = account.client("autoscaling")
     for start in range(0, len(names), AT_ONCE):
-        some = list(names[start : start + AT_ONCE])
-        yield from client.describe_auto_scaling_groups(AutoScalingGroupNames=some, MaxRecords=100)["AutoScalingGroups"]
+        batch = list(names[start : start + AT_ONCE])
+        yield from client.describe_auto_scaling_groups(AutoScalingGroupNames=batch, MaxRecords=100)["AutoScalingGroups"]
 
 
-def _instances(account: Account, ids: Sequence[str]) -> dict[str, Any]:
-    """Return what EC2 knows of instances; by a filter, since one unknown id would fail the whole call."""
-    found: dict[str, Any] = {}
-    pages = account.client("ec2").get_paginator("describe_instances")
-    for start in range(0, len(ids), FILTERED_AT_ONCE):
-        chosen = [{"Name": "instance-id", "Values": list(ids[start : start + FILTERED_AT_ONCE])}]
-        for page in pages.paginate(Filters=chosen):
+def _describe_instances(account: Account, ids: Sequence[str]) -> dict[str, Any]:
+    """Return descriptions of instances, by id.
+
+    Instances are selected by a filter, since an unknown id in `InstanceIds` would fail the whole call.
+    """
+    descriptions: dict[str, Any] = {}
+    paginator = account.client("ec2").get_paginator("describe_instances")
+    for start in range(0, len(ids), FILTER_BATCH_SIZE):
+        filters = [{"Name": "instance-id", "Values": list(ids[start : start + FILTER_BATCH_SIZE])}]
+        for page in paginator.paginate(Filters=filters):
             for reservation in page["Reservations"]:
-                found |= {instance["InstanceId"]: instance for instance in reservation["Instances"]}
-    return found
+                descriptions |= {instance["InstanceId"]: instance for instance in reservation["Instances"]}
+    return descriptions

@@ -1,8 +1,8 @@
-"""The routes to instances in the table that the cloud controller manager writes the pods' routes to.
+"""The routes to instances in the route table where the cloud controller manager adds routes to pods.
 
-It reads the whole table before it writes one, and gives up when a route leads to a living instance that no Node names
-(`ListRoutes`, cloud-provider-aws v1.36.1, pkg/providers/v1/aws_routes.go): no Node gets a route then. Routes whose
-instance is gone (blackholes) it removes by itself.
+The cloud controller manager reads the whole route table first. If a route leads to an existing instance without a Node,
+it fails (`ListRoutes`, cloud-provider-aws v1.36.1, pkg/providers/v1/aws_routes.go), and no Node gets a route. It
+removes routes to terminated instances (blackholes) itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class InstanceRoute:
 
     Attributes:
         table: id of its route table.
-        destination: the range of addresses that it is for.
+        destination: its destination CIDR.
         instance: id of the instance.
     """
 
@@ -37,33 +37,33 @@ class InstanceRoute:
 def instance_routes(
     account: Account, cluster: Cluster, stack: StackView, resources: Iterable[ResourceView]
 ) -> tuple[InstanceRoute, ...]:
-    """Return the routes to instances that are there, of the table which the pods' routes are in.
+    """Return the routes to existing instances in the route table of the pods; none if the network plug-in needs none.
 
     Args:
-        account: where the cluster is.
-        cluster: says whether pods have routes at all.
-        stack: the root stack, whose parameter names a table that existed before.
-        resources: of the cluster's stacks.
+        account: the AWS account.
+        cluster: the cluster file, which names the network plug-in.
+        stack: the root stack; its parameter RouteTableId names the route table of an existing VPC.
+        resources: the resources of the cluster's stacks.
 
     Raises:
         AwsError: the call failed.
     """
     if not network_plugin(cluster).routes:
         return ()
-    tables = {
+    table_ids = {
         resource.physical_id
         for resource in resources
         if resource.type == ROUTE_TABLE and resource.physical_id and resource.status != "DELETE_COMPLETE"
     }
-    tables |= {stack.parameters.get("RouteTableId", "")} - {""}
-    if not tables:
+    table_ids |= {stack.parameters.get("RouteTableId", "")} - {""}
+    if not table_ids:
         return ()
-    filters = [{"Name": "route-table-id", "Values": sorted(tables)}]
+    filters = [{"Name": "route-table-id", "Values": sorted(table_ids)}]
     with translate_aws_errors():
-        answer = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
+        route_tables = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
     return tuple(
         InstanceRoute(table["RouteTableId"], route["DestinationCidrBlock"], route["InstanceId"])
-        for table in answer
+        for table in route_tables
         for route in table["Routes"]
         if route.get("InstanceId") and route.get("DestinationCidrBlock") and route.get("State") != "blackhole"
     )

@@ -1,4 +1,4 @@
-"""What the masters report of themselves in ConfigMaps, and the bucket of their snapshots."""
+"""Parse what masters report in ConfigMaps (certificates, add-ons), and find their newest etcd snapshot."""
 
 from __future__ import annotations
 
@@ -14,74 +14,80 @@ from cfngen.deploy.etcd.snapshots import BUCKET, Store
 from cfngen.deploy.inspection.cluster_status import AddonState, BackupState, Expiry, MasterState
 
 CERTIFICATES, ADDONS = "cfngen-certificates", "cfngen-addons"  # names of the ConfigMaps
-LATE = 3  # intervals without a snapshot
+MAX_MISSED_INTERVALS = 3  # after so many intervals without a snapshot, backups are late
 
 
-def backups(account: Account, values: Mapping[str, str], cluster: Cluster) -> BackupState | None:
-    """Return how the snapshots of etcd stand; None where the stack has no bucket of them.
+def backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> BackupState | None:
+    """Return the state of etcd's backups; None if the cluster has no bucket for them.
 
     Args:
-        account: where the cluster is.
-        values: outputs of its stacks.
+        account: the AWS account.
+        outputs: outputs of the cluster's stacks.
         cluster: the cluster file.
 
     Raises:
         CfngenError: the bucket cannot be read.
     """
-    bucket = values.get(BUCKET, "")
+    bucket = outputs.get(BUCKET, "")
     if not bucket:
         return None
-    place, interval = Store(account, bucket, cluster.name), cluster.etcd.backups.interval
-    found = place.snapshots()
-    newest = found[0].time if found else None
-    late = newest is None or account.clock.now() - newest > timedelta(minutes=LATE * interval)
-    return BackupState(bucket, newest, interval, late, str(place.read(REQUEST).get("snapshot", "")))
+    store, interval = Store(account, bucket, cluster.name), cluster.etcd.backups.interval
+    snapshots = store.snapshots()
+    newest = snapshots[0].time if snapshots else None
+    is_late = newest is None or account.clock.now() - newest > timedelta(minutes=MAX_MISSED_INTERVALS * interval)
+    return BackupState(
+        bucket=bucket,
+        newest=newest,
+        interval=interval,
+        late=is_late,
+        restoring=str(store.read(REQUEST).get("snapshot", "")),
+    )
 
 
 def addons(data: Mapping[str, str]) -> tuple[AddonState, ...]:
-    """Return the add-ons, of what the ConfigMap holds."""
+    """Return the add-ons in the data of the masters' ConfigMap."""
     return tuple(
         AddonState(
-            name,
-            str(each.get("version", "")),
-            str(each.get("status", "")),
-            _time(each.get("time")),
-            str(each.get("message", "")),
+            name=name,
+            version=str(report.get("version", "")),
+            status=str(report.get("status", "")),
+            time=_parse_time(report.get("time")),
+            message=str(report.get("message", "")),
         )
-        for name, each in _read(data)
+        for name, report in _parse_reports(data)
     )
 
 
 def certificates(data: Mapping[str, str], masters: tuple[MasterState, ...]) -> tuple[Expiry, ...]:
-    """Return when the certificates of the masters end, of what the ConfigMap holds.
+    """Return when the masters' certificates expire, from the data of their ConfigMap.
 
     Args:
-        data: by the ids of instances; those that are gone are left out.
-        masters: the masters there are.
+        data: the data, by instance id; reports of instances that no longer exist are ignored.
+        masters: the current masters.
     """
     slots = {master.instance: master.slot for master in masters if master.instance}
-    told = ((slots[instance], each) for instance, each in _read(data) if instance in slots)
+    reported = ((slots[instance], certificate) for instance, certificate in _parse_reports(data) if instance in slots)
     return tuple(
-        Expiry(f"master {slot}: {each.get('which', 'certificate')}", ends)
-        for slot, each in sorted(told, key=lambda item: item[0])
-        if (ends := _time(each.get("expires")))
+        Expiry(f"master {slot}: {certificate.get('which', 'certificate')}", ends)
+        for slot, certificate in sorted(reported, key=lambda item: item[0])
+        if (ends := _parse_time(certificate.get("expires")))
     )
 
 
-def _read(data: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield what is JSON of the right form; whatever else somebody wrote there is not ours."""
+def _parse_reports(data: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the keys and JSON objects in the data of a ConfigMap; anything else in it is ignored."""
     for name, text in sorted(data.items()):
         try:
-            found = json.loads(text)
+            content = json.loads(text)
         except ValueError:
             continue
-        if isinstance(found, dict):
-            yield name, found
+        if isinstance(content, dict):
+            yield name, content
 
 
-def _time(text: Any) -> datetime | None:
+def _parse_time(text: Any) -> datetime | None:
     try:
-        found = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+        time = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
     except ValueError:
         return None
-    return found if found.tzinfo else None
+    return time if time.tzinfo else None

@@ -1,4 +1,4 @@
-"""Reading the status of a cluster: many calls side by side, none of which may fail the others."""
+"""Read the status of a cluster: many calls in parallel; if one fails, only its part of the status is unknown."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any, TypeVar
 
 from cfngen.cluster.model import Cluster
@@ -38,21 +39,29 @@ from cfngen.deploy.inspection.versions import wanted_version
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.public_addresses import lost_addresses
 from cfngen.deploy.stacks import NESTED, ResourceView, StackView, find, resources, stack_name
-from cfngen.deploy.stale_groups import StaleGroup, stale_groups
+from cfngen.deploy.stale_groups import stale_groups
 from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
 
 SERVICES = ("autoscaling", "cloudformation", "ec2", "s3", "secretsmanager")
-CALLS = 12  # at a time
-# Nothing has been created, or everything has been deleted again.
+MAX_PARALLEL_CALLS = 12
+# Statuses of stacks without resources: nothing has been created, or everything has been deleted again.
 WITHOUT_RESOURCES = ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "DELETE_COMPLETE")
 AUTHORITY, SERVING, TOKEN = "certificate authority", "API server's certificate", "join token"
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class _Inside:
-    """What the Kubernetes API says."""
+class _KubernetesState:
+    """What was read from the Kubernetes API.
+
+    Attributes:
+        api: the API server.
+        nodes: the Nodes.
+        volumes: number of persistent volumes.
+        certificates: data of the ConfigMap in which masters report when their certificates expire.
+        addons: data of the ConfigMap in which masters report what they installed.
+    """
 
     api: ApiState
     nodes: tuple[Node, ...]
@@ -62,7 +71,7 @@ class _Inside:
 
 
 class _UnknownError(CfngenError):
-    """Something else that could not be read is needed here."""
+    """A value cannot be read, because it depends on another one that could not be read."""
 
 
 def read_status(
@@ -74,95 +83,95 @@ def read_status(
     detect_drift: bool = False,
     report: Report = lambda message: None,
 ) -> ClusterStatus:
-    """Return all that is known about a cluster.
+    """Return the status of a cluster.
 
     Args:
-        account: where it is.
-        stack_name: name of its root stack.
+        account: the AWS account.
+        stack_name: name of the cluster's root stack.
         cluster: the cluster file.
-        override: where its API really listens.
-        detect_drift: whether to let CloudFormation compare the resources with the templates, which takes a while.
-        report: told of what takes a while.
+        override: replaces the address of the Kubernetes API, for emulators.
+        detect_drift: whether to let CloudFormation detect drift, which takes a while.
+        report: called when a slow step begins.
 
     Raises:
-        AwsError: not even the stack can be read.
+        AwsError: the root stack itself cannot be read.
     """
     with translate_aws_errors():
         stack = find(account, stack_name)
-    now, wanted = account.clock.now(), wanted_version(cluster)
-    head = (cluster.name, account.region, account.id, now)
+    now, template_version = account.clock.now(), wanted_version(cluster)
+    header = (cluster.name, account.region, account.id, now)
     if stack is None:
-        return ClusterStatus(*head, StackState(stack_name), next_command(StackStatus("")), wanted)
+        return ClusterStatus(*header, StackState(stack_name), next_command(StackStatus("")), template_version)
     if stack.status.name in WITHOUT_RESOURCES:
-        state = stack_state(stack, _tried(lambda: _since(account, stack)))
-        return ClusterStatus(*head, state, next_command(stack.status), wanted)
+        state = stack_state(stack, _read_or_unknown(lambda: _status_time(account, stack)))
+        return ClusterStatus(*header, state, next_command(stack.status), template_version)
     for service in SERVICES:
-        account.client(service)  # boto3 makes clients in one thread only, and lets many use them
-    with ThreadPoolExecutor(CALLS, thread_name_prefix="status") as pool:
-        since = pool.submit(_tried, lambda: _since(account, stack))
-        unguarded = pool.submit(_tried, lambda: _without_policy(account, stack))
-        values = _tried(lambda: cluster_access.outputs(account, stack))
-        where = _tried(lambda: cluster_access.endpoint(stack, _known(values), override))
-        inside = pool.submit(_reach, account, stack, values, where)
-        serving = pool.submit(_tried, lambda: _served(_known(where)))
-        members = _tried(lambda: _members(account, stack, pool))
-        seen = pool.submit(_tried, lambda: groups(account, cluster, _known(members)))
-        # While a stack is at work, groups are on their way from one version to the next.
-        behind = pool.submit(_tried, lambda: () if stack.status.in_progress else stale_groups(account, _known(members)))
-        lost = pool.submit(
-            _tried,
-            lambda: () if stack.status.in_progress else lost_addresses(account, _known(members), stack.parameters),
+        account.client(service)  # creating boto3 clients is not thread-safe, using them is
+    with ThreadPoolExecutor(MAX_PARALLEL_CALLS, thread_name_prefix="status") as pool:
+
+        def submit(read: Callable[[], Value]) -> Future[Value | Unknown]:
+            return pool.submit(_read_or_unknown, read)
+
+        since = submit(lambda: _status_time(account, stack))
+        without_policy = submit(lambda: _stacks_without_policy(account, stack))
+        outputs = _read_or_unknown(lambda: cluster_access.outputs(account, stack))
+        endpoint = _read_or_unknown(lambda: cluster_access.endpoint(stack, _require(outputs), override))
+        kubernetes_read = pool.submit(_read_kubernetes, account, stack, outputs, endpoint)
+        serving = submit(lambda: _serving_certificate_expiry(_require(endpoint)))
+        stack_resources = _read_or_unknown(lambda: _all_resources(account, stack, pool))
+        group_read = submit(lambda: groups(account, cluster, _require(stack_resources)))
+        # During an update, groups and Elastic IPs change from one version to the next: there is nothing to report.
+        updating = stack.status.in_progress
+        stale_read = submit(lambda: () if updating else stale_groups(account, _require(stack_resources)))
+        lost_read = submit(
+            lambda: () if updating else lost_addresses(account, _require(stack_resources), stack.parameters)
         )
-        images = pool.submit(_tried, lambda: _images(account, _known(seen.result())))
-        volumes = pool.submit(_tried, lambda: _volumes(account, _known(members)))
-        token = pool.submit(_tried, lambda: _token(account, _known(members)))
-        backups = pool.submit(_tried, lambda: reports.backups(account, _known(values), cluster))
-        authority, kubernetes = inside.result()
-    missing = lost.result()
-    found = None
+        image_dates = submit(lambda: _image_dates(account, _require(group_read.result())))
+        volumes = submit(lambda: _volume_states(account, _require(stack_resources)))
+        token = submit(lambda: _join_token_expiry(account, _require(stack_resources)))
+        backups = submit(lambda: reports.backups(account, _require(outputs), cluster))
+        authority, kubernetes = kubernetes_read.result()
+    stale, lost = stale_read.result(), lost_read.result()
+    drift_state = None
     if detect_drift:
         report(Step("CloudFormation compares the resources with the templates"))
-        found = _tried(lambda: drift.detect(account, _stacks(stack, _known(members))))
-    nodes = kubernetes.nodes if isinstance(kubernetes, _Inside) else None
-    masters, node_groups = _machines(seen, images, nodes)
-    healthy = isinstance(kubernetes, _Inside) and kubernetes.api.ready and _complete(masters, node_groups)
+        drift_state = _read_or_unknown(lambda: drift.detect(account, _stack_names(stack, _require(stack_resources))))
+    nodes = kubernetes.nodes if isinstance(kubernetes, _KubernetesState) else None
+    masters, node_groups = _masters_and_node_groups(group_read, image_dates, nodes)
+    api_ready = isinstance(kubernetes, _KubernetesState) and kubernetes.api.ready
     return ClusterStatus(
-        *head,
-        stack_state(stack, since.result(), unguarded.result()),
-        next_command(
+        *header,
+        stack=stack_state(stack, since.result(), without_policy.result()),
+        next_command=next_command(
             stack.status,
-            healthy=healthy,
-            left_behind=_any(behind.result()),
-            lost_addresses=() if isinstance(missing, Unknown) else missing,
+            healthy=api_ready and _all_nodes_ready(masters, node_groups),
+            left_behind=bool(stale) and not isinstance(stale, Unknown),
+            lost_addresses=() if isinstance(lost, Unknown) else lost,
         ),
-        wanted,
-        where.url if isinstance(where, Endpoint) else where,
-        kubernetes.api if isinstance(kubernetes, _Inside) else kubernetes,
-        Counter(node.version for node in nodes) if nodes is not None else _without(kubernetes),
-        masters,
-        node_groups,
-        (
+        wanted_version=template_version,
+        endpoint=endpoint.url if isinstance(endpoint, Endpoint) else endpoint,
+        api=kubernetes.api if isinstance(kubernetes, _KubernetesState) else kubernetes,
+        kubelets=Counter(node.version for node in nodes) if nodes is not None else _reason_or_empty(kubernetes),
+        masters=masters,
+        node_groups=node_groups,
+        certificates=(
             Expiry(AUTHORITY, authority),
             Expiry(SERVING, serving.result()),
             Expiry(TOKEN, token.result()),
-            *_of_masters(kubernetes, masters),
+            *_master_certificates(kubernetes, masters),
         ),
-        volumes.result(),
-        kubernetes.volumes if isinstance(kubernetes, _Inside) else kubernetes,
-        backups.result(),
-        _addons(kubernetes),
-        found,
-        behind.result() or None,
-        missing or None,
+        volumes=volumes.result(),
+        persistent_volumes=kubernetes.volumes if isinstance(kubernetes, _KubernetesState) else kubernetes,
+        backups=backups.result(),
+        addons=_addon_states(kubernetes),
+        drift=drift_state,
+        left_behind=stale or None,
+        lost_addresses=lost or None,
     )
 
 
-def _any(found: tuple[StaleGroup, ...] | Unknown) -> bool:
-    return not isinstance(found, Unknown) and bool(found)
-
-
-def _tried(read: Callable[[], Value]) -> Value | Unknown:
-    """Return what is read, or why it cannot be."""
+def _read_or_unknown(read: Callable[[], Value]) -> Value | Unknown:
+    """Call a function and return its result, or `Unknown` with the reason if it fails."""
     try:
         with translate_aws_errors():
             return read()
@@ -170,38 +179,41 @@ def _tried(read: Callable[[], Value]) -> Value | Unknown:
         return Unknown(str(error), error.hint)
 
 
-def _without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
-    """Return which stacks have no stack policy that the next deployment sets.
+def _stacks_without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
+    """Return the names of the stacks without a stack policy, if the next deployment will set it.
 
-    A stack from the console is its maker's, and in any other status no deployment can go on with the stack.
+    Deployments set no policies of stacks created in the console, and cannot update stacks in another status.
     """
     deployable = stack.status.change_set_kind == "UPDATE"
     return protection.missing(account, stack) if deployable and stack.cluster else ()
 
 
-def _known(value: Value | Unknown) -> Value:
-    """Return what was read before.
+def _require(value: Value | Unknown) -> Value:
+    """Return a value that was read before.
 
     Raises:
-        _UnknownError: it could not be.
+        _UnknownError: it could not be read.
     """
     if isinstance(value, Unknown):
         raise _UnknownError(value.unknown, hint=value.hint)
     return value
 
 
-def _without(kubernetes: _Inside | Unknown) -> Unknown:
+def _reason_or_empty(kubernetes: _KubernetesState | Unknown) -> Unknown:
+    """Return why the Kubernetes API could not be read."""
     return kubernetes if isinstance(kubernetes, Unknown) else Unknown("")
 
 
-def _of_masters(kubernetes: _Inside | Unknown, masters: tuple[MasterState, ...] | Unknown) -> tuple[Expiry, ...]:
-    """Return when the certificates of the masters end, as far as they say so."""
+def _master_certificates(
+    kubernetes: _KubernetesState | Unknown, masters: tuple[MasterState, ...] | Unknown
+) -> tuple[Expiry, ...]:
+    """Return when the masters' certificates expire, as far as the masters report it."""
     if isinstance(kubernetes, Unknown) or isinstance(kubernetes.certificates, Unknown) or isinstance(masters, Unknown):
         return ()
     return reports.certificates(kubernetes.certificates, masters)
 
 
-def _addons(kubernetes: _Inside | Unknown) -> tuple[AddonState, ...] | Unknown | None:
+def _addon_states(kubernetes: _KubernetesState | Unknown) -> tuple[AddonState, ...] | Unknown | None:
     """Return the add-ons; None where the masters have not reported any yet."""
     if isinstance(kubernetes, Unknown):
         return None
@@ -210,171 +222,179 @@ def _addons(kubernetes: _Inside | Unknown) -> tuple[AddonState, ...] | Unknown |
     return reports.addons(kubernetes.addons) or None
 
 
-def _since(account: Account, stack: StackView) -> datetime:
-    """Return since when a stack has its status: the time of its own newest event."""
+def _status_time(account: Account, stack: StackView) -> datetime:
+    """Return since when a stack has its status: the time of the newest event about the stack itself."""
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
-    for page in pages:
-        for event in page["StackEvents"]:
-            if event.get("PhysicalResourceId") == stack.id:
-                moment: datetime = event["Timestamp"]
-                return moment
+    for event in (event for page in pages for event in page["StackEvents"]):
+        if event.get("PhysicalResourceId") == stack.id:
+            timestamp: datetime = event["Timestamp"]
+            return timestamp
     raise _UnknownError("CloudFormation has no events of it any more")
 
 
-def _reach(
-    account: Account, stack: StackView, values: Mapping[str, str] | Unknown, where: Endpoint | Unknown
-) -> tuple[datetime | Unknown, _Inside | Unknown]:
-    """Return when the certificate authority ends, and what the API says."""
-    authority = _tried(lambda: cluster_access.authority(account, stack, _known(values)))
+def _read_kubernetes(
+    account: Account, stack: StackView, outputs: Mapping[str, str] | Unknown, endpoint: Endpoint | Unknown
+) -> tuple[datetime | Unknown, _KubernetesState | Unknown]:
+    """Return when the certificate authority expires, and what was read from the Kubernetes API."""
+    authority = _read_or_unknown(lambda: cluster_access.authority(account, stack, _require(outputs)))
 
-    def inside() -> _Inside:
-        found = _known(authority)
-        with cluster_access.connection(_known(where), found, account.caller, account.clock.now()) as api:
+    def read_api() -> _KubernetesState:
+        ca = _require(authority)
+        with cluster_access.connection(_require(endpoint), ca, account.caller, account.clock.now()) as api:
             readiness = api.readiness()
-            state = ApiState(api.version(), readiness.ready, readiness.failing)
-            return _Inside(
-                state,
+            return _KubernetesState(
+                ApiState(api.version(), readiness.ready, readiness.failing),
                 api.nodes(),
-                _tried(lambda: len(api.persistent_volumes())),
-                _tried(lambda: api.config_map(reports.CERTIFICATES)),
-                _tried(lambda: api.config_map(reports.ADDONS)),
+                _read_or_unknown(lambda: len(api.persistent_volumes())),
+                _read_or_unknown(lambda: api.config_map(reports.CERTIFICATES)),
+                _read_or_unknown(lambda: api.config_map(reports.ADDONS)),
             )
 
-    kubernetes = _tried(inside)
+    kubernetes = _read_or_unknown(read_api)
     return authority if isinstance(authority, Unknown) else authority.ends, kubernetes
 
 
-def _served(where: Endpoint) -> datetime:
-    return served(where.host, where.port, timeout=CONNECT).ends
+def _serving_certificate_expiry(endpoint: Endpoint) -> datetime:
+    return served(endpoint.host, endpoint.port, timeout=CONNECT).ends
 
 
-def _members(account: Account, stack: StackView, pool: ThreadPoolExecutor) -> tuple[ResourceView, ...]:
-    """Return the resources of a stack and of those it nests, each level of them read at once."""
-    found: list[ResourceView] = []
-    level = [stack.id]
-    while level:
-        views = [each for listed in pool.map(lambda one: resources(account, one), level) for each in listed]
-        found += views
-        level = [
-            view.physical_id
-            for view in views
-            if view.type == NESTED and view.physical_id and view.status != "DELETE_COMPLETE"
+def _all_resources(account: Account, stack: StackView, pool: ThreadPoolExecutor) -> tuple[ResourceView, ...]:
+    """Return the resources of a stack and its nested stacks; stacks of one level of nesting are read in parallel."""
+    all_resources: list[ResourceView] = []
+    stack_ids = [stack.id]
+    while stack_ids:
+        resources_per_stack = pool.map(lambda stack_id: resources(account, stack_id), stack_ids)
+        level = [resource for stack_resources in resources_per_stack for resource in stack_resources]
+        all_resources += level
+        stack_ids = [
+            resource.physical_id
+            for resource in level
+            if resource.type == NESTED and resource.physical_id and resource.status != "DELETE_COMPLETE"
         ]
-    return tuple(found)
+    return tuple(all_resources)
 
 
-def _stacks(stack: StackView, members: Iterable[ResourceView]) -> dict[str, str]:
-    """Return the names of a stack and of those it nests, by ARN."""
-    nested = {member.physical_id: stack_name(member.physical_id) for member in members if member.type == NESTED}
+def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> dict[str, str]:
+    """Return the names of a stack and its nested stacks, by ARN."""
+    nested = {
+        resource.physical_id: stack_name(resource.physical_id)
+        for resource in stack_resources
+        if resource.type == NESTED
+    }
     return {stack.id: stack.name, **{key: name for key, name in nested.items() if key}}
 
 
-def _images(account: Account, found: Sequence[Group]) -> dict[str, datetime]:
-    """Return when the masters' images were made; those that are gone or not ours to see are left out."""
-    ids = sorted(
-        {instance.image for group in found if group.role == "master" for instance in group.instances if instance.image}
-    )
+def _image_dates(account: Account, groups: Sequence[Group]) -> dict[str, datetime]:
+    """Return when the masters' machine images were created, by image id; deleted and private ones are left out."""
+    masters = [group for group in groups if group.role == "master"]
+    ids = sorted({instance.image for group in masters for instance in group.instances if instance.image})
     if not ids:
         return {}
-    chosen = [{"Name": "image-id", "Values": ids}]
-    answer = account.client("ec2").describe_images(Filters=chosen, IncludeDeprecated=True)
+    filters = [{"Name": "image-id", "Values": ids}]
+    response = account.client("ec2").describe_images(Filters=filters, IncludeDeprecated=True)
     return {
         image["ImageId"]: datetime.fromisoformat(image["CreationDate"].replace("Z", "+00:00"))
-        for image in answer["Images"]
+        for image in response["Images"]
         if image.get("CreationDate")
     }
 
 
-def _volumes(account: Account, members: Iterable[ResourceView]) -> tuple[VolumeState, ...]:
+def _volume_states(account: Account, stack_resources: Iterable[ResourceView]) -> tuple[VolumeState, ...]:
     slots = {
-        member.physical_id: member.logical_id.removeprefix("Master").removesuffix("Volume").lower()
-        for member in members
-        if member.type == "AWS::EC2::Volume" and member.physical_id and member.status != "DELETE_COMPLETE"
+        resource.physical_id: resource.logical_id.removeprefix("Master").removesuffix("Volume").lower()
+        for resource in stack_resources
+        if resource.type == "AWS::EC2::Volume" and resource.physical_id and resource.status != "DELETE_COMPLETE"
     }
     if not slots:
         return ()
-    chosen = [{"Name": "volume-id", "Values": list(slots)}]
-    answer = account.client("ec2").describe_volumes(Filters=chosen)["Volumes"]
-    described: dict[str, Any] = {each["VolumeId"]: each for each in answer}
+    filters = [{"Name": "volume-id", "Values": list(slots)}]
+    volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"]
+    descriptions: dict[str, Any] = {volume["VolumeId"]: volume for volume in volumes}
     return tuple(
-        _volume(slot, identifier, described.get(identifier, {}))
-        for identifier, slot in sorted(slots.items(), key=lambda item: item[1])
+        _volume_state(slot, volume_id, descriptions.get(volume_id, {}))
+        for volume_id, slot in sorted(slots.items(), key=lambda item: item[1])
     )
 
 
-def _volume(slot: str, identifier: str, found: Any) -> VolumeState:
-    attached: dict[str, Any] = next(iter(found.get("Attachments") or ()), {})
+def _volume_state(slot: str, volume_id: str, description: Any) -> VolumeState:
+    attachment: dict[str, Any] = next(iter(description.get("Attachments") or ()), {})
     return VolumeState(
         slot,
-        identifier,
-        state=found.get("State", ""),
-        size=found.get("Size", 0),
-        type=found.get("VolumeType", ""),
-        zone=found.get("AvailabilityZone", ""),
-        instance=attached.get("InstanceId", ""),
+        volume_id,
+        state=description.get("State", ""),
+        size=description.get("Size", 0),
+        type=description.get("VolumeType", ""),
+        zone=description.get("AvailabilityZone", ""),
+        instance=attachment.get("InstanceId", ""),
     )
 
 
-def _token(account: Account, members: Iterable[ResourceView]) -> datetime:
-    arns = [member.physical_id for member in members if member.logical_id == "JoinSecret" and member.physical_id]
+def _join_token_expiry(account: Account, stack_resources: Iterable[ResourceView]) -> datetime:
+    arns = [
+        resource.physical_id
+        for resource in stack_resources
+        if resource.logical_id == "JoinSecret" and resource.physical_id
+    ]
     if not arns:
         raise _UnknownError("the stack has no join secret yet")
     return read_join_information(account, arns[0]).expires
 
 
-def _machines(
-    seen: Future[tuple[Group, ...] | Unknown],
-    images: Future[dict[str, datetime] | Unknown],
+def _masters_and_node_groups(
+    group_read: Future[tuple[Group, ...] | Unknown],
+    image_read: Future[dict[str, datetime] | Unknown],
     nodes: tuple[Node, ...] | None,
 ) -> tuple[tuple[MasterState, ...] | Unknown, tuple[GroupState, ...] | Unknown]:
-    found, made = seen.result(), images.result()
-    if isinstance(found, Unknown):
-        return found, found
-    ready = None if nodes is None else {node.instance_id or node.name for node in nodes if node.ready}
-    created = {} if isinstance(made, Unknown) else made
-    return (
-        tuple(master for group in found if group.role == "master" for master in _masters(group, created, ready)),
-        tuple(_group(group, ready) for group in found if group.role == "node"),
+    groups, image_dates = group_read.result(), image_read.result()
+    if isinstance(groups, Unknown):
+        return groups, groups
+    if isinstance(image_dates, Unknown):
+        image_dates = {}
+    ready_ids = None if nodes is None else {node.instance_id or node.name for node in nodes if node.ready}
+    masters = chain.from_iterable(
+        _master_states(group, image_dates, ready_ids) for group in groups if group.role == "master"
     )
+    node_groups = (_group_state(group, ready_ids) for group in groups if group.role == "node")
+    return tuple(masters), tuple(node_groups)
 
 
-def _masters(group: Group, created: dict[str, datetime], ready: set[str] | None) -> list[MasterState]:
+def _master_states(group: Group, image_dates: dict[str, datetime], ready_ids: set[str] | None) -> list[MasterState]:
     if not group.instances:
         return [MasterState(group.name)]
     return [
         MasterState(
-            group.name,
-            instance.id,
-            instance.lifecycle if instance.healthy else f"{instance.lifecycle}, unhealthy",
-            instance.state,
-            instance.zone,
-            instance.address,
-            instance.type,
-            instance.image,
-            created.get(instance.image),
-            instance.launched,
-            instance.current,
-            None if ready is None else instance.id in ready,
+            slot=group.name,
+            instance=instance.id,
+            lifecycle=instance.lifecycle if instance.healthy else f"{instance.lifecycle}, unhealthy",
+            state=instance.state,
+            zone=instance.zone,
+            address=instance.address,
+            type=instance.type,
+            image=instance.image,
+            image_created=image_dates.get(instance.image),
+            launched=instance.launched,
+            current=instance.current,
+            ready=None if ready_ids is None else instance.id in ready_ids,
         )
         for instance in group.instances
     ]
 
 
-def _group(group: Group, ready: set[str] | None) -> GroupState:
+def _group_state(group: Group, ready_ids: set[str] | None) -> GroupState:
     return GroupState(
-        group.name,
-        group.desired,
-        group.in_service,
-        None if ready is None else sum(instance.id in ready for instance in group.instances),
-        group.minimum,
-        group.maximum,
-        tuple(sorted({instance.type for instance in group.instances if instance.type})),
-        sum(not instance.current for instance in group.instances if not instance.leaving),
+        name=group.name,
+        desired=group.desired,
+        in_service=group.in_service,
+        ready=None if ready_ids is None else sum(instance.id in ready_ids for instance in group.instances),
+        minimum=group.minimum,
+        maximum=group.maximum,
+        types=tuple(sorted({instance.type for instance in group.instances if instance.type})),
+        outdated=sum(not instance.current for instance in group.instances if not instance.leaving),
     )
 
 
-def _complete(masters: tuple[MasterState, ...] | Unknown, found: tuple[GroupState, ...] | Unknown) -> bool:
-    """Return whether every instance there should be is a Ready Node."""
-    if isinstance(masters, Unknown) or isinstance(found, Unknown):
+def _all_nodes_ready(masters: tuple[MasterState, ...] | Unknown, node_groups: tuple[GroupState, ...] | Unknown) -> bool:
+    """Return whether every master and every desired instance of the node groups is a Ready Node."""
+    if isinstance(masters, Unknown) or isinstance(node_groups, Unknown):
         return False
-    return all(master.ready for master in masters) and all(each.ready == each.desired for each in found)
+    return all(master.ready for master in masters) and all(group.ready == group.desired for group in node_groups)

@@ -1,6 +1,7 @@
-"""Whether a cluster works: every instance in service and a Ready Node, the API ready, its own pods running.
+"""Validate a cluster: all instances in service and Ready Nodes, the API server ready, the system pods running.
 
-One look reads what there is; `judge` says what is wrong with it; `wait_until_valid` looks again until nothing is.
+`look` reads the state of the cluster once, `judge` finds the problems in it, and `wait_until_valid` repeats both until
+there are none.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from cfngen.deploy.next_steps import in_words, next_steps
 from cfngen.deploy.stacks import StackView, tree
 from cfngen.deploy.status import StackHealth
 
-INTERVAL = 10.0  # seconds between two looks
+INTERVAL = 10.0  # seconds between two validations
 API_SERVER = "API server"
 _NOUNS = {
     "stack": "the stack",
@@ -46,10 +47,10 @@ class Problem:
 
     Attributes:
         area: `stack`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`.
-        subject: which object, e.g. `i-0123456789abcdef0`.
-        text: what is wrong with it; `sentence` is the two of them in words.
-        detail: what it says about that itself, which may change from look to look.
-        hint: what to do or to look at.
+        subject: id or name of the object, e.g. `i-0123456789abcdef0`.
+        text: what is wrong with it, e.g. `is not ready`; `sentence` puts the subject before it.
+        detail: further message of the object itself; may change while the problem stays the same.
+        hint: what to do or where to look.
     """
 
     area: str
@@ -60,7 +61,7 @@ class Problem:
 
     @property
     def sentence(self) -> str:
-        """What is wrong, as a sentence without its full stop."""
+        """The problem as a sentence without its full stop."""
         noun = "the" if self.subject == API_SERVER else _NOUNS.get(self.area, "")
         return f"{noun} {self.subject} {self.text}".strip()
 
@@ -74,9 +75,9 @@ class Member:
         role: `master` or `node`.
         group: letter of the slot, or name of the node group.
         zone: its Availability Zone.
-        in_service: whether Auto Scaling counts it as working.
-        ready: whether it is a Ready Node; None where the Kubernetes API could not be asked.
-        version: of its kubelet; empty if not known.
+        in_service: whether it is in service and healthy in its Auto Scaling group.
+        ready: whether its Node is Ready; None if the Kubernetes API could not be read.
+        version: version of its kubelet; empty if not known.
     """
 
     instance: str
@@ -90,16 +91,16 @@ class Member:
 
 @dataclass(frozen=True)
 class Validation(Message):
-    """What one look at a cluster came to.
+    """The result of one validation of a cluster.
 
     Attributes:
         cluster: name of the cluster.
         stack: name of its root stack.
-        time: when it was looked at.
-        valid: whether nothing is wrong.
-        problems: what is.
+        time: when it was validated.
+        valid: whether there are no problems.
+        problems: the problems.
         members: the instances.
-        version: of the API server; empty if not known.
+        version: version of the API server; empty if not known.
     """
 
     kind: ClassVar[str] = "validation"
@@ -114,14 +115,14 @@ class Validation(Message):
 
 @dataclass(frozen=True)
 class ValidationChange(Message):
-    """A look came to something else than the one before.
+    """What changed between two validations.
 
     Attributes:
-        time: when.
-        appeared: problems that were not there before.
+        time: when the second one was made.
+        appeared: new problems.
         resolved: problems that are gone.
         open: number of problems now.
-        remaining: seconds that are left to wait.
+        remaining: seconds until the timeout.
     """
 
     kind: ClassVar[str] = "validationChange"
@@ -134,7 +135,7 @@ class ValidationChange(Message):
 
 @dataclass(frozen=True)
 class Kubernetes:
-    """What the Kubernetes API says."""
+    """What was read from the Kubernetes API."""
 
     version: str
     readiness: Readiness
@@ -144,13 +145,13 @@ class Kubernetes:
 
 @dataclass(frozen=True)
 class Seen:
-    """What one look saw.
+    """The state of a cluster that `judge` validates.
 
     Attributes:
         stack: the root stack.
         groups: the Auto Scaling groups.
-        kubernetes: what the API says, or why it could not be asked.
-        routes: routes to instances in the table of the pods' routes.
+        kubernetes: what was read from the Kubernetes API, or why it could not be read.
+        routes: routes to instances, in the route table of the pods.
     """
 
     stack: StackView
@@ -162,149 +163,155 @@ class Seen:
 def validate(
     account: Account, stack_name: str, cluster: Cluster, *, override: Override = cluster_access.nowhere
 ) -> Validation:
-    """Look at a cluster once.
+    """Validate a cluster once.
 
     Raises:
         NoStackError: there is no such stack.
-        CfngenError: what must be known cannot be read; a permission lacks, say.
+        CfngenError: something cannot be read, e.g. because a permission is missing.
     """
     return judge(look(account, stack_name, cluster, override), cluster, account.clock.now())
 
 
-def wait_until_valid(
-    attempt: Callable[[], Validation], clock: Clock, patience: timedelta, report: Report
-) -> Validation:
-    """Look at a cluster until it is valid, or time is up; report what changes.
+def wait_until_valid(attempt: Callable[[], Validation], clock: Clock, timeout: timedelta, report: Report) -> Validation:
+    """Validate a cluster until it is valid or the timeout has passed; return the last validation.
 
     Args:
-        attempt: looks once.
-        clock: the time.
-        patience: how long to wait.
-        report: told of every change.
+        attempt: validates the cluster once.
+        clock: the clock.
+        timeout: how long to wait.
+        report: called when problems appear or are resolved.
 
     Raises:
-        CfngenError: as `validate`; what may pass, such as throttling, only when time is up.
+        CfngenError: as `validate`; transient errors such as throttling only after the timeout.
     """
-    end = clock.now() + patience
-    before: tuple[Problem, ...] = ()
+    deadline = clock.now() + timeout
+    previous_problems: tuple[Problem, ...] = ()
     while True:
-        remaining = (end - clock.now()).total_seconds()
+        remaining = (deadline - clock.now()).total_seconds()
         try:
-            found = attempt()
+            validation = attempt()
         except (ThrottledError, UnreachableError):
             if remaining <= 0:
                 raise
         else:
-            if found.valid or remaining <= 0:
-                return found
-            if found.problems != before:
-                appeared = tuple(problem for problem in found.problems if problem not in before)
-                resolved = tuple(each for each in before if each not in found.problems)
-                report(ValidationChange(found.time, appeared, resolved, len(found.problems), remaining))
-                before = found.problems
+            if validation.valid or remaining <= 0:
+                return validation
+            if validation.problems != previous_problems:
+                appeared = tuple(problem for problem in validation.problems if problem not in previous_problems)
+                resolved = tuple(problem for problem in previous_problems if problem not in validation.problems)
+                report(ValidationChange(validation.time, appeared, resolved, len(validation.problems), remaining))
+                previous_problems = validation.problems
         clock.sleep(min(INTERVAL, max(remaining, 0.0)))
 
 
 def look(account: Account, stack_name: str, cluster: Cluster, override: Override) -> Seen:
-    """Read everything that is judged.
+    """Read the state of a cluster.
 
     Raises:
         CfngenError: as `validate`.
     """
     stack = cluster_access.root(account, stack_name)
     with translate_aws_errors():
-        members = [each.view for each in tree(account, stack.id)]
-        found = groups(account, cluster, members)
-        routes = instance_routes(account, cluster, stack, members)
-        # Nodes last: one that joins meanwhile is no stranger to the routes then.
-        return Seen(stack, found, _kubernetes(account, stack, override), routes)
+        stack_resources = [resource.view for resource in tree(account, stack.id)]
+        cluster_groups = groups(account, cluster, stack_resources)
+        routes = instance_routes(account, cluster, stack, stack_resources)
+        # Read Nodes last: otherwise a Node that joins meanwhile would seem to be missing for its route.
+        return Seen(stack, cluster_groups, _read_kubernetes(account, stack, override), routes)
 
 
-def judge(seen: Seen, cluster: Cluster, now: datetime) -> Validation:
-    """Return what is wrong with what was seen.
+def judge(observed: Seen, cluster: Cluster, now: datetime) -> Validation:
+    """Return the problems in the state of a cluster.
 
     Args:
-        seen: what was seen.
-        cluster: what the cluster file says.
+        observed: the state.
+        cluster: the cluster file.
         now: the time.
     """
-    api = seen.kubernetes
-    answers = isinstance(api, Kubernetes)
-    nodes = {node.instance_id or node.name: node for node in api.nodes} if isinstance(api, Kubernetes) else {}
-    problems = (
-        *_of_stack(seen.stack),
-        *(_of_api(api, cluster) if isinstance(api, Kubernetes) else (api,)),
-        *(problem for group in seen.groups for problem in _of_group(group, nodes if answers else None)),
-        *(_of_others(api, seen.groups) if isinstance(api, Kubernetes) else ()),
-        *(_of_routes(seen, nodes) if answers else ()),
-    )
+    api = observed.kubernetes if isinstance(observed.kubernetes, Kubernetes) else None
+    nodes = {node.instance_id or node.name: node for node in api.nodes} if api else {}
+    problems = list(_stack_problems(observed.stack))
+    if isinstance(observed.kubernetes, Problem):
+        problems.append(observed.kubernetes)
+    else:
+        problems += _api_problems(observed.kubernetes, cluster)
+    for group in observed.groups:
+        problems += _group_problems(group, nodes if api else None)
+    if api:
+        problems += (*_other_problems(api, observed.groups), *_route_problems(observed, nodes))
     members = tuple(
         Member(
-            instance.id,
-            group.role,
-            group.name,
-            instance.zone,
-            instance.in_service,
-            instance.id in nodes and nodes[instance.id].ready if answers else None,
-            nodes[instance.id].version if instance.id in nodes else "",
+            instance=instance.id,
+            role=group.role,
+            group=group.name,
+            zone=instance.zone,
+            in_service=instance.in_service,
+            ready=instance.id in nodes and nodes[instance.id].ready if api else None,
+            version=nodes[instance.id].version if instance.id in nodes else "",
         )
-        for group in seen.groups
+        for group in observed.groups
         for instance in group.instances
         if not instance.leaving
     )
-    version = api.version if isinstance(api, Kubernetes) else ""
-    return Validation(cluster.name, seen.stack.name, now, not problems, problems, members, version)
+    return Validation(
+        cluster=cluster.name,
+        stack=observed.stack.name,
+        time=now,
+        valid=not problems,
+        problems=tuple(problems),
+        members=members,
+        version=api.version if api else "",
+    )
 
 
-def _kubernetes(account: Account, stack: StackView, override: Override) -> Kubernetes | Problem:
-    """Ask the Kubernetes API; that it cannot be asked is a problem of the cluster, unless it is one of permission."""
+def _read_kubernetes(account: Account, stack: StackView, override: Override) -> Kubernetes | Problem:
+    """Read the Kubernetes API; if it cannot be reached, return that as a problem of the cluster."""
     try:
-        values = cluster_access.outputs(account, stack)
-        where = cluster_access.endpoint(stack, values, override)
-        found = cluster_access.authority(account, stack, values)
-        with cluster_access.connection(where, found, account.caller, account.clock.now()) as api:
+        outputs = cluster_access.outputs(account, stack)
+        endpoint = cluster_access.endpoint(stack, outputs, override)
+        authority = cluster_access.authority(account, stack, outputs)
+        with cluster_access.connection(endpoint, authority, account.caller, account.clock.now()) as api:
             return Kubernetes(api.version(), api.readiness(), api.nodes(), api.system_pods())
     except (EmptySecretError, NoEndpointError, KubernetesError) as error:
         return Problem("api", API_SERVER, f"cannot be asked: {error}", hint=error.hint)
 
 
-def _of_stack(stack: StackView) -> Iterator[Problem]:
-    standing, cleaning = stack.status.standing, stack.status.cleaning_up
-    # What is left while a stack cleans up are replaced resources: the new ones are in service.
-    if standing is not StackHealth.HEALTHY and not cleaning:
+def _stack_problems(stack: StackView) -> Iterator[Problem]:
+    health, cleaning_up = stack.status.standing, stack.status.cleaning_up
+    # During cleanup only replaced resources are deleted; the new ones are in service already.
+    if health is not StackHealth.HEALTHY and not cleaning_up:
         hint = in_words(next_steps(stack.status))
         yield Problem("stack", stack.name, f"is {stack.status}", stack.reason, hint)
 
 
-def _of_api(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
+def _api_problems(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
     if not api.readiness.ready:
         failing = f": {', '.join(api.readiness.failing)}" if api.readiness.failing else ""
         hint = "on the master: journalctl -u kubelet; ls /var/log/pods"
         yield Problem("api", API_SERVER, f"is not ready{failing}", hint=hint)
-    wanted = wanted_version(cluster)
-    if api.version != wanted:
+    file_version = wanted_version(cluster)
+    if api.version != file_version:
         yield Problem(
             "version",
             API_SERVER,
-            f"runs Kubernetes {api.version}, the cluster file says {wanted}",
+            f"runs Kubernetes {api.version}, the cluster file says {file_version}",
             hint="`cfngen deploy` brings the masters to the version of the cluster file; or correct the file.",
         )
     for node in api.nodes:
         if reason := skew(node.version, api.version):
             hint = "replace the instance: `cfngen deploy` does where its launch template has changed."
             yield Problem("version", node.name, f"has a kubelet of version {reason}", hint=hint)
-        elif node.version != wanted and api.version == wanted:
+        elif node.version != file_version and api.version == file_version:
             hint = "`cfngen deploy` replaces instances of an older version; or terminate it."
             yield Problem(
                 "version",
                 node.name,
-                f"has a kubelet of version {node.version}, the cluster file says {wanted}",
+                f"has a kubelet of version {node.version}, the cluster file says {file_version}",
                 hint=hint,
             )
 
 
-def _of_group(group: Group, nodes: dict[str, Node] | None) -> Iterator[Problem]:
-    """Yield what is wrong with a group, its instances and their Nodes; the latter only where they are known."""
+def _group_problems(group: Group, nodes: dict[str, Node] | None) -> Iterator[Problem]:
+    """Yield the problems of a group, its instances and their Nodes; `nodes` is None if they could not be read."""
     if group.missing:
         hint = "`cfngen status` shows what there is."
         yield Problem("group", group.title, f"has no Auto Scaling group: {group.id} does not exist", hint=hint)
@@ -325,10 +332,10 @@ def _of_group(group: Group, nodes: dict[str, Node] | None) -> Iterator[Problem]:
             hint = "Auto Scaling replaces an unhealthy instance by itself; a new one boots for some minutes."
             yield Problem("instance", instance.id, f"of {group.title} is {state}", instance.state, hint)
         elif nodes is not None:
-            yield from _of_node(group, instance, nodes.get(instance.id))
+            yield from _node_problems(group, instance, nodes.get(instance.id))
 
 
-def _of_node(group: Group, instance: Instance, node: Node | None) -> Iterator[Problem]:
+def _node_problems(group: Group, instance: Instance, node: Node | None) -> Iterator[Problem]:
     if node is None:
         hint = f"its boot log: aws ec2 get-console-output --latest --output text --instance-id {instance.id}"
         text = f"of {group.title} is in service, but has no Node in the cluster"
@@ -344,38 +351,38 @@ def _of_node(group: Group, instance: Instance, node: Node | None) -> Iterator[Pr
         yield Problem("node", node.name, "has no route to its pods (NetworkUnavailable)", hint=hint)
 
 
-def _of_others(api: Kubernetes, present: tuple[Group, ...]) -> Iterator[Problem]:
-    """Yield what is wrong with Nodes that are no instance of a group, and with the cluster's own pods."""
-    instances = {instance.id for group in present for instance in group.instances}
+def _other_problems(api: Kubernetes, groups: tuple[Group, ...]) -> Iterator[Problem]:
+    """Yield the problems of Nodes that are not instances of a group, and of system pods."""
+    instance_ids = {instance.id for group in groups for instance in group.instances}
     for node in api.nodes:
-        if (node.instance_id or node.name) not in instances and not node.ready:
+        if (node.instance_id or node.name) not in instance_ids and not node.ready:
             hint = f"the cloud controller manager removes it soon; by hand: kubectl delete node {node.name}"
             yield Problem("node", node.name, "is not Ready, and is no instance of a group", node.reason, hint)
-    # Of pods on a Node that is not Ready nothing is known; and its own problem says enough.
-    silent = {each.name for each in api.nodes if not each.ready}
+    # The state of pods on a Node that is not Ready is unknown, and the Node is reported as a problem itself.
+    unready_nodes = {node.name for node in api.nodes if not node.ready}
     for pod in api.pods:
-        if not pod.ready and not pod.leaving and pod.node not in silent:
-            said = f" ({pod.reason})" if pod.reason else ""
+        if not pod.ready and not pod.leaving and pod.node not in unready_nodes:
+            reason = f" ({pod.reason})" if pod.reason else ""
             hint = f"kubectl -n kube-system describe pod {pod.name}"
-            yield Problem("pod", pod.name, f"is {pod.phase or 'unknown'} and not ready{said}", pod.message, hint)
-    names = {each.name for each in api.pods}
+            yield Problem("pod", pod.name, f"is {pod.phase or 'unknown'} and not ready{reason}", pod.message, hint)
+    pod_names = {pod.name for pod in api.pods}
     for node in api.nodes:
         for name in STATIC_PODS:
-            if node.master and node.ready and f"{name}-{node.name}" not in names:
+            if node.master and node.ready and f"{name}-{node.name}" not in pod_names:
                 hint = f"on it: ls /etc/kubernetes/manifests; journalctl -u kubelet | grep {name}"
                 yield Problem("pod", f"{name}-{node.name}", f"does not run on the master {node.name}", hint=hint)
 
 
-def _of_routes(seen: Seen, nodes: dict[str, Node]) -> Iterator[Problem]:
-    """Yield the routes that keep the cloud controller manager from writing any other."""
-    members = {instance.id: instance for group in seen.groups for instance in group.instances}
-    for route in seen.routes:
-        member = members.get(route.instance)
+def _route_problems(observed: Seen, nodes: dict[str, Node]) -> Iterator[Problem]:
+    """Yield the routes that make the cloud controller manager fail: routes to instances without a Node."""
+    instances = {instance.id: instance for group in observed.groups for instance in group.instances}
+    for route in observed.routes:
+        member = instances.get(route.instance)
         if route.instance in nodes or (member and member.leaving):
             continue
         remove = f"aws ec2 delete-route --route-table-id {route.table} --destination-cidr-block {route.destination}"
         if member:
-            # A master that is being replaced is in this state until its Node is there.
+            # This is normal while a master is being replaced, until its Node exists.
             hint = (
                 f"it passes once the Node is there; if somebody has deleted it, on {route.instance}: sudo systemctl "
                 f"restart kubelet; or replace the instance: aws ec2 terminate-instances --instance-ids {route.instance}"

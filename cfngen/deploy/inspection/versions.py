@@ -1,11 +1,11 @@
-"""Versions of Kubernetes: what the cluster file wants, and what may run beside what."""
+"""Versions of Kubernetes: the version in the cluster file, and the supported version skew."""
 
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
 from cfngen.releases import exact_version
 
-OLDEST_KUBELET = 3  # minors; https://kubernetes.io/releases/version-skew-policy/#kubelet
+MAX_MINOR_SKEW = 3  # https://kubernetes.io/releases/version-skew-policy/#kubelet
 
 
 def wanted_version(cluster: Cluster) -> str:
@@ -14,20 +14,20 @@ def wanted_version(cluster: Cluster) -> str:
 
 
 def skew(kubelet: str, server: str) -> str:
-    """Return what is wrong between a kubelet's and the API server's version; an empty text if nothing is.
+    """Return in words why a kubelet's version is not supported by the API server; an empty text if it is.
 
-    A kubelet may be up to three minors older than the API server, and never newer.
+    A kubelet may be up to three minor versions older than the API server, and must not be newer.
     """
-    mine, servers = _order(kubelet), _order(server)
-    if not mine or not servers:
+    kubelet_version, server_version = _numbers(kubelet), _numbers(server)
+    if not kubelet_version or not server_version:
         return ""
-    if mine[:2] > servers[:2]:
+    if kubelet_version[:2] > server_version[:2]:
         return f"{kubelet}, newer than the API server ({server})"
-    if (mine[0], mine[1] + OLDEST_KUBELET) < servers[:2]:
-        return f"{kubelet}, more than {OLDEST_KUBELET} minor versions older than the API server ({server})"
+    if (kubelet_version[0], kubelet_version[1] + MAX_MINOR_SKEW) < server_version[:2]:
+        return f"{kubelet}, more than {MAX_MINOR_SKEW} minor versions older than the API server ({server})"
     return ""
 
 
-def _order(version: str) -> tuple[int, ...]:
+def _numbers(version: str) -> tuple[int, ...]:
     numbers = version.partition("-")[0].partition("+")[0].split(".")
     return tuple(int(number) for number in numbers) if all(number.isdigit() for number in numbers) else ()

@@ -1,1 +1,1 @@
-"""What CloudFormation does: events, progress, and why something failed."""
+"""Follow CloudFormation operations: their events, their progress, and why they failed."""

@@ -1,8 +1,8 @@
-"""What instances said on their console while they booted, and why groups could not launch any.
+"""The console output of instances that boot, and why an Auto Scaling group could not launch instances.
 
 The boot program (`cfngen.boot`) writes every step to the console: `cfngen: [3/11] settings: wrote 9 of 9 files`. EC2
-keeps the console's last 64 KB, for about an hour even after the instance is terminated, which is when it is needed:
-a rollback terminates what failed.
+keeps the last 64 KB of the console output, for about an hour after the instance is terminated. That matters because a
+rollback terminates the instances that failed.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from cfngen.deploy.aws_errors import DeniedError, as_aws_error, error_code
 SPOKEN_LINES = 10
 RAW_LINES = 6
 MOST_INSTANCES = 6
-"""Instances of a group whose consoles are read."""
+"""Of so many instances of a group the console output is read."""
 
-_SPOKEN = re.compile(r"(?:^|[\s\]:])cfngen: (?P<text>.*)$")
+_BOOT_MESSAGE = re.compile(r"(?:^|[\s\]:])cfngen: (?P<text>.*)$")
 # journald writes `[   41.093127] python3[702]: text` to the console.
-_SPEAKER = re.compile(r"^(?:\[\s*\d+\.\d+\] )?(?P<speaker>[\w.@-]+\[\d+\]): (?P<text>.*)$")
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+_JOURNAL_LINE = re.compile(r"^(?:\[\s*\d+\.\d+\] )?(?P<speaker>[\w.@-]+\[\d+\]): (?P<text>.*)$")
+_CONTROL_CHARACTERS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 _FIRST_STEP = re.compile(r"^\[1/\d+\] ")
-_DONE = re.compile(r"^done in [\d.]+ s")
+_SUCCESS_MESSAGE = re.compile(r"^done in [\d.]+ s")
 
 
 @dataclass(frozen=True)
 class InstanceWords:
-    """What an instance said.
+    """The end of an instance's console output.
 
     Attributes:
         id: the instance's id.
-        state: as EC2 spells it, e.g. `running`; empty if EC2 does not know it any more.
-        words: the last words of the boot program in its last attempt, or else of the console.
-        failed: whether the boot program says that it failed.
-        finished: whether it says that it succeeded.
-        note: what to know about the words, or why there are none; may be empty.
-        fetch: command that may get the words later; empty if they are here, or if they are lost.
+        state: the instance state in EC2, e.g. `running`; empty if EC2 no longer lists the instance.
+        words: the last messages of the boot program's last attempt; the last lines of the console if there are none.
+        failed: whether the boot program reports that it failed.
+        finished: whether the boot program reports that it succeeded.
+        note: a remark about the output, or why there is none; may be empty.
+        fetch: command that may get the output later; empty if it is here already, or lost.
     """
 
     id: str
@@ -53,136 +53,142 @@ class InstanceWords:
 
 
 def of_group(account: Account, group: str, named: str = "") -> tuple[InstanceWords, ...]:
-    """Return what the instances of an Auto Scaling group said, those first that say why they failed.
+    """Return the console output of the instances of an Auto Scaling group, instances that failed first.
+
+    Instances that booted successfully are left out if there are others.
 
     Args:
-        account: where they are.
-        group: the group's name; it may be deleted.
-        named: id of the instance that is known to have failed; then only that one.
+        account: the AWS account.
+        group: the Auto Scaling group's name; the group may be deleted.
+        named: id of the instance that is known to have failed; then only its console is read.
 
     Raises:
-        ClientError: EC2 does not tell which instances there are.
+        ClientError: EC2 refuses to list the instances.
     """
-    found = _instances(account, group)
-    ids = [named] if named else list(found)[:MOST_INSTANCES]
-    words = [of_instance(account, id_, found.get(id_, "")) for id_ in ids]
-    telling = [word for word in words if not word.finished] or words
-    return tuple(sorted(telling, key=lambda each: (not each.failed, not each.words)))
+    states = _instance_states(account, group)
+    ids = [named] if named else list(states)[:MOST_INSTANCES]
+    consoles = [of_instance(account, instance_id, states.get(instance_id, "")) for instance_id in ids]
+    unfinished = [console for console in consoles if not console.finished] or consoles
+    return tuple(sorted(unfinished, key=lambda console: (not console.failed, not console.words)))
 
 
 def of_instance(account: Account, instance_id: str, state: str = "") -> InstanceWords:
-    """Return what an instance said."""
+    """Return the end of an instance's console output."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     fetch = f"aws ec2 get-console-output --region {account.region} --output text --latest --instance-id {instance_id}"
     try:
-        output = _console(account, instance_id)
+        output = _read_console(account, instance_id)
     except (ClientError, BotoCoreError) as error:
         if error_code(error) == "InvalidInstanceID.NotFound":
             return InstanceWords(instance_id, state, note="EC2 does not know this instance any more")
-        wrong = as_aws_error(error)
-        denied = isinstance(wrong, DeniedError)
+        aws_error = as_aws_error(error)
+        is_denied = isinstance(aws_error, DeniedError)
         return InstanceWords(
             instance_id,
             state,
-            note="these credentials may not read consoles (ec2:GetConsoleOutput)" if denied else str(wrong),
+            note="these credentials may not read consoles (ec2:GetConsoleOutput)" if is_denied else str(aws_error),
             fetch=fetch,
         )
-    words = boot_words(output)
-    if words:
-        failed = any(" FAILED after " in word for word in words)
-        return InstanceWords(instance_id, state, words, failed, finished=bool(_DONE.match(words[-1])))
-    raw = tuple(_cleaned(line) for line in output.splitlines() if _cleaned(line))[-RAW_LINES:]
-    if raw:
+    if messages := boot_words(output):
+        failed = any(" FAILED after " in message for message in messages)
+        return InstanceWords(instance_id, state, messages, failed, finished=bool(_SUCCESS_MESSAGE.match(messages[-1])))
+    lines = map(_without_control_characters, output.splitlines())
+    if last_lines := tuple(filter(None, lines))[-RAW_LINES:]:
         return InstanceWords(
-            instance_id, state, raw, note="the boot program has not spoken; the console ends with this"
+            instance_id, state, last_lines, note="the boot program has not spoken; the console ends with this"
         )
     return InstanceWords(instance_id, state, note="its console is empty; EC2 may need some minutes more", fetch=fetch)
 
 
 def boot_words(output: str) -> tuple[str, ...]:
-    """Return what the boot program said last: at most its last attempt, of a text that may be all over the console.
+    """Return the boot program's last messages: the end of its last attempt that has something to say.
+
+    Other programs write to the console too, so its messages may be scattered over the output.
 
     Args:
-        output: the console's text.
+        output: the console output.
     """
-    said: list[str] = []
-    speaker = ""
-    for line in map(_cleaned, output.splitlines()):
-        by = _SPEAKER.match(line)
-        if match := _SPOKEN.search(line):
-            said.append(match["text"])
-            speaker = by["speaker"] if by else ""
-        elif by and said and by["speaker"] == speaker:
-            said.append("  " + by["text"])  # a message of several lines
-    attempts = [number for number, text in enumerate(said) if _FIRST_STEP.match(text)]
-    failures = [number for number, text in enumerate(said) if " FAILED after " in text]
-    begin = 0
+    messages: list[str] = []
+    process = ""
+    for line in map(_without_control_characters, output.splitlines()):
+        journal_line = _JOURNAL_LINE.match(line)
+        if match := _BOOT_MESSAGE.search(line):
+            messages.append(match["text"])
+            process = journal_line["speaker"] if journal_line else ""
+        elif journal_line and messages and journal_line["speaker"] == process:
+            messages.append("  " + journal_line["text"])  # a message of several lines
+    attempts = [index for index, message in enumerate(messages) if _FIRST_STEP.match(message)]
+    failures = [index for index, message in enumerate(messages) if " FAILED after " in message]
+    start = 0
     if attempts:
-        # The program is started again after a failure: an attempt that has just begun says less than the one before.
-        begin = attempts[-1]
-        if failures and failures[-1] < begin and not any(_DONE.match(text) for text in said[begin:]):
-            begin = max((number for number in attempts if number <= failures[-1]), default=0)
-            said = said[: attempts[-1]]
-    return tuple(said[begin:][-SPOKEN_LINES:])
+        # The program is restarted after a failure: if the last attempt has neither failed nor succeeded yet, the
+        # failed one before it says more.
+        start = attempts[-1]
+        if failures and failures[-1] < start and not any(map(_SUCCESS_MESSAGE.match, messages[start:])):
+            start = max((attempt for attempt in attempts if attempt <= failures[-1]), default=0)
+            messages = messages[: attempts[-1]]
+    return tuple(messages[start:][-SPOKEN_LINES:])
 
 
 def launch_failures(account: Account, group: str) -> tuple[str, ...]:
-    """Return why a group could not launch instances, each reason once, the newest first.
+    """Return why an Auto Scaling group could not launch instances, each reason once, the newest first.
 
-    Not what a later launch has overcome: the first launches onto a master's network interface fail while the old
-    instance still has it, and Auto Scaling tries again until one succeeds.
+    Failures before the last successful launch do not count: the first launches of a master with its network interface
+    fail while the old instance still has the interface, and Auto Scaling retries until one succeeds.
 
     Args:
-        account: where it is.
-        group: the group's name; it may be deleted.
+        account: the AWS account.
+        group: the Auto Scaling group's name; the group may be deleted.
 
     Raises:
-        ClientError: Auto Scaling does not tell.
+        ClientError: Auto Scaling refuses to list the group's activities.
     """
-    answer = account.client("autoscaling").describe_scaling_activities(
+    response = account.client("autoscaling").describe_scaling_activities(
         AutoScalingGroupName=group, IncludeDeletedGroups=True, MaxRecords=100
     )
-    since = itertools.takewhile(lambda each: not _launched(each), answer["Activities"])  # the newest come first
-    failed = (each for each in since if each["StatusCode"] in ("Failed", "Cancelled"))
-    return tuple(dict.fromkeys(each["StatusMessage"] for each in failed if each.get("StatusMessage")))
+    recent = itertools.takewhile(
+        lambda activity: not _is_successful_launch(activity), response["Activities"]
+    )  # the newest come first
+    failed = (activity for activity in recent if activity["StatusCode"] in ("Failed", "Cancelled"))
+    return tuple(dict.fromkeys(activity["StatusMessage"] for activity in failed if activity.get("StatusMessage")))
 
 
-def _launched(activity: Mapping[str, Any]) -> bool:
+def _is_successful_launch(activity: Mapping[str, Any]) -> bool:
     """Return whether an activity has launched an instance."""
     return activity["StatusCode"] == "Successful" and str(activity.get("Description", "")).startswith("Launching")
 
 
-def _instances(account: Account, group: str) -> Mapping[str, str]:
-    """Return the states of a group's instances by id, the newest first.
+def _instance_states(account: Account, group: str) -> Mapping[str, str]:
+    """Return the states of an Auto Scaling group's instances by instance id, the newest instance first.
 
-    By the tag that Auto Scaling gives them: a deleted group, and its terminated instances, are found no other way.
+    They are found by the tag that Auto Scaling sets: nothing else finds the terminated instances of a deleted group.
     """
     filters = [{"Name": "tag:aws:autoscaling:groupName", "Values": [group]}]
     pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
-    found = [
+    instances = [
         instance for page in pages for reservation in page["Reservations"] for instance in reservation["Instances"]
     ]
-    found.sort(key=lambda each: (each["LaunchTime"], each["InstanceId"]), reverse=True)
-    return {each["InstanceId"]: each["State"]["Name"] for each in found}
+    instances.sort(key=lambda instance: (instance["LaunchTime"], instance["InstanceId"]), reverse=True)
+    return {instance["InstanceId"]: instance["State"]["Name"] for instance in instances}
 
 
-def _console(account: Account, instance_id: str) -> str:
+def _read_console(account: Account, instance_id: str) -> str:
     from botocore.exceptions import ClientError
 
-    def ask(**options: Any) -> str:
-        answer = account.client("ec2").get_console_output(InstanceId=instance_id, **options)
-        return str(answer.get("Output") or "")
+    def get_output(**options: Any) -> str:
+        response = account.client("ec2").get_console_output(InstanceId=instance_id, **options)
+        return str(response.get("Output") or "")
 
     try:
-        # Without `Latest` the text is that of a fixed moment after the launch. Only Nitro has it.
-        if text := ask(Latest=True):
+        # Without `Latest`, EC2 returns the output as it was shortly after the launch. Only Nitro instances support it.
+        if text := get_output(Latest=True):
             return text
     except ClientError as error:
         if isinstance(as_aws_error(error), DeniedError) or error_code(error) == "InvalidInstanceID.NotFound":
             raise
-    return ask()
+    return get_output()
 
 
-def _cleaned(line: str) -> str:
-    return _CONTROL.sub("", line).rstrip()
+def _without_control_characters(line: str) -> str:
+    return _CONTROL_CHARACTERS.sub("", line).rstrip()

@@ -1,7 +1,8 @@
-"""Why an operation failed: the one failure that everything else follows from, explained as far as can be known.
+"""Why a CloudFormation operation failed: the first failure, which caused all others, with an explanation.
 
-Every failure passes through the whole tree: the resources beside it are cancelled, its stack fails, and so does each
-stack around it. What is left when those are taken away, in the order of time, begins with the cause.
+One failure spreads through the whole tree of stacks: resources created at the same time are cancelled, the stack
+fails, and so does every stack above it. When these consequences are removed, the earliest failure that is left is the
+cause.
 """
 
 from __future__ import annotations
@@ -28,32 +29,32 @@ from cfngen.deploy.watching.events import StackEvents, is_cancelled, is_echo, pa
 from cfngen.deploy.watching.progress import action_of
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain, explain_event
 
-_NAMED_INSTANCE = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
+_FAILURE_SIGNAL = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
 _WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
-_OF_INSTANCES = re.compile(r"resource signal|FAILURE signal|instance|launch template|capacity", re.IGNORECASE)
-# What a deletion stumbles over has network interfaces; by which filter they are found.
-_OCCUPIED = re.compile(r"DependencyViolation|dependenc|dependent object|mapped public address", re.IGNORECASE)
-_OCCUPIED_BY = {
+_INSTANCE_FAILURE = re.compile(r"resource signal|FAILURE signal|instance|launch template|capacity", re.IGNORECASE)
+_STILL_IN_USE = re.compile(r"DependencyViolation|dependenc|dependent object|mapped public address", re.IGNORECASE)
+# Network interfaces keep these resources from being deleted; the filter of DescribeNetworkInterfaces that finds them.
+_INTERFACE_FILTERS = {
     "AWS::EC2::SecurityGroup": "group-id",
     "AWS::EC2::Subnet": "subnet-id",
     "AWS::EC2::VPC": "vpc-id",
 }
-_MOST_OCCUPANTS = 10
-_MOST_EVENTS = 500  # among which a signal is looked for
+_MAX_INTERFACES = 10
+_MAX_EVENTS = 500  # the newest events of a stack, among which the signal of an instance is searched
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Something that failed by itself.
+    """A failure that is not the consequence of another one.
 
     Attributes:
-        event: CloudFormation's word of it.
-        explanation: what that means; empty where the event's reason says it.
+        event: the event in CloudFormation.
+        explanation: what it means; empty where the event's reason is clear by itself.
         hint: what to do about it; may be empty.
-        instances: what the instances said that should have come up.
+        instances: console output of the instances that should have booted.
         launches: why instances could not be launched.
-        occupants: what still uses the thing that could not be deleted.
-        notes: what could not be found out, and why.
+        occupants: network interfaces that still use the resource that could not be deleted.
+        notes: errors of other services that were asked for details.
     """
 
     event: Event
@@ -74,11 +75,11 @@ class Diagnosis(Message):
         stack_id: its ARN.
         status: its status.
         action: what failed: `create`, `update`, `rollback`, `delete` or `import`; empty if nothing is known.
-        cause: the failure that the others follow from; None if nothing failed by itself.
-        others: further failures that have nothing to do with it, as far as can be known, in the order of time.
-        undoing: what failed afterwards, while the operation was taken back.
-        cancelled: whether somebody cancelled the operation, a creation by deleting its stack, so that nothing failed.
-        next_steps: ways on, the usual one first.
+        cause: the failure that caused the others; None if nothing failed by itself.
+        others: further failures that seem to be independent of the cause, oldest first.
+        undoing: failures during the rollback.
+        cancelled: whether somebody cancelled the operation (a creation: deleted its stack), so that nothing failed.
+        next_steps: commands to go on with, the usual one first.
     """
 
     kind: ClassVar[str] = "diagnosis"
@@ -94,237 +95,243 @@ class Diagnosis(Message):
 
 
 def diagnose(account: Account, root_id: str) -> Diagnosis:
-    """Find out why the last operation of a stack failed; of a rollback, the operation that it takes back.
+    """Find out why the last operation of a stack failed; if that is a rollback, why the operation before it failed.
 
     Args:
-        account: where it is.
-        root_id: its ARN, or its name if it is not deleted.
+        account: the AWS account.
+        root_id: the root stack's ARN, or its name if it is not deleted.
 
     Raises:
-        AwsError: CloudFormation does not tell what happened. What other services do not tell is only noted.
+        AwsError: CloudFormation refuses to list the events. Errors of other services only become notes.
     """
     with translate_aws_errors():
         stack = find(account, root_id)
         if stack is None:
             return Diagnosis(stack_name(root_id) or root_id, root_id if stack_name(root_id) else "", "")
-        history = _root_events(account, stack.id)
-        if not history:
+        root_events = _read_root_events(account, stack.id)
+        if not root_events:
             return Diagnosis(stack.name, stack.id, stack.status.name, next_steps=_next_steps(stack))
-        merged = _with_failures(account, stack.id, history)
-    causes, undoing = _parted(merged)
-    if not causes and not undoing:
-        causes = _last_resort(merged)
-    own = [event for event in history if event.of_stack]
-    cancelled = not causes and any(_was_cancelled(*pair) for pair in pairwise(own))
+        events = _add_nested_failures(account, stack.id, root_events)
+    causes, rollback_failures = _causes_and_rollback_failures(events)
+    if not causes and not rollback_failures:
+        causes = _deepest_failure(events)
+    status_changes = [event for event in root_events if event.of_stack]
+    cancelled = not causes and any(_was_cancelled(previous, event) for previous, event in pairwise(status_changes))
     return Diagnosis(
         stack=stack.name,
         stack_id=stack.id,
         status=stack.status.name,
-        action=action_of(own[0].status) if own else "",
-        cause=_explained(account, causes[0]) if causes else None,
-        others=tuple(_briefly(account, event) for event in causes[1:]),
-        undoing=tuple(_explained(account, event) for event in undoing),
+        action=action_of(status_changes[0].status) if status_changes else "",
+        cause=_cause_with_evidence(account, causes[0]) if causes else None,
+        others=tuple(_cause_from_event(account, event) for event in causes[1:]),
+        undoing=tuple(_cause_with_evidence(account, event) for event in rollback_failures),
         cancelled=cancelled,
-        next_steps=_next_steps(stack, failed=bool(causes or undoing), cancelled=cancelled),
+        next_steps=_next_steps(stack, failed=bool(causes or rollback_failures), cancelled=cancelled),
     )
 
 
-def _root_events(account: Account, stack_id: str) -> list[Event]:
-    """Return the root's own part of the operation, and of the failed one that it takes back."""
-    root = StackEvents(account.client("cloudformation"), stack_id, (), last_operation_and_failure)
-    events = root.read_page()
-    while root.halfway:
-        events = root.read_page()
+def _read_root_events(account: Account, stack_id: str) -> list[Event]:
+    """Return the root stack's events in the last operation, and in the failed one before it if that is rolled back."""
+    stack_events = StackEvents(account.client("cloudformation"), stack_id, (), last_operation_and_failure)
+    events = stack_events.read_page()
+    while stack_events.has_more_pages:
+        events = stack_events.read_page()
     return events
 
 
-def _with_failures(account: Account, stack_id: str, history: list[Event]) -> list[Event]:
-    """Return what happened in the root together with all failures in nested stacks, in order."""
-    begun = history[0].time
-    failed: list[Event] = []
-    if (fast := _failed_only(account, stack_id, begun)) is not None:
-        known = {event.id for event in history}
-        failed = [event for event in fast if event.id not in known]
-    merged = in_order([*history, *failed])
-    if any(_is_cause(event) for event in merged):
-        return merged
-    # Not allowed, not there in this region, or not telling: the long way.
-    return list(read_all(account, stack_id, since_time(begun)))
+def _add_nested_failures(account: Account, stack_id: str, root_events: list[Event]) -> list[Event]:
+    """Return the root stack's events together with all failures in nested stacks, oldest first."""
+    start = root_events[0].time
+    nested_failures: list[Event] = []
+    if (failures := _read_failures(account, stack_id, start)) is not None:
+        root_event_ids = {event.id for event in root_events}
+        nested_failures = [event for event in failures if event.id not in root_event_ids]
+    events = in_order([*root_events, *nested_failures])
+    if any(_is_cause(event) for event in events):
+        return events
+    # DescribeEvents is denied, not available in this region, or shows no cause: read all events of all stacks.
+    return list(read_all(account, stack_id, since_time(start)))
 
 
-def _failed_only(account: Account, stack_id: str, begun: datetime, path: tuple[str, ...] = ()) -> list[Event] | None:
-    """Return the failures of a stack and of those it nests; None if CloudFormation does not tell them by themselves."""
+def _read_failures(account: Account, stack_id: str, start: datetime, path: tuple[str, ...] = ()) -> list[Event] | None:
+    """Return the failures in a stack and its nested stacks; None if CloudFormation cannot list failures alone."""
     from botocore.exceptions import ClientError
 
     client = account.client("cloudformation")
-    found: list[Event] = []
+    failures: list[Event] = []
     try:
         pages = client.get_paginator("describe_events").paginate(StackName=stack_id, Filters={"FailedEvents": True})
-        # Nothing says in which order they come; of what belongs to a change set, `plan` has told.
+        # Their order is not documented. Failures of a change set's creation are reported by `plan`.
         for page in pages:
-            found += [
+            failures += [
                 parsed(entry, path)
                 for entry in page["OperationEvents"]
                 if entry.get("OperationType") != "CREATE_CHANGESET"
             ]
     except ClientError as error:
-        # `InvalidAction` and the like: not every region and partition has this call.
+        # `InvalidAction` and the like: not every region and partition has DescribeEvents.
         if isinstance(as_aws_error(error), DeniedError) or error_code(error).startswith(
             ("Invalid", "Unknown", "Unsupported")
         ):
             return None
         raise
-    found = sorted((event for event in found if event.time >= begun), key=lambda event: event.time)
+    failures = sorted((event for event in failures if event.time >= start), key=lambda event: event.time)
     children = {
         event.physical_id: event.logical_id
-        for event in found
+        for event in failures
         if event.type == NESTED and not event.of_stack and stack_name(event.physical_id)
     }
     for child_id, logical_id in children.items():
-        found += _failed_only(account, child_id, begun, (*path, logical_id)) or []
-    return found
+        failures += _read_failures(account, child_id, start, (*path, logical_id)) or []
+    return failures
 
 
 def _is_cause(event: Event) -> bool:
-    """Return whether an event tells of a failure that does not come from another one."""
+    """Return whether an event is a failure that is not the consequence of another one."""
     if is_cancelled(event) or is_echo(event):
         return False
     if event.of_stack:
-        # A stack has reasons of its own where it fails before its first resource: a parameter, a rule, an output.
-        told = event.failed or event.status.endswith("ROLLBACK_IN_PROGRESS")
-        # A deletion that exports in use forbid ends in the status from before.
-        return (told and event.reason not in ("", "User Initiated")) or bool(EXPORT_IN_USE.search(event.reason))
+        # A stack can fail by itself, because of a parameter, a rule or an output; then its event has a reason.
+        has_failed = event.failed or event.status.endswith("ROLLBACK_IN_PROGRESS")
+        # A deletion that is refused because other stacks import an export ends in the status from before.
+        return (has_failed and event.reason not in ("", "User Initiated")) or bool(EXPORT_IN_USE.search(event.reason))
     if event.failed:
-        # A nested stack that never came to be has no events of its own.
+        # A nested stack that could not be created has no events of its own, but its parent's event has a reason.
         return bool(event.reason) or event.type != NESTED
     return False
 
 
-def _parted(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
-    """Return the causes of the failure, and what failed while it was taken back; of each resource the first."""
+def _causes_and_rollback_failures(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
+    """Return the failures of the operation, and those of its rollback; of each resource only the first."""
     causes: dict[tuple[tuple[str, ...], str], Event] = {}
-    undoing: dict[tuple[tuple[str, ...], str], Event] = {}
-    back = False
-    for number, event in enumerate(events):
+    rollback_failures: dict[tuple[tuple[str, ...], str], Event] = {}
+    is_rolling_back = False
+    for index, event in enumerate(events):
         if _is_cause(event):
-            (undoing if back else causes).setdefault((event.path, event.logical_id), event)
-        if number and event.of_stack and not event.path and not at_rest(event.status):
-            back = back or "ROLLBACK" in event.status or event.status == "DELETE_IN_PROGRESS"
-    return list(causes.values()), list(undoing.values())
+            (rollback_failures if is_rolling_back else causes).setdefault((event.path, event.logical_id), event)
+        if index and event.of_stack and not event.path and not at_rest(event.status):
+            is_rolling_back = is_rolling_back or "ROLLBACK" in event.status or event.status == "DELETE_IN_PROGRESS"
+    return list(causes.values()), list(rollback_failures.values())
 
 
-def _last_resort(events: Iterable[Event]) -> list[Event]:
-    """Return the failure that is deepest in the tree, where all that is left are failures that point to others."""
-    failed = [event for event in events if event.failed and not is_cancelled(event)]
-    return sorted(failed, key=lambda event: -len(event.path))[:1]
+def _deepest_failure(events: Iterable[Event]) -> list[Event]:
+    """Return the failure in the most deeply nested stack, as a list; for when every failure only repeats another."""
+    failures = [event for event in events if event.failed and not is_cancelled(event)]
+    return sorted(failures, key=lambda event: -len(event.path))[:1]
 
 
-def _was_cancelled(before: Event, event: Event) -> bool:
-    if before.status == "CREATE_IN_PROGRESS":
-        # There is no other way to end a creation than to delete its stack. What CloudFormation itself deletes or rolls
-        # back after a failure bears a reason.
-        return event.status == "DELETE_IN_PROGRESS" and event.reason in ("", "User Initiated")
-    working = before.status in ("UPDATE_IN_PROGRESS", "IMPORT_IN_PROGRESS")
-    return working and event.status.endswith("ROLLBACK_IN_PROGRESS") and event.reason in ("", "User Initiated")
+def _was_cancelled(previous: Event, event: Event) -> bool:
+    """Return whether a user cancelled the operation between these two consecutive events about the root stack."""
+    # When CloudFormation itself deletes or rolls back after a failure, the event has another reason.
+    by_user = event.reason in ("", "User Initiated")
+    if previous.status == "CREATE_IN_PROGRESS":
+        return by_user and event.status == "DELETE_IN_PROGRESS"  # the only way to cancel a creation
+    was_updating = previous.status in ("UPDATE_IN_PROGRESS", "IMPORT_IN_PROGRESS")
+    return by_user and was_updating and event.status.endswith("ROLLBACK_IN_PROGRESS")
 
 
-def _briefly(account: Account, event: Event) -> Cause:
-    known = explain_event(event, account.region)
-    return Cause(event, known.meaning, known.hint)
+def _cause_from_event(account: Account, event: Event) -> Cause:
+    """Return a failure with what its event alone tells."""
+    explanation = explain_event(event, account.region)
+    return Cause(event, explanation.meaning, explanation.hint)
 
 
-def _explained(account: Account, event: Event) -> Cause:
-    """Return a failure with everything that other services tell about it."""
-    cause = _briefly(account, event)
-    if event.type in (GROUP, _WAIT_CONDITION) and _OF_INSTANCES.search(event.reason):
-        return _with_instances(account, cause)
-    if event.type in _OCCUPIED_BY and _OCCUPIED.search(event.reason):
-        with _noting() as noted:
-            cause = replace(cause, occupants=tuple(_occupants(account, event)))
-        return replace(cause, notes=noted.notes)
+def _cause_with_evidence(account: Account, event: Event) -> Cause:
+    """Return a failure with details from EC2 and Auto Scaling: console output, failed launches, network interfaces."""
+    cause = _cause_from_event(account, event)
+    if event.type in (GROUP, _WAIT_CONDITION) and _INSTANCE_FAILURE.search(event.reason):
+        return _add_instance_evidence(account, cause)
+    if event.type in _INTERFACE_FILTERS and _STILL_IN_USE.search(event.reason):
+        with _ErrorsAsNotes() as errors:
+            cause = replace(cause, occupants=tuple(_describe_interfaces(account, event)))
+        return replace(cause, notes=errors.notes)
     return cause
 
 
-def _with_instances(account: Account, cause: Cause) -> Cause:
+def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
+    """Return a group's failure with the reasons of failed launches and the console output of its instances."""
     event = cause.event
-    failed = ""
-    with _noting():
-        failed = _failed_instance(account, event)
+    failed_instance_id = ""
+    with _ErrorsAsNotes():
+        failed_instance_id = _find_failed_instance(account, event)
     group = event.physical_id
     if event.type == _WAIT_CONDITION:
-        with _noting():
-            group = _group_beside(account, event)
-    launches: tuple[str, ...] = ()
-    instances: tuple[InstanceWords, ...] = ()
-    with _noting() as of_launches:
-        launches = console_output.launch_failures(account, group) if group and not failed else ()
-    with _noting() as of_consoles:
-        instances = console_output.of_group(account, group, failed) if group else ()
-    known = next(
-        filter(lambda each: each.hint, (explain(launch, account.region) for launch in launches)), Explanation()
-    )
-    notes = (*of_launches.notes, *of_consoles.notes)
-    if launches:
-        meaning = "instances could not be launched" + (f": {known.meaning}" if known.meaning else "")
-        cause = replace(cause, explanation=meaning, hint=known.hint or cause.hint)
-    elif group and not instances and not notes:
+        with _ErrorsAsNotes():
+            group = _find_group_of_condition(account, event)
+    launch_failures: tuple[str, ...] = ()
+    consoles: tuple[InstanceWords, ...] = ()
+    with _ErrorsAsNotes() as launch_errors:
+        launch_failures = console_output.launch_failures(account, group) if group and not failed_instance_id else ()
+    with _ErrorsAsNotes() as console_errors:
+        consoles = console_output.of_group(account, group, failed_instance_id) if group else ()
+    explanations = (explain(reason, account.region) for reason in launch_failures)
+    explanation = next((explanation for explanation in explanations if explanation.hint), Explanation())
+    notes = (*launch_errors.notes, *console_errors.notes)
+    if launch_failures:
+        meaning = "instances could not be launched" + (f": {explanation.meaning}" if explanation.meaning else "")
+        cause = replace(cause, explanation=meaning, hint=explanation.hint or cause.hint)
+    elif group and not consoles and not notes:
         notes = ("the group has launched no instance that EC2 still knows",)
-    return replace(cause, launches=launches, instances=instances, notes=notes)
+    return replace(cause, launches=launch_failures, instances=consoles, notes=notes)
 
 
-def _failed_instance(account: Account, event: Event) -> str:
-    """Return the instance whose signal made a group fail; an empty text where no signal came.
+def _find_failed_instance(account: Account, event: Event) -> str:
+    """Return the id of the instance that sent the FAILURE signal; an empty text if none did.
 
-    A group that is updated says only how many signals it got; the signal itself is an event shortly before.
+    When an update of a group fails, the event has only the number of signals; the signal itself is an earlier event.
     """
-    if named := _NAMED_INSTANCE.search(event.reason):
-        return named[1]
+    if match := _FAILURE_SIGNAL.search(event.reason):
+        return match[1]
     pages = (
         account.client("cloudformation")
         .get_paginator("describe_stack_events")
-        .paginate(StackName=event.stack_id, PaginationConfig={"MaxItems": _MOST_EVENTS})
+        .paginate(StackName=event.stack_id, PaginationConfig={"MaxItems": _MAX_EVENTS})
     )
-    reached = False
-    for each in (stack_event for page in pages for stack_event in page["StackEvents"]):
-        # Events come newest first, and those of the rollback that follows may bear the same time.
-        reached = reached or each["EventId"] == event.id or each["Timestamp"] < event.time
-        if not reached or each["LogicalResourceId"] != event.logical_id:
+    is_older = False
+    for entry in (entry for page in pages for entry in page["StackEvents"]):
+        # Events come newest first; events of the rollback that follows may have the same timestamp as the failure.
+        is_older = is_older or entry["EventId"] == event.id or entry["Timestamp"] < event.time
+        if not is_older or entry["LogicalResourceId"] != event.logical_id:
             continue
-        reason = each.get("ResourceStatusReason", "")
-        if named := _NAMED_INSTANCE.search(reason):
-            return named[1]
-        if not reason and each["ResourceStatus"].endswith("_IN_PROGRESS"):
-            break  # where the group's own update began
+        reason = entry.get("ResourceStatusReason", "")
+        if match := _FAILURE_SIGNAL.search(reason):
+            return match[1]
+        if not reason and entry["ResourceStatus"].endswith("_IN_PROGRESS"):
+            break  # the update of the group began here
     return ""
 
 
-def _group_beside(account: Account, event: Event) -> str:
-    """Return the name of the group of the same slot as a wait condition; empty if there is none.
+def _find_group_of_condition(account: Account, event: Event) -> str:
+    """Return the name of the Auto Scaling group that a wait condition waits for; empty if there is none.
 
-    Nested stacks have the groups, and what nests them the conditions.
+    The wait condition is in the root stack, the group in a nested stack; their logical ids differ in the suffix.
     """
-    title = auto_scaling_group(event.logical_id.removesuffix("WaitCondition"))
-    found = (each.view for each in tree(account, event.stack_id) if each.view.logical_id == title)
-    return next((each.physical_id for each in found), "")
+    group_logical_id = auto_scaling_group(event.logical_id.removesuffix("WaitCondition"))
+    groups = (
+        resource.view for resource in tree(account, event.stack_id) if resource.view.logical_id == group_logical_id
+    )
+    return next((group.physical_id for group in groups), "")
 
 
-def _occupants(account: Account, event: Event) -> Iterator[str]:
-    filters = [{"Name": _OCCUPIED_BY[event.type], "Values": [event.physical_id]}]
-    answer = account.client("ec2").describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
-    for each in answer[:_MOST_OCCUPANTS]:
-        uses = each.get("Description") or each.get("Attachment", {}).get("InstanceId") or "no description"
-        yield f"{each['NetworkInterfaceId']} ({uses}), {each.get('Status', '')} in {each.get('SubnetId', '')}"
-    if len(answer) > _MOST_OCCUPANTS:
-        yield f"{len(answer) - _MOST_OCCUPANTS} more network interfaces"
+def _describe_interfaces(account: Account, event: Event) -> Iterator[str]:
+    """Yield in words the network interfaces that still use a resource which could not be deleted."""
+    filters = [{"Name": _INTERFACE_FILTERS[event.type], "Values": [event.physical_id]}]
+    interfaces = account.client("ec2").describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
+    for interface in interfaces[:_MAX_INTERFACES]:
+        purpose = interface.get("Description") or interface.get("Attachment", {}).get("InstanceId") or "no description"
+        status = f"{interface.get('Status', '')} in {interface.get('SubnetId', '')}"
+        yield f"{interface['NetworkInterfaceId']} ({purpose}), {status}"
+    if len(interfaces) > _MAX_INTERFACES:
+        yield f"{len(interfaces) - _MAX_INTERFACES} more network interfaces"
 
 
-class _noting:  # noqa: N801 (a context manager)
-    """Turns what a service does not tell into a note; evidence that is missing never hides the cause."""
+class _ErrorsAsNotes:
+    """Context manager that turns errors of AWS into notes: missing details never hide the cause of a failure."""
 
     def __init__(self) -> None:
         self.notes: tuple[str, ...] = ()
 
-    def __enter__(self) -> _noting:
+    def __enter__(self) -> _ErrorsAsNotes:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
@@ -349,5 +356,5 @@ def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = Fals
         return (NextStep(f"cfngen deploy --stack-name {stack.name}", purpose),)
     if status.standing is StackHealth.ABSENT and failed:
         return (NextStep(f"cfngen deploy --stack-name {stack.name}", "creates the cluster, once the cause is removed"),)
-    # What failed is what a diagnosis has said already.
+    # The diagnosis itself shows the failures already.
     return tuple(step for step in next_steps(status, stack.name) if "events --failures" not in step.command)

@@ -1,7 +1,7 @@
-"""The events of several stacks as one list, in the order in which they came about.
+"""Merge the events of several stacks into one list, oldest first.
 
-Events of one stack are in their order already. Between stacks their times tell, and where those are the same, what a
-nested stack does follows what its parent says when it begins, and precedes what its parent says when it has ended.
+Events of one stack are in order already. Events of different stacks are ordered by time. At the same time, the parent's
+event "nested stack in progress" comes first, then the nested stack's own events, then the parent's event "complete".
 """
 
 from __future__ import annotations
@@ -14,46 +14,47 @@ from cfngen.deploy.stacks import NESTED
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
-    """Return events of several stacks in one order.
+    """Return the events of several stacks as one list, oldest first.
 
     Args:
-        events: of each stack oldest first; stacks in any order, parents before those they nest.
+        events: the events; those of one stack oldest first, and those of a parent before those of its nested stacks.
     """
     queues: dict[str, deque[Event]] = {}
     for event in events:
         queues.setdefault(event.stack_id, deque()).append(event)
     ordered = []
     while queues:
-        now = min(queue[0].time for queue in queues.values())
-        first = [queue for queue in queues.values() if queue[0].time == now]
-        ready = (queue for queue in first if not _must_wait(queue[0], queues))
-        chosen = next(ready, first[0])
-        ordered.append(chosen.popleft())
-        if not chosen:
+        earliest = min(queue[0].time for queue in queues.values())
+        candidates = [queue for queue in queues.values() if queue[0].time == earliest]
+        unblocked = (queue for queue in candidates if not _must_follow_another(queue[0], queues))
+        next_queue = next(unblocked, candidates[0])
+        ordered.append(next_queue.popleft())
+        if not next_queue:
             del queues[ordered[-1].stack_id]
     return ordered
 
 
-def _must_wait(event: Event, queues: dict[str, deque[Event]]) -> bool:
-    if event.path and ((event.of_stack and _begins(event)) or event.status.startswith("DELETE_")):
-        return _is_still_announced(event, queues)
-    if event.of_stack or event.type != NESTED or _begins(event):
+def _must_follow_another(event: Event, queues: dict[str, deque[Event]]) -> bool:
+    """Return whether an event of another stack, with the same time, has to come first."""
+    if event.path and ((event.of_stack and _is_start(event)) or event.status.startswith("DELETE_")):
+        return _parent_event_is_queued(event, queues)
+    if event.of_stack or event.type != NESTED or _is_start(event):
         return False
     child = queues.get(event.physical_id)
-    return child is not None and child[0].time == event.time and not _must_wait(child[0], queues)
+    return child is not None and child[0].time == event.time and not _must_follow_another(child[0], queues)
 
 
-def _begins(event: Event) -> bool:
+def _is_start(event: Event) -> bool:
     return event.status.endswith("_IN_PROGRESS")
 
 
-def _is_still_announced(event: Event, queues: dict[str, deque[Event]]) -> bool:
-    """Return whether the parent has yet to say that it begins to do this with the event's stack."""
-    status = event.status if event.of_stack and _begins(event) else "DELETE_IN_PROGRESS"
+def _parent_event_is_queued(event: Event, queues: dict[str, deque[Event]]) -> bool:
+    """Return whether the parent's event that starts the operation on this event's stack is still in a queue."""
+    status = event.status if event.of_stack and _is_start(event) else "DELETE_IN_PROGRESS"
     return any(
-        each.physical_id == event.stack_id and not each.of_stack and each.status == status
+        other.physical_id == event.stack_id and not other.of_stack and other.status == status
         for stack_id, queue in queues.items()
         if stack_id != event.stack_id
-        for each in queue
-        if each.time == event.time
+        for other in queue
+        if other.time == event.time
     )

@@ -1,7 +1,7 @@
-"""Which of a stack's events belong to an operation.
+"""Decide which of a stack's events belong to an operation.
 
-CloudFormation keeps the events of all of a stack's operations in one list, and says of none which attempt it belongs to
-in a way that holds for a tree of stacks. They are read from the newest on, and a boundary says where to stop.
+CloudFormation keeps the events of all operations of a stack in one list, and has no operation id that is the same in
+all nested stacks. Events are read newest first, and a boundary says where to stop reading.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from cfngen.deploy.messages import Event
 from cfngen.deploy.status import StackHealth, StackStatus
 
 Boundary = Callable[[Event], bool]
-"""Told every event of a stack from the newest on; says at which one to stop, which does not belong any more."""
+"""Called with every event of a stack, newest first; returns True for the first event that is out of scope."""
 Scope = Callable[[], Boundary]
-"""Which events are wanted: makes the boundary anew for every reading from the newest event on."""
+"""Which events to read. Makes a new boundary each time that reading starts again at the newest event."""
 
 
 class LastOperation:
-    """Finds, from the newest event of a root on, where the operation begins that it belongs to.
+    """Boundary at the beginning of a root stack's newest operation.
 
-    An operation begins where the stack leaves rest. Ids of operations cannot tell: an automatic rollback and every
-    nested stack have ids of their own (API reference of DescribeEvents). They only forbid: events of one id are never
-    parted.
+    An operation begins when the stack changes from a final status to one in progress. Operation ids alone do not tell:
+    an automatic rollback and every nested stack have ids of their own (API reference of DescribeEvents). But events
+    with the same id always belong together.
     """
 
     def __init__(self, *, with_failure: bool = False) -> None:
-        """Begin at the newest event.
+        """Start at the newest event.
 
         Args:
-            with_failure: if the operation undoes one that failed, that one belongs to it.
+            with_failure: if the operation is the rollback of a failed one, include the failed one too.
         """
         self._with_failure = with_failure
         self._start: Event | None = None
 
     def __call__(self, event: Event) -> bool:
-        """Return whether this event is older than the operation."""
+        """Return whether this event is older than the operation; call it with each event, newest first."""
         if not event.of_stack:
             return False
         if not at_rest(event.status):
@@ -51,32 +51,32 @@ class LastOperation:
 
 
 def at_rest(status: str) -> bool:
-    """Return whether a stack in this status is waiting for somebody to do something."""
+    """Return whether no operation is in progress in a stack with this status."""
     return StackStatus(status).standing is not StackHealth.BUSY
 
 
 def _undoes_failure(start: Event) -> bool:
-    # OnStackFailure=DELETE deletes with a reason; what a user deletes bears this one, or none in a nested stack.
+    # OnStackFailure=DELETE deletes with a reason. If a user deletes, the reason is this one, or empty in nested stacks.
     if start.status == "DELETE_IN_PROGRESS":
         return start.reason not in ("", "User Initiated")
     return "ROLLBACK" in start.status
 
 
 def unbounded() -> Boundary:
-    """Want all events there are."""
+    """Return the boundary of all events."""
     return lambda event: False
 
 
 def since_time(time: datetime) -> Scope:
-    """Want the events of this time, which is the service's, and later."""
+    """Return the scope of all events at this time or later (by CloudFormation's clock)."""
     return lambda: lambda event: event.time < time
 
 
 def since_event(last: Event) -> Scope:
-    """Want the events after this one."""
+    """Return the scope of all events after this one."""
     return lambda: lambda event: event.id == last.id or event.time < last.time
 
 
 def last_operation_and_failure() -> Boundary:
-    """Want the newest operation, and the failed one that it undoes if that is what it does."""
+    """Return the boundary of the newest operation, together with the failed one if it is a rollback."""
     return LastOperation(with_failure=True)

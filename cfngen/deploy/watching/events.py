@@ -1,8 +1,8 @@
-"""What happened in a stack and in those it nests, as one list in the order of time.
+"""Read the events of a stack and its nested stacks as one list, oldest first.
 
-CloudFormation keeps events per stack, newest first, in pages, and says neither which events belong together nor which
-nested stacks there are. Here the pages of every stack are read once: a later look ends at the first event that is
-known already. Times are those of the service; this machine's clock may be wrong and decides nothing.
+CloudFormation lists events per stack, newest first, in pages. It says neither which events belong to one operation nor
+which nested stacks there are. Here every event is read once: a later read stops at the first event that is known
+already. Times are CloudFormation's; the clock of this machine may be wrong and is not used.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from cfngen.deploy.watching.event_scope import (
 )
 
 ENOUGH_LOOKS = 3
-"""How often a nested stack is looked at after its parent said that it has finished, though nothing was found in it:
-CloudFormation leaves a nested stack alone in which nothing changes."""
+"""How often the events of a nested stack are read after its parent said that it is complete, if there are none:
+CloudFormation does not touch a nested stack without changes, so it may have no events."""
 
-_ECHO = re.compile(r"^Embedded stack |^The following resource\(s\) failed to |^Nested change set ")
+_REPEATED_FAILURE = re.compile(r"^Embedded stack |^The following resource\(s\) failed to |^Nested change set ")
 _CANCELLED = re.compile(r"^(Resource|Operation)\b.* cancell?ed")
-_CHATTER = frozenset(
+_ROUTINE_REASONS = frozenset(
     {
         "Eventual consistency check initiated",
         "Resource creation Initiated",
@@ -41,42 +41,47 @@ _CHATTER = frozenset(
         "User Initiated",
     }
 )
-_CLEANUP = "_CLEANUP_IN_PROGRESS"
+_CLEANUP_SUFFIX = "_CLEANUP_IN_PROGRESS"
 
 
 def is_cancelled(event: Event) -> bool:
-    """Return whether something was only given up because something else had failed."""
+    """Return whether a resource or operation was cancelled because another one had failed."""
     return bool(_CANCELLED.search(event.reason))
 
 
 def is_echo(event: Event) -> bool:
-    """Return whether a failure only repeats that of another resource or of a nested stack."""
-    return bool(_ECHO.search(event.reason))
+    """Return whether a failure only repeats the failure of another resource or of a nested stack."""
+    return bool(_REPEATED_FAILURE.search(event.reason))
 
 
 def interesting(event: Event) -> bool:
-    """Return whether an event tells a person something that no other event tells better."""
+    """Return whether an event is worth showing: no other event says the same or more."""
     status = StackStatus(event.status)
     if is_cancelled(event) or status.cleaning_up:
         return False
     if event.of_stack:
-        # Of the root, the beginning and the end; of a nested stack the end, and a failure if it says more than its
-        # resources do.
+        # Of the root stack, show the beginning and the end; of a nested stack only the end, and a failure only if it
+        # says more than the failures of its resources.
         if event.status == "REVIEW_IN_PROGRESS":
             return False
         if event.path:
             return not event.status.endswith("_IN_PROGRESS") and not (event.failed and is_echo(event))
         return True
     if event.type == NESTED and stack_name(event.physical_id):
-        # Its own stack tells the same, with the reason. What never became a stack has only this event.
+        # The nested stack has an event of its own with the reason. If it could not be created, this is the only event.
         return event.failed and not is_echo(event)
     if event.status.endswith("_IN_PROGRESS"):
-        return bool(event.reason) and event.reason not in _CHATTER
+        return bool(event.reason) and event.reason not in _ROUTINE_REASONS
     return True
 
 
 def parsed(entry: Mapping[str, Any], path: tuple[str, ...]) -> Event:
-    """Return an event from one entry of DescribeStackEvents or of DescribeEvents."""
+    """Return the event in one entry of a DescribeStackEvents or DescribeEvents response.
+
+    Args:
+        entry: the entry.
+        path: logical ids from the root to the stack.
+    """
     status, reason = entry.get("ResourceStatus", ""), entry.get("ResourceStatusReason", "")
     if hook := entry.get("HookStatusReason"):
         reason = f"{entry.get('HookType', 'hook')}: {hook}"
@@ -101,12 +106,12 @@ def parsed(entry: Mapping[str, Any], path: tuple[str, ...]) -> Event:
 
 
 class StackEvents:
-    """The events of one stack, page by page.
+    """Reads the events of one stack, page by page.
 
     Attributes:
         id: the stack's ARN.
-        path: logical ids from the root to it.
-        last: its newest own event within the boundary.
+        path: logical ids from the root stack to this one.
+        last: the newest event in scope about the stack itself, not a resource in it.
     """
 
     def __init__(self, client: Any, stack_id: str, path: tuple[str, ...], scope: Scope) -> None:
@@ -116,101 +121,104 @@ class StackEvents:
         self._client = client
         self._scope = scope
         self._boundary = scope()
-        self._begun: datetime | None = None
-        self._finished = not path
-        self._looks = 0
-        self._known: set[str] = set()
-        self._unread: list[Event] = []
+        self._parent_begun: datetime | None = None
+        self._parent_finished = not path
+        self._reads_since_finished = 0
+        self._known_ids: set[str] = set()
+        self._collected: list[Event] = []
         self._token = ""
 
     @property
     def settled(self) -> bool:
-        """Whether nothing more is to come, as far as can be known."""
-        if not self._finished or (self.path and not self._looks):
+        """Whether the stack's operation has ended and no more events are expected."""
+        if not self._parent_finished or (self.path and not self._reads_since_finished):
             return False
-        if self.last is not None and (self._begun is None or self.last.time >= self._begun):
+        if self.last is not None and (self._parent_begun is None or self.last.time >= self._parent_begun):
             return at_rest(self.last.status)
-        return bool(self.path) and self._looks >= ENOUGH_LOOKS
+        return bool(self.path) and self._reads_since_finished >= ENOUGH_LOOKS
 
-    def tell(self, parents: Event) -> None:
-        """Take note of what the stack that nests this one says about it."""
-        finished = not parents.status.endswith("_IN_PROGRESS")
+    def handle_parent_event(self, parent_event: Event) -> None:
+        """Process an event of the parent stack about this nested stack."""
+        finished = not parent_event.status.endswith("_IN_PROGRESS")
         if not finished:
-            self._begun = parents.time
-        if finished != self._finished:
-            self._finished, self._looks = finished, 0
+            self._parent_begun = parent_event.time
+        if finished != self._parent_finished:
+            self._parent_finished, self._reads_since_finished = finished, 0
 
     @property
-    def halfway(self) -> bool:
-        """Whether older pages are still to be read before the newest events can be told."""
+    def has_more_pages(self) -> bool:
+        """Whether older pages must still be read before the new events can be returned."""
         return bool(self._token)
 
     def read_page(self) -> list[Event]:
-        """Read one page; return the new events, oldest first, once there is no gap between them and the known ones.
+        """Read one page; return the new events, oldest first, once all pages down to the known events have been read.
 
         Raises:
-            ClientError: refused; what was read so far is kept, and the next call goes on there.
+            ClientError: the call failed; the pages read so far are kept, and the next call continues there.
         """
         from botocore.exceptions import ClientError
 
-        more = {"NextToken": self._token} if self._token else {}
+        token = {"NextToken": self._token} if self._token else {}
         try:
-            answer = self._client.describe_stack_events(StackName=self.id, **more)
+            response = self._client.describe_stack_events(StackName=self.id, **token)
         except ClientError as error:
             if error_code(error) != "ValidationError":
                 raise
             if self._token:
-                # A token does not live for ever: begin again with the newest page.
-                self._token, self._unread, self._boundary = "", [], self._scope()
+                # The token has expired: begin again with the newest page.
+                self._token, self._collected, self._boundary = "", [], self._scope()
                 return []
             if "does not exist" not in str(error):
                 raise
-            # A stack that has just been made is not known everywhere at once.
-            answer = {"StackEvents": []}
-        complete = self._take(answer["StackEvents"])
-        self._token = "" if complete else answer.get("NextToken", "")
-        return [] if self._token else self._told()
+            # CloudFormation is eventually consistent: a new stack may not be visible yet.
+            response = {"StackEvents": []}
+        complete = self._collect(response["StackEvents"])
+        self._token = "" if complete else response.get("NextToken", "")
+        return [] if self._token else self._take_collected()
 
-    def _take(self, entries: Sequence[Mapping[str, Any]]) -> bool:
-        seen = {event.id for event in self._unread}
+    def _collect(self, entries: Sequence[Mapping[str, Any]]) -> bool:
+        """Add the new events of one page; return whether a known event or the boundary was reached."""
+        collected_ids = {event.id for event in self._collected}
         for entry in entries:
             event = parsed(entry, self.path)
-            if event.id in self._known:
+            if event.id in self._known_ids:
                 return True
-            if event.id in seen:
-                continue  # new events push older ones to the next page
+            if event.id in collected_ids:
+                continue  # read before: newer events have pushed it to the next page
             if self._boundary(event):
-                self._known.add(event.id)
+                self._known_ids.add(event.id)
                 return True
             if not (event.of_stack and event.status == "REVIEW_IN_PROGRESS"):
-                self._unread.append(event)
+                self._collected.append(event)
         return False
 
-    def _told(self) -> list[Event]:
-        new, self._unread = self._unread[::-1], []
-        self._known.update(event.id for event in new)
-        # From now on the known events are the boundary.
-        self._boundary = unbounded() if self._known else self._scope()
-        own = [event for event in new if event.of_stack]
-        self.last = own[-1] if own else self.last
-        self._looks += self._finished
+    def _take_collected(self) -> list[Event]:
+        """Return the events read since the last call, oldest first, and remember that they are known."""
+        new, self._collected = self._collected[::-1], []
+        self._known_ids.update(event.id for event in new)
+        # From now on, reading stops at the first known event.
+        self._boundary = unbounded() if self._known_ids else self._scope()
+        stack_events = [event for event in new if event.of_stack]
+        self.last = stack_events[-1] if stack_events else self.last
+        self._reads_since_finished += self._parent_finished
         return new
 
 
 class TreeEvents:
-    """The events of a root stack and of all stacks it nests; one page for each call that it is granted.
+    """Reads the events of a root stack and all its nested stacks, within a number of calls that the caller allows.
 
     Attributes:
         root: the root stack's events.
-        since: no event of a nested stack is older; None until it is known, or where all events are wanted.
+        since: time of the operation's first event, where reading of nested stacks stops; None if it is not known yet,
+            or if all events are to be read.
     """
 
     def __init__(self, client: Any, root_id: str, scope: Scope) -> None:
-        """Begin to follow a stack.
+        """Follow a root stack; nothing is read yet.
 
         Args:
-            client: CloudFormation's.
-            root_id: its ARN.
+            client: client of CloudFormation.
+            root_id: the root stack's ARN.
             scope: `LastOperation`, what `since_time` returns, or `unbounded`.
         """
         self.root = StackEvents(client, root_id, (), scope)
@@ -218,114 +226,119 @@ class TreeEvents:
         self._client = client
         self._unbounded = scope is unbounded
         self._children: dict[str, StackEvents] = {}
-        self._turns: dict[str, int] = {}
-        self._turn = 0
-        self._ready: list[Event] = []
+        self._turn = 0  # number of the current turn, in which every unsettled stack is read once
+        self._last_turns: dict[str, int] = {}  # by stack id: the turn in which it was last read
+        self._pending: list[Event] = []
 
     @property
     def settled(self) -> bool:
-        """Whether every stack has come to rest and all of its events have been read."""
+        """Whether no operation is in progress in any of the stacks, and all of their events have been read."""
         return self.root.settled and all(child.settled for child in self._children.values())
 
     @property
     def unsettled(self) -> list[StackEvents]:
-        """Nested stacks of which more may come, the one first that has waited longest."""
-        waiting = [child for child in self._children.values() if not child.settled]
-        return sorted(waiting, key=lambda child: (not child.halfway, self._turns[child.id]))
+        """Nested stacks with more events to come, the one first that has waited longest."""
+        children = [child for child in self._children.values() if not child.settled]
+        return sorted(children, key=lambda child: (not child.has_more_pages, self._last_turns[child.id]))
 
     @property
     def behind(self) -> bool:
-        """Whether the calls granted last did not suffice to look at everything of which more may come."""
-        return self.root.halfway or any(self._is_due(child) for child in self.unsettled)
+        """Whether the last `advance` had too few calls to read the new events of all stacks."""
+        return self.root.has_more_pages or any(self._is_due(child) for child in self.unsettled)
 
     def advance(self, calls: int) -> int:
-        """Read up to so many pages: those of the root, then of nested stacks in turn.
+        """Read up to this number of pages: the root's, then those of the nested stacks in turn.
+
+        Args:
+            calls: how many calls of CloudFormation are allowed.
 
         Returns:
             How many calls are left.
 
         Raises:
-            ClientError: a call was refused; what was read before is kept.
+            ClientError: a call failed; what was read before is kept.
         """
-        # What was left over comes first; only then does another turn begin.
+        # Stacks that the last turn did not get to come first; only then another turn begins.
         self._turn += not self.behind
-        first = True
-        while calls and (first or self.root.halfway):
+        is_first_page = True
+        while calls and (is_first_page or self.root.has_more_pages):
             self._read(self.root)
-            calls, first = calls - 1, False
-        while calls and not self.root.halfway:
-            due = [child for child in self.unsettled if self._is_due(child)]
-            if not due:
+            calls, is_first_page = calls - 1, False
+        while calls and not self.root.has_more_pages:
+            child = next((child for child in self.unsettled if self._is_due(child)), None)
+            if child is None:
                 break
-            if not due[0].halfway:
-                self._turns[due[0].id] = self._turn
-            self._read(due[0])
+            if not child.has_more_pages:
+                self._last_turns[child.id] = self._turn
+            self._read(child)
             calls -= 1
         return calls
 
     def take(self, *, everything: bool = False) -> list[Event]:
-        """Return the new events of all stacks in their order, and forget them.
+        """Return the new events of all stacks, oldest first; each event is returned once.
 
         Args:
-            everything: also while some stacks have not been looked at in this turn. Else nothing is returned then:
-                what they have done meanwhile would have to stand before what others have.
+            everything: return events even if some stacks have not been read in this turn. Otherwise nothing is
+                returned then, since unread events of those stacks may be older than the events read so far.
         """
         if self.behind and not everything:
             return []
-        ready, self._ready = self._ready, []
-        return in_order(ready)
+        pending, self._pending = self._pending, []
+        return in_order(pending)
 
     def _is_due(self, child: StackEvents) -> bool:
-        return child.halfway or self._turns[child.id] != self._turn
+        """Return whether a nested stack still has to be read in this turn."""
+        return child.has_more_pages or self._last_turns[child.id] != self._turn
 
     def _read(self, stack: StackEvents) -> None:
         for event in stack.read_page():
-            self._ready.append(event)
+            self._pending.append(event)
             if self.since is None and not self._unbounded:
-                self.since = event.time  # the root's first, before any nested stack is known
+                self.since = event.time  # of the root's first event, before any nested stack is known
             if event.type == NESTED and not event.of_stack:
                 self._follow(stack, event)
 
     def _follow(self, parent: StackEvents, event: Event) -> None:
-        # The first event of a nested stack has no physical id yet.
+        """Add the nested stack that a parent's event is about, if it is new, and pass the event on to it."""
+        # The parent's first event about a nested stack has no physical id yet.
         if not stack_name(event.physical_id):
             return
         if event.physical_id not in self._children:
             scope = unbounded if self.since is None else since_time(self.since)
             path = (*parent.path, event.logical_id)
             self._children[event.physical_id] = StackEvents(self._client, event.physical_id, path, scope)
-            self._turns[event.physical_id] = -1
-        self._children[event.physical_id].tell(event)
+            self._last_turns[event.physical_id] = -1
+        self._children[event.physical_id].handle_parent_event(event)
 
 
 def read_all(account: Account, root_id: str, scope: Scope) -> tuple[Event, ...]:
-    """Return the events of a stack and of all it nests, oldest first.
+    """Return the events of a stack and all its nested stacks, oldest first.
 
     Args:
-        account: where it is.
-        root_id: its ARN.
+        account: the AWS account.
+        root_id: the root stack's ARN.
         scope: `LastOperation`, `last_operation_and_failure`, what `since_time` returns, or `unbounded`.
 
     Raises:
         AwsError: a call failed.
     """
-    tree = TreeEvents(account.client("cloudformation"), root_id, scope)
+    tree_events = TreeEvents(account.client("cloudformation"), root_id, scope)
     with translate_aws_errors():
-        while not tree.advance(100):
-            pass  # more than a hundred pages
-    return tuple(tree.take(everything=True))
+        while not tree_events.advance(100):
+            pass  # all hundred calls were used, so there may be more pages
+    return tuple(tree_events.take(everything=True))
 
 
 def history(
     account: Account, root_id: str, *, operation: Literal["latest", "all"] = "latest", complete: bool = False
 ) -> tuple[Event, ...]:
-    """Return what happened, without what only repeats or accompanies it.
+    """Return the events of the last operation or of all, without those that only repeat others.
 
     Args:
-        account: where the stack is.
-        root_id: its ARN.
-        operation: the newest operation, with the one before it if that is what is being rolled back; or all.
-        complete: keep the uninteresting events too.
+        account: the AWS account.
+        root_id: the root stack's ARN.
+        operation: `latest` for the newest operation (a rollback together with the operation that failed), or `all`.
+        complete: return all events, also those that only repeat others.
 
     Raises:
         AwsError: a call failed.
@@ -333,22 +346,24 @@ def history(
     events = read_all(account, root_id, unbounded if operation == "all" else last_operation_and_failure)
     if complete:
         return events
-    cleaning: set[str] = set()
-    kept = []
+    stacks_in_cleanup: set[str] = set()
+    relevant = []
     for event in events:
-        if event.of_stack:
-            (cleaning.add if event.status.endswith(_CLEANUP) else cleaning.discard)(event.stack_id)
-        tidied = event.stack_id in cleaning and event.status.startswith("DELETE_") and not event.failed
-        if interesting(event) and not (tidied and not event.of_stack):
-            kept.append(event)
-    return tuple(kept)
+        if event.of_stack and event.status.endswith(_CLEANUP_SUFFIX):
+            stacks_in_cleanup.add(event.stack_id)
+        elif event.of_stack:
+            stacks_in_cleanup.discard(event.stack_id)
+        is_cleanup = event.stack_id in stacks_in_cleanup and event.status.startswith("DELETE_") and not event.failed
+        if interesting(event) and not (is_cleanup and not event.of_stack):
+            relevant.append(event)
+    return tuple(relevant)
 
 
 def last_event(account: Account, stack_id: str) -> Event | None:
     """Return the newest event of one stack; None if nothing has happened in it.
 
-    Asked for before a call that begins an operation, it tells `watch` where the operation begins: this machine's clock
-    may be wrong.
+    Read it before a call that starts an operation and pass it to `watch`, which then knows where the operation begins
+    without relying on this machine's clock.
 
     Raises:
         AwsError: the call failed.

@@ -1,6 +1,7 @@
-"""How long things usually take, so that a person can tell waiting from hanging.
+"""How long operations on resources usually take, so that a user can tell whether an operation hangs.
 
-Estimates from experience with these services, rounded up; AWS promises none of them, and nothing is decided by them.
+These are estimates from experience, rounded up. AWS promises none of them, and they are only shown: no code relies on
+them.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from cfngen.deploy.stacks import GROUP, NESTED
 Action = Literal["create", "update", "replace", "delete"]
 Path = tuple[str, ...]
 
-BOOT = 300  # seconds until an instance has booted, installed Kubernetes and signalled
-USUAL = 15
-DRAIN = 60  # seconds until the pods of an instance have moved elsewhere
-UNAWAITED = 20  # seconds to create a group whose instances are not waited for
-# Seconds to create, update in place, and delete.
+BOOT = 300  # seconds until an instance has booted, installed Kubernetes and sent its signal
+USUAL = 15  # seconds for a resource of a type that is not listed below
+DRAIN = 60  # seconds to drain a node
+UNAWAITED = 20  # seconds to create an Auto Scaling group if CloudFormation does not wait for its instances
+# By resource type: seconds to create, to update in place, and to delete.
 SECONDS: Mapping[str, tuple[int, int, int]] = {
-    # Ends when every instance has signalled; at its deletion, when every instance is terminated.
+    # Creation ends when every instance has sent its signal, deletion when every instance is terminated.
     GROUP: (BOOT, BOOT, 120),
-    # A creation policy's: of the master that its group has launched.
+    # Waits for the signal of a master (creation policy).
     "AWS::CloudFormation::WaitCondition": (BOOT, 5, 5),
     "AWS::CloudFormation::WaitConditionHandle": (5, 5, 5),
     "AWS::EC2::DHCPOptions": (15, 15, 10),
@@ -42,12 +43,12 @@ SECONDS: Mapping[str, tuple[int, int, int]] = {
     "AWS::EC2::VPC": (15, 10, 10),
     "AWS::EC2::VPCDHCPOptionsAssociation": (10, 10, 5),
     "AWS::EC2::VPCGatewayAttachment": (15, 10, 15),
-    # Deletion includes a snapshot, which takes minutes for each of the first gigabytes.
+    # Deletion first takes a snapshot, which needs minutes for each of the first gigabytes.
     "AWS::EC2::Volume": (15, 60, 180),
     "AWS::ElasticLoadBalancingV2::Listener": (10, 10, 5),
     "AWS::ElasticLoadBalancingV2::LoadBalancer": (180, 20, 30),
     "AWS::ElasticLoadBalancingV2::TargetGroup": (15, 15, 10),
-    # CloudFormation waits two minutes for a profile to be known everywhere.
+    # CloudFormation waits two minutes until an instance profile is known everywhere.
     "AWS::IAM::InstanceProfile": (130, 10, 5),
     "AWS::IAM::Role": (20, 20, 10),
     "AWS::KMS::Key": (130, 10, 10),
@@ -57,14 +58,14 @@ SECONDS: Mapping[str, tuple[int, int, int]] = {
 
 @dataclass(frozen=True)
 class Expected:
-    """One resource that an operation is going to work on.
+    """One resource that an operation will create, update, replace or delete.
 
     Attributes:
-        path: logical ids from the root to the stack that has it; empty for a resource of the root.
-        logical_id: its name in the template.
+        path: logical ids from the root to the resource's stack; empty for a resource of the root.
+        logical_id: its logical id.
         type: e.g. `AWS::EC2::Volume`.
         action: what happens to it.
-        signals: of how many instances signals are waited for; 0 if of none or if it is not known.
+        signals: number of instance signals that CloudFormation waits for; 0 if none or not known.
         seconds: how long it usually takes.
     """
 
@@ -78,22 +79,22 @@ class Expected:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What an operation is going to do and how long that usually takes.
+    """What an operation will do and how long that usually takes.
 
     Attributes:
-        resources: each resource that it works on, nested stacks among them.
-        seconds: the whole; 0 if nothing is known.
+        resources: every resource that the operation works on, nested stacks included.
+        seconds: how long the whole operation usually takes; 0 if not known.
     """
 
     resources: tuple[Expected, ...] = ()
     seconds: int = 0
 
     def of(self, path: Path) -> tuple[Expected, ...]:
-        """Return what one stack has to do."""
+        """Return the resources of one stack."""
         return tuple(resource for resource in self.resources if resource.path == path)
 
     def find(self, path: Path, logical_id: str) -> Expected | None:
-        """Return what is known about one resource beforehand."""
+        """Return what is expected of one resource; None if nothing is."""
         return next(
             (resource for resource in self.resources if (resource.path, resource.logical_id) == (path, logical_id)),
             None,
@@ -106,12 +107,12 @@ def usual_seconds(type_: str, action: Action, signals: int = 0) -> int:
     Args:
         type_: e.g. `AWS::EC2::Volume`.
         action: what happens to it.
-        signals: how many instances are waited for; in an update they are replaced one after another.
+        signals: number of instances whose signals CloudFormation waits for; an update replaces them one by one.
     """
     create, update, delete = SECONDS.get(type_, (USUAL, USUAL, USUAL))
     if type_ == GROUP and action == "update":
         return update * max(signals, 1)
-    # What is replaced is made anew; the old one goes after everything else, while the outcome is decided already.
+    # A replacement takes as long as a creation: the old resource is deleted after the update has succeeded (cleanup).
     return {"create": create, "replace": create, "update": update, "delete": delete}[action]
 
 
@@ -120,12 +121,12 @@ def expect(
     actions: Mapping[tuple[Path, str], Action] | Action,
     values: Mapping[str, str] | None = None,
 ) -> Expectation:
-    """Return what is to be expected of an operation on a stack and those it nests.
+    """Return what an operation on a stack and its nested stacks will do, and how long it usually takes.
 
     Args:
-        bodies: the template of every stack by its path: the root's by the empty path.
-        actions: what happens to each resource by path and logical id, or to all of them.
-        values: the root's parameters, as far as they differ from their defaults.
+        bodies: the template of every stack, by the stack's path; the root's path is empty.
+        actions: what happens to each resource, by path and logical id; or one action for all resources.
+        values: values of the root's parameters that differ from their defaults.
     """
     planned: dict[tuple[Path, str], Expected] = {}
     for path, body in bodies.items():
@@ -133,16 +134,16 @@ def expect(
             action = actions if isinstance(actions, str) else actions.get((path, logical_id))
             if action is None:
                 continue
-            count = _signals(resource, _parameters(bodies, path, values or {}), action)
-            # A nested stack takes as long as what is in it.
-            seconds = 0 if resource["Type"] == NESTED else usual_seconds(resource["Type"], action, count)
+            signals = _expected_signals(resource, _known_parameters(bodies, path, values or {}), action)
+            # The time of a nested stack is that of its resources.
+            seconds = 0 if resource["Type"] == NESTED else usual_seconds(resource["Type"], action, signals)
             if resource["Type"] == GROUP and action == "create" and "CreationPolicy" not in resource:
                 seconds = UNAWAITED
             if action in ("update", "delete") and "LifecycleHookSpecificationList" in resource.get("Properties", {}):
-                # One after another while they are replaced, all at once when they are removed.
-                seconds += DRAIN * (max(count, 1) if action == "update" else 1)
-            waits = count if action != "delete" else 0
-            planned[path, logical_id] = Expected(path, logical_id, resource["Type"], action, waits, seconds)
+                # An update drains the nodes one after another, a deletion all at once.
+                seconds += DRAIN * (max(signals, 1) if action == "update" else 1)
+            awaited = signals if action != "delete" else 0
+            planned[path, logical_id] = Expected(path, logical_id, resource["Type"], action, awaited, seconds)
     return Expectation(tuple(planned.values()), _longest_chain(bodies, planned, ()))
 
 
@@ -151,60 +152,66 @@ def _longest_chain(
     planned: Mapping[tuple[Path, str], Expected],
     path: Path,
 ) -> int:
-    """Return how long a stack takes whose resources start as soon as those they need are done."""
+    """Return the seconds of a stack's critical path: each resource starts when those it depends on are complete."""
     resources = bodies.get(path, {}).get("Resources", {})
     ends: dict[str, int] = {}
 
-    def end(logical_id: str, above: tuple[str, ...] = ()) -> int:
+    def end_of(logical_id: str, waiting: tuple[str, ...] = ()) -> int:
         if logical_id not in ends:
-            needs = (need for need in _needs(resources[logical_id]) if need in resources and need not in above)
-            begin = max((end(need, (*above, logical_id)) for need in needs), default=0)
-            item = planned.get((path, logical_id))
+            dependencies = (
+                dependency
+                for dependency in _dependencies(resources[logical_id])
+                if dependency in resources and dependency not in waiting
+            )
+            start = max((end_of(dependency, (*waiting, logical_id)) for dependency in dependencies), default=0)
+            expected = planned.get((path, logical_id))
             child = (*path, logical_id)
-            within = _longest_chain(bodies, planned, child) if child in bodies else 0
-            ends[logical_id] = begin + (item.seconds if item else 0) + within
+            nested_seconds = _longest_chain(bodies, planned, child) if child in bodies else 0
+            ends[logical_id] = start + (expected.seconds if expected else 0) + nested_seconds
         return ends[logical_id]
 
-    # Deletion goes the same ways backwards: the longest is as long.
-    return max((end(resource) for resource in resources), default=0)
+    # A deletion follows the same dependencies in reverse order, so its critical path is as long.
+    return max((end_of(resource) for resource in resources), default=0)
 
 
-def _needs(resource: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the logical ids that a resource waits for, among other names."""
+def _dependencies(resource: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the logical ids that a resource depends on, together with the parameters that it refers to."""
     explicit = resource.get("DependsOn", ())
     yield from [explicit] if isinstance(explicit, str) else explicit
     yield from (name for name, _ in references(resource))
 
 
-def _signals(resource: Mapping[str, Any], values: Mapping[str, str], action: Action) -> int:
-    """Return of how many instances signals are waited for: at the creation, or as many are replaced in an update."""
+def _expected_signals(resource: Mapping[str, Any], values: Mapping[str, str], action: Action) -> int:
+    """Return the number of instance signals that CloudFormation waits for in a creation or a rolling update."""
     signal = resource.get("CreationPolicy", {}).get("ResourceSignal")
     if not signal:
-        rolling = resource.get("UpdatePolicy", {}).get("AutoScalingRollingUpdate", {})
-        waits = action == "update" and rolling.get("WaitOnResourceSignals")
-        return _number(resource.get("Properties", {}).get("MinSize", 1), values) if waits else 0
-    return _number(signal.get("Count", 1), values)
+        rolling_update = resource.get("UpdatePolicy", {}).get("AutoScalingRollingUpdate", {})
+        waits = action == "update" and rolling_update.get("WaitOnResourceSignals")
+        return _resolve_number(resource.get("Properties", {}).get("MinSize", 1), values) if waits else 0
+    return _resolve_number(signal.get("Count", 1), values)
 
 
-def _number(value: Any, values: Mapping[str, str]) -> int:
+def _resolve_number(value: Any, values: Mapping[str, str]) -> int:
     if isinstance(value, Mapping) and set(value) == {"Ref"}:
         value = values.get(value["Ref"], "")
     return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else 0
 
 
-def _parameters(bodies: Mapping[Path, Mapping[str, Any]], path: Path, values: Mapping[str, str]) -> Mapping[str, str]:
-    """Return those of a stack's parameters that are known as texts before anything runs."""
+def _known_parameters(
+    bodies: Mapping[Path, Mapping[str, Any]], path: Path, values: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return the values of a stack's parameters, as far as they are known before the operation starts."""
     declared = bodies[path].get("Parameters", {})
-    defaults = {key: str(each["Default"]) for key, each in declared.items() if "Default" in each}
+    known_values = {key: str(parameter["Default"]) for key, parameter in declared.items() if "Default" in parameter}
     if not path:
-        return defaults | {key: value for key, value in values.items() if key in declared}
-    above = _parameters(bodies, path[:-1], values)
-    given = bodies[path[:-1]]["Resources"][path[-1]].get("Properties", {}).get("Parameters", {})
-    for key, value in given.items():
-        if isinstance(value, Mapping) and set(value) == {"Ref"} and value["Ref"] in above:
-            defaults[key] = above[value["Ref"]]
+        return known_values | {key: value for key, value in values.items() if key in declared}
+    parent_values = _known_parameters(bodies, path[:-1], values)
+    passed = bodies[path[:-1]]["Resources"][path[-1]].get("Properties", {}).get("Parameters", {})
+    for key, value in passed.items():
+        if isinstance(value, Mapping) and set(value) == {"Ref"} and value["Ref"] in parent_values:
+            known_values[key] = parent_values[value["Ref"]]
         elif isinstance(value, (str, int)):
-            defaults[key] = str(value)
+            known_values[key] = str(value)
         else:
-            defaults.pop(key, None)
-    return defaults
+            known_values.pop(key, None)
+    return known_values

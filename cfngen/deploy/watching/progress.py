@@ -1,4 +1,4 @@
-"""How far an operation has come: the tree of stacks and resources, made from their events."""
+"""Progress of an operation: the status of all stacks and resources, derived from their events."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from cfngen.deploy.watching.event_scope import at_rest
 from cfngen.deploy.watching.events import is_cancelled
 from cfngen.deploy.watching.expectations import Action, Expectation, Path, usual_seconds
 
-_DONE = ("_COMPLETE", "_SKIPPED")
-# What CloudFormation says about groups that wait for their instances. The texts are documented nowhere; one that is
-# not understood costs a number on the screen.
-_SIGNAL = re.compile(r"^Received (SUCCESS|FAILURE) signal with UniqueId (\S+)")
-_ROLLING = re.compile(r"^Rolling update initiated\. Terminating (\d+) obsolete instance")
+_DONE_SUFFIXES = ("_COMPLETE", "_SKIPPED")
+# Reasons of events of Auto Scaling groups that wait for signals. AWS does not document these texts; if one changes,
+# only a number is missing on the screen.
+_SIGNAL_RECEIVED = re.compile(r"^Received (SUCCESS|FAILURE) signal with UniqueId (\S+)")
+_ROLLING_UPDATE_STARTED = re.compile(r"^Rolling update initiated\. Terminating (\d+) obsolete instance")
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class ResourceProgress:
     """One resource in an operation.
 
     Attributes:
-        logical_id: its name in the template.
+        logical_id: its logical id.
         type: e.g. `AWS::EC2::Volume`.
-        status: as CloudFormation spells it.
-        seconds: how long it has been worked on, or was.
-        expected: how long that usually takes; 0 if there is nothing to compare with.
-        signals: how many instances have reported success.
-        signals_wanted: of how many instances that is waited for; 0 if of none or if it is not known.
-        reason: why it failed, be it that it has been taken back since; empty if it did not fail by itself.
+        status: its status in CloudFormation.
+        seconds: how long the operation on it has taken so far, or took.
+        expected: how many seconds that usually takes; 0 if not known.
+        signals: number of instances that have signaled success.
+        signals_wanted: number of signals that CloudFormation waits for; 0 if none or not known.
+        reason: why it failed, also after it has been rolled back; empty if it did not fail, or only was cancelled.
     """
 
     logical_id: str
@@ -47,7 +47,7 @@ class ResourceProgress:
 
     @property
     def running(self) -> bool:
-        """Whether it is being worked on."""
+        """Whether an operation on it is in progress."""
         return self.status.endswith("_IN_PROGRESS")
 
 
@@ -58,11 +58,11 @@ class StackProgress:
     Attributes:
         path: logical ids from the root to it; empty for the root.
         name: the stack's name.
-        status: as CloudFormation spells it; empty before it begins.
-        done: how many of its resources are where they shall be; while it rolls back, how many have been undone.
-        total: how many there are; 0 if not known.
-        seconds: how long it has been worked on, or was.
-        resources: those that have been begun, in that order; nested stacks are not among them.
+        status: its status in CloudFormation; empty before its operation begins.
+        done: number of its resources that are complete; during a rollback, that are rolled back.
+        total: number of its resources; 0 if not known.
+        seconds: how long the operation on it has taken so far, or took.
+        resources: the resources whose operation has begun, in that order; nested stacks are not included.
     """
 
     path: Path
@@ -75,23 +75,23 @@ class StackProgress:
 
     @property
     def running(self) -> bool:
-        """Whether an operation is under way in it."""
+        """Whether an operation on it is in progress."""
         return bool(self.status) and not at_rest(self.status)
 
 
 @dataclass(frozen=True)
 class Progress(Message):
-    """How far an operation has come.
+    """Progress of an operation.
 
     Attributes:
         action: `create`, `update`, `rollback`, `delete` or `import`; empty before it is known.
         stack: name of the root stack.
         status: its status.
-        seconds: how long the operation has taken.
-        expected: how long it usually takes; 0 if there is nothing to compare with.
-        stacks: the root, and every nested stack after the one that nests it.
-        fresh: whether CloudFormation was asked since the last message of this kind; else only time has passed.
-        trouble: why CloudFormation cannot be asked at the moment; empty if it can.
+        seconds: how long the operation has taken so far.
+        expected: how many seconds it usually takes; 0 if not known.
+        stacks: the root and its nested stacks, each after its parent.
+        fresh: whether CloudFormation has answered since the last message of this kind; if not, only time has passed.
+        trouble: why CloudFormation does not answer at the moment; empty if it does.
     """
 
     kind: ClassVar[str] = "progress"
@@ -113,9 +113,9 @@ class _Resource:
     begun: datetime
     ended: datetime | None = None
     reason: str = ""
-    exists: bool = False  # whether there is something to undo
-    wanted: int = 0
-    signals: set[str] = field(default_factory=set)
+    exists: bool = False  # whether a rollback would have to delete it
+    signals_wanted: int = 0
+    signals: set[str] = field(default_factory=set)  # ids of the instances that have signaled success
 
 
 @dataclass
@@ -126,24 +126,24 @@ class _Stack:
     begun: datetime | None = None
     ended: datetime | None = None
     resources: dict[str, _Resource] = field(default_factory=dict)
-    undoing: frozenset[str] = frozenset()  # what there is to undo, once it goes back
-    undone: set[str] = field(default_factory=set)
+    to_roll_back: frozenset[str] = frozenset()  # logical ids of what existed when the rollback or deletion began
+    rolled_back: set[str] = field(default_factory=set)
 
 
 class Tree:
-    """Puts events together to a picture.
+    """Collects events and computes the progress of every stack and resource from them.
 
     Attributes:
-        action: what the root's first own event says is being done; empty before it.
-        begun: when that was.
+        action: the operation, as the first event about the root stack says; empty before that event.
+        begun: when the operation began.
     """
 
     def __init__(self, root: str, expectation: Expectation) -> None:
-        """Begin with nothing but what is expected.
+        """Begin without events.
 
         Args:
             root: name of the root stack.
-            expectation: what is known beforehand.
+            expectation: what the operation is expected to do.
         """
         self.action = ""
         self.begun: datetime | None = None
@@ -156,7 +156,7 @@ class Tree:
                 self._stacks[path] = _Stack(path, "")
 
     def see(self, event: Event) -> None:
-        """Take an event into the picture."""
+        """Add an event."""
         self._newest = max(self._newest or event.time, event.time)
         stack = self._stacks.setdefault(event.path, _Stack(event.path, event.stack))
         if event.of_stack:
@@ -165,13 +165,13 @@ class Tree:
             self._see_resource(stack, event)
 
     def stacks(self, now: datetime) -> tuple[StackProgress, ...]:
-        """Return the picture.
+        """Return the progress of every stack, each after its parent.
 
         Args:
-            now: the time; of this machine, for want of another, and only to show how long something takes.
+            now: the time by this machine's clock; only used for how long something has taken.
         """
         now = max(now, self._newest or now)
-        return tuple(self._stack(stack, now) for stack in _parents_first(self._stacks.values()))
+        return tuple(self._stack_progress(stack, now) for stack in _parents_first(self._stacks.values()))
 
     def seconds(self, now: datetime) -> float:
         """Return how long the operation has taken so far."""
@@ -186,40 +186,47 @@ class Tree:
             self.action = action_of(event.status)
         stack.begun = stack.begun or event.time
         stack.ended = event.time if at_rest(event.status) else None
-        backwards = event.status == "DELETE_IN_PROGRESS" or event.status.endswith("ROLLBACK_IN_PROGRESS")
-        if backwards and not stack.undoing:
-            there = (resource.logical_id for resource in stack.resources.values() if resource.exists)
-            stack.undoing = frozenset(there)
+        is_rollback_or_deletion = event.status == "DELETE_IN_PROGRESS" or event.status.endswith("ROLLBACK_IN_PROGRESS")
+        if is_rollback_or_deletion and not stack.to_roll_back:
+            resources = stack.resources.values()
+            stack.to_roll_back = frozenset(resource.logical_id for resource in resources if resource.exists)
 
     def _see_resource(self, stack: _Stack, event: Event) -> None:
         resource = stack.resources.get(event.logical_id)
-        running = event.status.endswith("_IN_PROGRESS")
-        if resource is None or (running and resource.status != event.status):
-            known = self._expectation.find(stack.path, event.logical_id)
-            wanted = known.signals if known and event.status.startswith("CREATE") else 0
-            failed = resource.reason if resource else ""
-            resource = _Resource(event.logical_id, event.type, event.status, event.time, reason=failed, wanted=wanted)
-            # What is begun anew moves to the end.
+        is_running = event.status.endswith("_IN_PROGRESS")
+        if resource is None or (is_running and resource.status != event.status):
+            expected = self._expectation.find(stack.path, event.logical_id)
+            signals_wanted = expected.signals if expected and event.status.startswith("CREATE") else 0
+            earlier_reason = resource.reason if resource else ""
+            resource = _Resource(
+                event.logical_id,
+                event.type,
+                event.status,
+                event.time,
+                reason=earlier_reason,
+                signals_wanted=signals_wanted,
+            )
+            # A resource whose operation begins again moves to the end.
             stack.resources.pop(event.logical_id, None)
             stack.resources[event.logical_id] = resource
         resource.status = event.status
         resource.exists = bool(event.physical_id) and not event.status.startswith("DELETE_")
-        resource.ended = None if running else event.time
+        resource.ended = None if is_running else event.time
         if event.failed and not is_cancelled(event):
             resource.reason = event.reason
-        if running and (match := _SIGNAL.match(event.reason)) and match[1] == "SUCCESS":
+        if is_running and (match := _SIGNAL_RECEIVED.match(event.reason)) and match[1] == "SUCCESS":
             resource.signals.add(match[2])
-        elif running and (match := _ROLLING.match(event.reason)):
-            resource.wanted = int(match[1])
-        if event.status.endswith(_DONE) and event.logical_id in stack.undoing:
-            stack.undone.add(event.logical_id)
+        elif is_running and (match := _ROLLING_UPDATE_STARTED.match(event.reason)):
+            resource.signals_wanted = int(match[1])
+        if event.status.endswith(_DONE_SUFFIXES) and event.logical_id in stack.to_roll_back:
+            stack.rolled_back.add(event.logical_id)
 
-    def _stack(self, stack: _Stack, now: datetime) -> StackProgress:
-        if stack.undoing:
-            done, total = len(stack.undone), len(stack.undoing)
+    def _stack_progress(self, stack: _Stack, now: datetime) -> StackProgress:
+        if stack.to_roll_back:
+            done, total = len(stack.rolled_back), len(stack.to_roll_back)
         else:
-            done = sum(resource.status.endswith(_DONE) for resource in stack.resources.values())
-            total = sum(each.type != NESTED for each in self._expectation.of(stack.path))
+            done = sum(resource.status.endswith(_DONE_SUFFIXES) for resource in stack.resources.values())
+            total = sum(resource.type != NESTED for resource in self._expectation.of(stack.path))
             total = max(total, len(stack.resources)) if total else 0
         return StackProgress(
             path=stack.path,
@@ -228,41 +235,46 @@ class Tree:
             done=done,
             total=total,
             seconds=((stack.ended or now) - stack.begun).total_seconds() if stack.begun else 0.0,
-            resources=tuple(self._resource(resource, stack.path, now) for resource in stack.resources.values()),
+            resources=tuple(
+                self._resource_progress(resource, stack.path, now) for resource in stack.resources.values()
+            ),
         )
 
-    def _resource(self, resource: _Resource, path: Path, now: datetime) -> ResourceProgress:
-        known = self._expectation.find(path, resource.logical_id)
+    def _resource_progress(self, resource: _Resource, path: Path, now: datetime) -> ResourceProgress:
+        expected = self._expectation.find(path, resource.logical_id)
         verb = resource.status.partition("_")[0].lower()
         action: Action = "create" if verb == "create" else "delete" if verb == "delete" else "update"
-        same = known is not None and action == ("create" if known.action == "replace" else known.action)
+        if expected and action == ("create" if expected.action == "replace" else expected.action):
+            expected_seconds = expected.seconds
+        else:
+            expected_seconds = usual_seconds(resource.type, action, resource.signals_wanted)
         return ResourceProgress(
             logical_id=resource.logical_id,
             type=resource.type,
             status=resource.status,
             seconds=((resource.ended or now) - resource.begun).total_seconds(),
-            expected=known.seconds if known and same else usual_seconds(resource.type, action, resource.wanted),
+            expected=expected_seconds,
             signals=len(resource.signals),
-            signals_wanted=resource.wanted,
+            signals_wanted=resource.signals_wanted,
             reason=resource.reason,
         )
 
 
 def action_of(status: str) -> str:
-    """Return what a stack does whose operation begins with this status, e.g. `create` or `rollback`."""
+    """Return the operation that begins with this stack status, e.g. `create` or `rollback`."""
     return "rollback" if "ROLLBACK" in status else status.partition("_")[0].lower()
 
 
 def _parents_first(stacks: Iterable[_Stack]) -> list[_Stack]:
-    """Return stacks in the order in which they were met, each followed by those that it nests."""
-    met = list(stacks)
+    """Return stacks in the given order, but each directly followed by its nested stacks."""
+    unordered = list(stacks)
 
-    def below(path: Path) -> Iterator[_Stack]:
-        for stack in met:
+    def with_nested(path: Path) -> Iterator[_Stack]:
+        for stack in unordered:
             if stack.path == path:
                 yield stack
-        for stack in met:
+        for stack in unordered:
             if stack.path[:-1] == path and stack.path:
-                yield from below(stack.path)
+                yield from with_nested(stack.path)
 
-    return list(below(()))
+    return list(with_nested(()))

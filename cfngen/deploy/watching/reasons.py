@@ -1,8 +1,8 @@
-"""What AWS's reasons mean to somebody who has to do something about them.
+"""Explain why AWS refused something, and what to do about it, from the reason in a CloudFormation event.
 
-CloudFormation passes on the words of other services, which are no interface: a reason that nothing here knows is shown
-as it is. Codes come from the error lists of the services' API references ("Error codes for the Amazon EC2 API" above
-all), texts from what those services answer.
+CloudFormation passes on the error messages of other services, which may change at any time: a reason that no pattern
+below matches is shown as it is. Error codes come from the services' API references (mostly "Error codes for the Amazon
+EC2 API"), texts from real error messages.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from cfngen.deploy.messages import Event
 
 
 @dataclass(frozen=True)
-class Known:
-    """A reason that can be explained.
+class KnownReason:
+    """A reason of AWS with its explanation.
 
     Attributes:
-        pattern: what it is recognized by; its named groups may be used in the texts.
-        meaning: what it means, one sentence without a full stop; empty where AWS's own words say it.
-        hint: what to do, with commands that can be typed.
+        pattern: regular expression that finds it; `{name}` in the texts below stands for its group of that name.
+        meaning: what it means, one sentence without a full stop; empty where AWS's own text is clear.
+        hint: what to do, with commands to copy.
     """
 
     pattern: re.Pattern[str]
@@ -30,11 +30,11 @@ class Known:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A reason, explained.
+    """What a reason means and what to do about it.
 
     Attributes:
-        meaning: what it means; empty where AWS's own words say it.
-        hint: what to do; empty if that is not known.
+        meaning: what it means; empty where AWS's own text is clear, or if it is not known.
+        hint: what to do; empty if it is not known.
     """
 
     meaning: str = ""
@@ -42,115 +42,118 @@ class Explanation:
 
 
 def explain(reason: str, region: str, physical_id: str = "") -> Explanation:
-    """Explain a reason; the result is empty if nothing is known about it.
+    """Return the explanation of a reason; an empty one if no pattern matches it.
 
     Args:
-        reason: what AWS says.
-        region: where.
-        physical_id: the resource's name in AWS, if it has one.
+        reason: the error message or status reason of AWS.
+        region: the region, for commands in hints.
+        physical_id: the physical id of the resource that failed, for commands in hints; may be empty.
     """
-    for known in KNOWN:
-        if match := known.pattern.search(reason):
-            facts = {key: value or "" for key, value in match.groupdict().items()}
-            facts |= {"region": region, "id": physical_id or "<id>"}
-            return Explanation(_filled(known.meaning, facts), _filled(known.hint, facts))
+    for entry in KNOWN:
+        if match := entry.pattern.search(reason):
+            placeholders = {key: value or "" for key, value in match.groupdict().items()}
+            placeholders |= {"region": region, "id": physical_id or "<id>"}
+            return Explanation(
+                _fill_placeholders(entry.meaning, placeholders), _fill_placeholders(entry.hint, placeholders)
+            )
     return Explanation()
 
 
 def explain_event(event: Event, region: str) -> Explanation:
-    """Explain the reason of a failed event."""
+    """Return the explanation of a failed event's reason."""
     return explain(event.reason, region, event.physical_id)
 
 
-def _filled(text: str, facts: dict[str, str]) -> str:
-    return re.sub(r"\{(\w+)\}", lambda match: facts.get(match[1], match[0]), text)
+def _fill_placeholders(text: str, placeholders: dict[str, str]) -> str:
+    """Replace each `{name}` in a text with its value; unknown names stay."""
+    return re.sub(r"\{(\w+)\}", lambda match: placeholders.get(match[1], match[0]), text)
 
 
-def _known(pattern: str, meaning: str, hint: str) -> Known:
-    return Known(re.compile(pattern, re.IGNORECASE | re.DOTALL), meaning, hint)
+def _reason(pattern: str, meaning: str, hint: str) -> KnownReason:
+    return KnownReason(re.compile(pattern, re.IGNORECASE | re.DOTALL), meaning, hint)
 
 
-def _quota(pattern: str, what: str, service: str, code: str) -> Known:
-    return _known(
+def _quota_reason(pattern: str, resources: str, service: str, code: str) -> KnownReason:
+    return _reason(
         pattern,
-        f"the account's quota of {what} in this region is used up",
+        f"the account's quota of {resources} in this region is used up",
         f"free some, or ask for more: `aws service-quotas request-service-quota-increase --region {{region}} "
         f"--service-code {service} --quota-code {code} --desired-value NUMBER`; then repeat.",
     )
 
 
-_AGAIN = "nothing is wrong with the templates: repeat the command."
+_RETRY_HINT = "nothing is wrong with the templates: repeat the command."
 
 EXPORT_IN_USE = re.compile(r"Export (?P<export>\S+) cannot be (?:deleted|updated) as it is in use by (?P<stacks>.+)")
-"""What CloudFormation says of a stack that others import from: it takes back the update, or leaves the stack as it was
+"""The reason if other stacks import an export: CloudFormation rolls the update back, or refuses to delete the stack
 (https://github.com/aws/aws-cdk/issues/604)."""
 
-KNOWN: tuple[Known, ...] = (
-    Known(
+KNOWN: tuple[KnownReason, ...] = (
+    KnownReason(
         EXPORT_IN_USE,
         "other stacks import {export} from this one",
         "let {stacks} do without it, or delete them first; then repeat.",
     ),
     # Waiting for instances
-    _known(
+    _reason(
         r"Failed to receive (?P<missing>\d+) resource signal",
         "{missing} of the group's instances did not report in time that they work",
         "the instances' own words say where they stopped; a node waits for a master, so look at the masters first.",
     ),
-    _known(
+    _reason(
         r"Received (?:\d+ )?FAILURE signal",
         "an instance's boot program failed and said so",
         "the instance's own words say at which step, and what to do.",
     ),
     # Permissions
-    _known(
+    _reason(
         r"Encoded authorization failure message: *(?P<code>[\w+/=-]+)",
         "EC2 refuses for lack of a permission, and says in code which one",
         "`aws sts decode-authorization-message --query DecodedMessage --output text --encoded-message {code}` tells.",
     ),
-    _known(
+    _reason(
         r"explicit deny in a service control policy",
         "the organization's policy forbids it, whatever rights the caller has",
         "ask whoever runs the AWS organization.",
     ),
-    _known(
+    _reason(
         r"Action denied by stack policy",
         "the stack policy protects this resource from updates",
         "`cfngen deploy` lifts the protection once you agree to the dangerous change; from elsewhere, see "
         "`aws cloudformation get-stack-policy`.",
     ),
-    _known(
+    _reason(
         r"S3 error: .*(?:Access ?Denied|Forbidden)|TemplateURL.*(?:Access ?Denied|Forbidden)",
         "CloudFormation cannot read a template in the bucket with the caller's rights",
         "allow s3:GetObject on the bucket of templates to whoever deploys, or to the service role if there is one.",
     ),
-    _known(
+    _reason(
         r"S3 error: .*(?:NoSuchKey|does not exist)|TemplateURL must",
         "a nested stack's template is not where the root says",
         "`cfngen deploy` uploads it again; never let objects of the bucket of templates expire.",
     ),
-    _known(
+    _reason(
         r"iam:PassRole",
         "whoever deploys may not hand the role on to the instances",
         "allow iam:PassRole on the cluster's roles.",
     ),
-    _known(
+    _reason(
         r"not authorized to (?:perform|use):? *\[?(?P<action>[\w-]+:[\w*]+)",
         "a permission is missing: {action}",
         "docs/deploy.md lists what an operator must be allowed to do; add {action} to the caller, or to the service "
         "role that CloudFormation works with.",
     ),
-    _known(
+    _reason(
         r"AccessDenied|UnauthorizedOperation|not authorized to perform this operation",
         "a permission is missing",
         "docs/deploy.md lists what an operator must be allowed to do.",
     ),
-    _known(
+    _reason(
         r"Requires capabilities",
         "the templates create IAM roles, which has to be acknowledged",
         "`cfngen deploy` does so; in the console tick the box, with the AWS CLI say `--capabilities CAPABILITY_IAM`.",
     ),
-    _known(
+    _reason(
         r"Access to KMS is not allowed|KMS(?:InvalidState|Disabled|NotFound|AccessDenied)|InvalidKMSKey|"
         r"kms:(?:CreateGrant|Decrypt|GenerateDataKey)|Client\.InternalError: Client error on launch",
         "a KMS key cannot be used, so that encrypted volumes cannot be",
@@ -158,155 +161,155 @@ KNOWN: tuple[Known, ...] = (
         "kms:CreateGrant); check that the key is enabled: `aws kms describe-key --region {region} --key-id KEY`.",
     ),
     # Quotas
-    _quota(r"VpcLimitExceeded|maximum number of VPCs", "VPCs", "vpc", "L-F678F1CE"),
-    _quota(r"AddressLimitExceeded|maximum number of addresses", "Elastic IP addresses", "ec2", "L-0263D0A3"),
-    _quota(
+    _quota_reason(r"VpcLimitExceeded|maximum number of VPCs", "VPCs", "vpc", "L-F678F1CE"),
+    _quota_reason(r"AddressLimitExceeded|maximum number of addresses", "Elastic IP addresses", "ec2", "L-0263D0A3"),
+    _quota_reason(
         r"InternetGatewayLimitExceeded|maximum number of internet gateways", "internet gateways", "vpc", "L-A4707A72"
     ),
-    _quota(
+    _quota_reason(
         r"TooManyLoadBalancers|maximum number of load balancers",
         "network load balancers",
         "elasticloadbalancing",
         "L-69A177A2",
     ),
-    _quota(r"NatGatewayLimitExceeded", "NAT gateways", "vpc", "L-FE5A380F"),
-    _quota(
+    _quota_reason(r"NatGatewayLimitExceeded", "NAT gateways", "vpc", "L-FE5A380F"),
+    _quota_reason(
         r"VcpuLimitExceeded|requested more vCPU capacity",
         "vCPUs of On-Demand instances (the code is that of the standard families)",
         "ec2",
         "L-1216C47A",
     ),
-    _quota(r"MaxSpotInstanceCountExceeded", "vCPUs of Spot instances", "ec2", "L-34B43A08"),
-    _quota(r"RolesPerAccount|LimitExceeded.*\broles?\b", "IAM roles", "iam", "L-FE177D64"),
-    _quota(r"InstanceProfilesPerAccount", "IAM instance profiles", "iam", "L-6E65F664"),
-    _quota(
+    _quota_reason(r"MaxSpotInstanceCountExceeded", "vCPUs of Spot instances", "ec2", "L-34B43A08"),
+    _quota_reason(r"RolesPerAccount|LimitExceeded.*\broles?\b", "IAM roles", "iam", "L-FE177D64"),
+    _quota_reason(r"InstanceProfilesPerAccount", "IAM instance profiles", "iam", "L-6E65F664"),
+    _quota_reason(
         r"(?:Rules|Security ?Groups)PerSecurityGroupLimitExceeded", "rules in a security group", "vpc", "L-0EA8095F"
     ),
-    _quota(r"SecurityGroupLimitExceeded", "security groups", "vpc", "L-E79EC296"),
-    # Capacity and offers
-    _known(
+    _quota_reason(r"SecurityGroupLimitExceeded", "security groups", "vpc", "L-E79EC296"),
+    # Capacity and availability
+    _reason(
         r"InsufficientInstanceCapacity|(?:not have sufficient|insufficient) .*capacity|UnfulfillableCapacity",
         "AWS has no such instance left in that zone at the moment",
         "wait and repeat, or choose another instance type or zone in the cluster file.",
     ),
-    _known(
+    _reason(
         r"instance type \(?(?P<type>[\w.-]+)\)? is not supported in your requested Availability Zone",
         "the zone does not offer {type}",
         "`aws ec2 describe-instance-type-offerings --region {region} --location-type availability-zone --filters "
         "Name=instance-type,Values={type} --query InstanceTypeOfferings[].Location` lists the zones that do; change "
         "the type or the zone in the cluster file.",
     ),
-    _known(
+    _reason(
         r"(?:SpotMaxPriceTooLow|price-too-low)",
         "the Spot price is above the highest price that was set",
         "raise it in the cluster file, or leave it out: the On-Demand price is the limit then.",
     ),
-    _known(
+    _reason(
         r"architecture '\w+' of the specified instance type|architecture .* does not match",
         "the image is made for another processor than the instance type has",
         "choose an instance type and an image of the same architecture in the cluster file.",
     ),
-    _known(
+    _reason(
         r"OptInRequired|accept (?:the )?terms and subscribe",
         "the image has terms in the AWS Marketplace that nobody has accepted",
         "subscribe to it once, with the link in AWS's words, or choose another image.",
     ),
-    _known(
+    _reason(
         r"PendingVerification|request for accessing resources in this region is being validated",
         "AWS is still verifying the account for this region",
         "wait for AWS's mail (minutes, sometimes hours), and repeat.",
     ),
-    _known(r"account is currently blocked", "AWS has blocked the account", "write to AWS Support."),
-    # Things that are there, or are not
-    _known(
+    _reason(r"account is currently blocked", "AWS has blocked the account", "write to AWS Support."),
+    # Resources that exist already, or do not exist
+    _reason(
         r"already scheduled for deletion",
         "a secret of that name is still in its days of grace",
         "`aws secretsmanager restore-secret` brings it back, `delete-secret --force-delete-without-recovery` ends it.",
     ),
-    _known(
+    _reason(
         r"already exists in stack (?P<stack>\S+)",
         "another stack has a resource of that name",
         "look at it: `aws cloudformation describe-stacks --region {region} --stack-name {stack}`.",
     ),
-    _known(
+    _reason(
         r"AlreadyExists|already exists|EntityAlreadyExists|\.Duplicate\b",
         "something of that name is there already, perhaps kept by an earlier deletion",
         "remove or rename it, or give the cluster another name.",
     ),
-    _known(
+    _reason(
         r"The image id '?\[?(?P<image>ami-\w+)\]?'? does not exist|InvalidAMIID",
         "the machine image is not there, or not shared with this account and region",
         "`aws ec2 describe-images --region {region} --image-ids {image}` shows it if it is; correct the cluster file.",
     ),
-    _known(
+    _reason(
         r"key pair '?(?P<key>[^']*?)'? does not exist|InvalidKeyPair",
         "there is no such EC2 key pair in this region",
         "`aws ec2 describe-key-pairs --region {region}` lists those there are; correct the cluster file.",
     ),
-    _known(
+    _reason(
         r"Invalid IAM Instance Profile|iamInstanceProfile\S* is invalid|InvalidIAMInstanceProfile",
         "EC2 does not know the instance profile yet; IAM is slow to tell every service",
-        _AGAIN,
+        _RETRY_HINT,
     ),
-    _known(
+    _reason(
         r"Service-Linked Role|service linked role",
         "Auto Scaling's own role does not exist in this account and could not be made",
         "`aws iam create-service-linked-role --aws-service-name autoscaling.amazonaws.com`, and repeat.",
     ),
-    _known(
+    _reason(
         r"Unable to fetch parameters \[(?P<names>[^\]]*)\] from parameter store",
         "the image's public parameter is not there in this region",
         "name the image by its id in the cluster file, or choose another distribution.",
     ),
-    _known(
+    _reason(
         r"Parameter validation failed|Parameters: \[[^\]]*\] must have values",
         "a parameter's value is refused",
         "correct the value (`--parameter`, the parameter file or the cluster file), and deploy again.",
     ),
     # Network
-    _known(
+    _reason(
         r"InvalidSubnet\.(?:Conflict|Range)|conflicts with another subnet|The CIDR '\S+' is invalid",
         "the subnet's addresses are taken by another subnet, or lie outside the VPC",
         "choose another CIDR in the cluster file; `aws ec2 describe-subnets --region {region}` shows what is taken.",
     ),
-    _known(
+    _reason(
         r"InvalidIPAddress\.InUse|Address \S+ is in use",
         "something else has that private address",
         "`aws ec2 describe-network-interfaces --region {region}` shows what; free it, or choose another.",
     ),
-    _known(
+    _reason(
         r"DependencyViolation|has dependencies and cannot be deleted|has a dependent object|mapped public address",
         "something that CloudFormation does not know still uses it, usually a load balancer or an interface that "
         "Kubernetes has made",
         "`cfngen delete` removes what Kubernetes has made; what others have made they have to remove.",
     ),
-    _known(
+    _reason(
         r"VolumeInUse|is currently attached to",
         "the volume is still attached to an instance",
         "`aws ec2 describe-volumes --region {region} --volume-ids {id}` says to which; detach it, and repeat.",
     ),
-    # In general; the last ones, as their words occur in others
-    _known(
+    # General reasons. They come last, as their patterns also match reasons above.
+    _reason(
         r"The following hook\(s\) failed|Hook",
         "a hook that somebody has activated in this account refuses the resource",
         "the hook's own words are among the events (`cfngen events --verbose`); its owner knows the rule.",
     ),
-    _known(
+    _reason(
         r"Rate exceeded|Throttling|RequestLimitExceeded|TooManyRequests",
         "AWS asks for fewer calls than this account makes",
-        f"others use the same allowance; {_AGAIN}",
+        f"others use the same allowance; {_RETRY_HINT}",
     ),
-    _known(
+    _reason(
         r"(?:Limit|Quota)Exceeded|exceed(?:s|ed)? .*(?:quota|limit)|maximum number of",
         "a quota of the account is used up",
         "the Service Quotas console shows it, and takes requests for more.",
     ),
-    _known(
+    _reason(
         r"Internal ?(?:Failure|Error|ServerError)|ServiceUnavailable|NotStabilized|did not stabilize",
         "a fault inside AWS, or something that took longer than AWS waits",
-        _AGAIN,
+        _RETRY_HINT,
     ),
-    _known(
+    _reason(
         r"security token included in the request is (?:invalid|expired)|ExpiredToken",
         "the credentials that CloudFormation works with have ended",
         "sign in again and repeat; long operations want a service role (`--role-arn`) or credentials that last longer.",

@@ -1,9 +1,9 @@
-"""Following an operation of CloudFormation until it has ended, whatever happens to the one who follows it.
+"""Watch a CloudFormation operation until it has ended.
 
-CloudFormation works on its own: losing sight of it changes nothing. So a watch ends when the operation has ended, when
-the user leaves, or when AWS refuses to answer for good, and then says how to come back. Throttling and a lost network
-only slow it down. All stacks share one allowance of calls; the number of nested stacks makes a watch slower to notice,
-not louder.
+CloudFormation continues whether it is watched or not. A watch ends when the operation has ended, when the user detaches
+with Ctrl-C, or when AWS finally refuses to answer; then the error says how to watch again. Throttling and network
+failures only slow it down. The number of calls per read is limited for all stacks together: with more nested stacks,
+new events are noticed later.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from cfngen.deploy.watching.progress import Progress, Tree
 from cfngen.errors import CfngenError
 
 STALE_READS = 5
-"""Reads that may show the stack at rest right after an operation was started: what CloudFormation says of a stack lags
-behind what it does (https://github.com/aws/aws-cdk-cli reads REVIEW_IN_PROGRESS after ExecuteChangeSet likewise)."""
+"""Reads that may still show the status from before the operation: CloudFormation is eventually consistent
+(https://github.com/aws/aws-cdk-cli also reads REVIEW_IN_PROGRESS after ExecuteChangeSet)."""
 LAST_LOOKS = 5
-"""Further reads when the status says that the operation has ended, for events that become visible after the status."""
+"""Further reads after the stack's status says that the operation has ended, for events that become visible later."""
 LATE_LOOKS = 100
-"""Reads after which an end is believed though the events still speak of work."""
-LAST_PAUSE = 2.0  # seconds between those reads
-TRIES = 2  # of one call, at once: patience is the watch's own
-_FORWARD = ("create", "update", "import", "delete")
+"""Reads after which the stack's final status is believed although its events are still those of work in progress."""
+LAST_PAUSE = 2.0  # seconds between the reads after the end
+TRIES = 2  # attempts of boto3 for one call; the watch itself retries much longer
+_COMPLETING_ACTIONS = ("create", "update", "import", "delete")
 
 
 class Choice(str, Enum):
@@ -46,11 +46,11 @@ class Choice(str, Enum):
 
 
 class WatchEndedError(CfngenError):
-    """AWS does not answer these credentials any more; the operation goes on without cfngen.
+    """AWS refuses to answer, e.g. because the credentials have expired; the operation itself continues.
 
     Attributes:
         stack: name of the root stack.
-        cause: what AWS said.
+        cause: the error of AWS.
     """
 
     exit_code = 6
@@ -66,13 +66,13 @@ class WatchEndedError(CfngenError):
 
 @dataclass(frozen=True)
 class Budget:
-    """How often CloudFormation is asked.
+    """How often CloudFormation is called.
 
     Attributes:
-        calls: calls for each look, of which one is for the status and the others are for pages of events.
-        interval: seconds between two looks.
-        longest: seconds between two looks when AWS asks for fewer calls or cannot be reached.
-        tick: seconds between two messages of progress, in which only time passes.
+        calls: maximum number of calls per read: one for the stack's status, the others for pages of events.
+        interval: seconds between two reads.
+        longest: maximum seconds between two reads, reached when AWS throttles the calls or cannot be reached.
+        tick: seconds between two progress messages while waiting for the next read.
     """
 
     calls: int = 12
@@ -89,13 +89,13 @@ class Outcome:
         stack: name of the root stack.
         stack_id: its ARN.
         status: its status at the end.
-        action: `create`, `update`, `import`, `rollback`, `delete`, or `none` if nothing was under way.
-        succeeded: whether the operation ended as it was meant to.
-        detached: whether it goes on, because the user left it.
-        cancelled: whether the user wanted to end it: an update rolls back, and has ended if `detached` is false. Of a
-            creation only the wish is noted: it goes on until the caller deletes the stack.
-        seconds: how long the operation has taken, from its first event to its last, or so far.
-        events: everything that happened, in the order in which it was seen.
+        action: `create`, `update`, `import`, `rollback`, `delete`, or `none` if no operation was in progress.
+        succeeded: whether the operation succeeded.
+        detached: whether the operation continues, because the user detached from it.
+        cancelled: whether the user cancelled it. An update is rolled back, and the rollback has ended unless `detached`
+            is true. A creation continues until the caller deletes the stack.
+        seconds: how long the operation took, or has taken so far.
+        events: all events, in the order in which they were read.
     """
 
     stack: str
@@ -112,8 +112,8 @@ class Outcome:
         """Return the last message of a command.
 
         Args:
-            action: what the command was about.
-            stack: the stack as it is now, if it can still be read.
+            action: the command's operation, e.g. `update`.
+            stack: the stack as it is now; None if it cannot be read any more.
         """
         return Finished(
             action=action,
@@ -137,28 +137,29 @@ def watch(
     budget: Budget | None = None,
     expected: Expectation | None = None,
 ) -> Outcome:
-    """Follow what is being done to a stack and the stacks it nests, until it has ended.
+    """Watch an operation on a stack and its nested stacks until it has ended.
 
     Args:
-        account: where it is.
-        root_id: its ARN, or its name if it is not being deleted.
-        report: is told every event, and again and again how far the operation has come.
-        since: where the operation begins: a time of the service, as that of the change set's creation, or the last
-            event before it (see `last_event`). None means the newest operation, be it under way or ended.
-        interrupted: asks what to do after Ctrl-C; another Ctrl-C in it means to detach.
-        budget: how often CloudFormation is asked.
-        expected: what is known of the operation beforehand.
+        account: the AWS account.
+        root_id: the root stack's ARN, or its name if it is not being deleted.
+        report: called with every event, and regularly with the progress.
+        since: where the operation begins: a time by CloudFormation's clock, such as the creation time of the change
+            set, or the last event before the operation (see `last_event`). None means the newest operation, whether it
+            has ended or not.
+        interrupted: asks the user what to do after Ctrl-C; another Ctrl-C while it asks means to detach.
+        budget: how often CloudFormation is called.
+        expected: what the operation is expected to do.
 
     Raises:
-        WatchEndedError: AWS refuses to answer for a reason that waiting does not change; the operation goes on.
+        WatchEndedError: AWS refuses to answer, and waiting would not help; the operation itself continues.
         NoStackError: there is no such stack.
     """
-    watching = _Watch(account, root_id, report, since, budget or Budget(), expected or Expectation())
+    watcher = _Watch(account, root_id, report, since, budget or Budget(), expected or Expectation())
     while True:
         try:
-            outcome = watching.look()
+            outcome = watcher.poll()
         except KeyboardInterrupt:
-            outcome = watching.asked(interrupted)
+            outcome = watcher.handle_interrupt(interrupted)
         if outcome is not None:
             return outcome
 
@@ -173,40 +174,40 @@ class _Watch:
         budget: Budget,
         expected: Expectation,
     ) -> None:
-        # boto3's own retries would multiply the calls just when AWS asks for fewer, and hide that it does.
+        # Retries by boto3 would add calls just when AWS throttles them, and hide the throttling from the user.
         self.account = replace(account, attempts=min(account.attempts, TRIES), _clients={})
         self.root_id = root_id
         self.report = report
         self.budget = budget
         self.interval = budget.interval
-        self.scope = _scope(since)
+        self.scope = _scope_since(since)
         self.expected = expected
         self.stack: StackView | None = None
         self.events: TreeEvents | None = None
         self.tree = Tree(root_id, expected)
         self.unreported: list[Event] = []
         self.reported: list[Event] = []
-        self.begun = False
-        self.quiet = 0
-        self.ending = False
-        self.news = False
+        self.was_in_progress = False
+        self.reads_without_news = 0
+        self.seems_ended = False
+        self.has_new_events = False
         self.cancelled = False
         self.trouble = ""
-        self.noticed: set[type] = set()
+        self.noticed_errors: set[type] = set()  # kinds of errors that were reported
 
-    def look(self) -> Outcome | None:
-        """Ask CloudFormation once, tell what is new, and wait; return the outcome once there is one."""
-        self._tell()  # what Ctrl-C has left
-        answered = self._read()
-        self._tell()
-        self._tell_progress(fresh=answered)
-        if answered and self._has_ended():
+    def poll(self) -> Outcome | None:
+        """Read status and events once, report them, and wait; return the outcome once the operation has ended."""
+        self._report_events()  # those that Ctrl-C left unreported
+        has_answered = self._read()
+        self._report_events()
+        self._report_progress(fresh=has_answered)
+        if has_answered and self._has_ended():
             return self._outcome()
-        self._pause(min(LAST_PAUSE, self.interval) if self.ending and not self.trouble else self.interval)
+        self._pause(min(LAST_PAUSE, self.interval) if self.seems_ended and not self.trouble else self.interval)
         return None
 
-    def asked(self, interrupted: Callable[[], Choice]) -> Outcome | None:
-        """Do what the user wants after Ctrl-C."""
+    def handle_interrupt(self, interrupted: Callable[[], Choice]) -> Outcome | None:
+        """Ask the user what to do after Ctrl-C, and do it; return the outcome if the watch ends."""
         try:
             choice = interrupted()
             if choice is Choice.CANCEL:
@@ -221,7 +222,7 @@ class _Watch:
 
         calls = self.budget.calls - 1
         try:
-            self.stack = find(self.account, self.root_id) or self._missing()
+            self.stack = find(self.account, self.root_id) or self._last_known_stack()
             if self.stack is not None:
                 if self.events is None:
                     self.root_id = self.stack.id
@@ -234,26 +235,26 @@ class _Watch:
             return False
         finally:
             if self.events is not None:
-                new = self.events.take()
-                self.news = bool(new)
-                self.unreported += new
+                new_events = self.events.take()
+                self.has_new_events = bool(new_events)
+                self.unreported += new_events
         self.trouble = ""
         self.interval = max(self.budget.interval, self.interval * 0.9)
         return True
 
-    def _missing(self) -> StackView | None:
-        """Keep what is known of a stack that is not found; it may have been made a moment ago."""
-        self.quiet += 1
-        if self.stack is None and self.quiet >= STALE_READS:
+    def _last_known_stack(self) -> StackView | None:
+        """Return the stack as it was read before; a stack that was created a moment ago may not be visible yet."""
+        self.reads_without_news += 1
+        if self.stack is None and self.reads_without_news >= STALE_READS:
             raise NoStackError(self.account, self.root_id)
         return self.stack
 
     def _slow_down(self, error: AwsError) -> None:
         self.interval = min(self.interval * 2, self.budget.longest)
         self.trouble = str(error)
-        if type(error) in self.noticed:
+        if type(error) in self.noticed_errors:
             return
-        self.noticed.add(type(error))
+        self.noticed_errors.add(type(error))
         if isinstance(error, ThrottledError):
             text = "AWS asks for fewer calls: progress is shown less often, the operation itself is not affected"
         elif isinstance(error, UnreachableError):
@@ -262,7 +263,7 @@ class _Watch:
             text = f"AWS does not answer properly at the moment: {error}; the operation goes on, and so does this watch"
         self.report(Notice(text))
 
-    def _tell(self) -> None:
+    def _report_events(self) -> None:
         while self.unreported:
             event = self.unreported[0]
             self.report(event)
@@ -270,7 +271,7 @@ class _Watch:
             self.reported.append(event)
             del self.unreported[0]
 
-    def _tell_progress(self, *, fresh: bool) -> None:
+    def _report_progress(self, *, fresh: bool) -> None:
         now = self.account.clock.now()
         self.report(
             Progress(
@@ -286,39 +287,39 @@ class _Watch:
         )
 
     def _has_ended(self) -> bool:
-        """Return whether the operation has ended and everything about it has been read, as far as can be known."""
+        """Return whether the operation seems to have ended and all of its events have been read."""
         if self.stack is None or self.events is None:
             return False
-        own = self.events.root.last
-        self.ending = False
+        last_stack_event, self.seems_ended = self.events.root.last, False
         if self.stack.status.in_progress:
-            self.begun, self.quiet = True, 0
+            self.was_in_progress, self.reads_without_news = True, 0
             return False
-        self.quiet += 1
-        if own is None:
-            # Nothing has happened within the scope: not yet, or not at all.
-            return self.quiet >= STALE_READS and not (self.begun and self.stack.status.standing is StackHealth.EMPTY)
-        if StackStatus(own.status).in_progress or self.stack.status.standing is StackHealth.EMPTY:
-            # The status is that from before the operation.
-            return self.quiet >= LATE_LOOKS
-        self.ending = True
-        if own.status == self.stack.status.name and self.events.settled:
+        self.reads_without_news += 1
+        if last_stack_event is None:
+            # There are no events in scope: the operation has not begun yet, or there is none.
+            is_still_empty = self.was_in_progress and self.stack.status.standing is StackHealth.EMPTY
+            return self.reads_without_news >= STALE_READS and not is_still_empty
+        if StackStatus(last_stack_event.status).in_progress or self.stack.status.standing is StackHealth.EMPTY:
+            # The status that was read is still the one from before the operation.
+            return self.reads_without_news >= LATE_LOOKS
+        self.seems_ended = True
+        if last_stack_event.status == self.stack.status.name and self.events.settled:
             return True
-        if self.news or self.events.behind:
-            self.quiet = 0
-        return self.quiet >= LAST_LOOKS
+        if self.has_new_events or self.events.behind:
+            self.reads_without_news = 0
+        return self.reads_without_news >= LAST_LOOKS
 
     def _pause(self, seconds: float) -> None:
-        left = seconds
-        while left > 0:
-            step = min(left, self.budget.tick)
+        remaining = seconds
+        while remaining > 0:
+            step = min(remaining, self.budget.tick)
             self.account.clock.sleep(step)
-            left -= step
-            if left > 0:
-                self._tell_progress(fresh=False)
+            remaining -= step
+            if remaining > 0:
+                self._report_progress(fresh=False)
 
     def _cancel(self) -> Outcome | None:
-        """Cancel the operation if it can be; else say why it cannot."""
+        """Cancel the operation if possible, else report why not; return the outcome if the watch ends with it."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -336,7 +337,7 @@ class _Watch:
             if is_transient(error):
                 self.report(Notice(f"not cancelled: {as_aws_error(error)}", "press Ctrl-C to try again."))
             elif isinstance(error, ClientError) and error.response["Error"]["Code"] == "ValidationError":
-                # It has left the only status that can be cancelled between the two calls.
+                # Between the two calls, the stack has left UPDATE_IN_PROGRESS, the only status that can be cancelled.
                 self.report(Notice(f"not cancelled: {error.response['Error']['Message']}"))
             else:
                 raise WatchEndedError(self._name, as_aws_error(error)) from error
@@ -345,22 +346,22 @@ class _Watch:
             self.stack = stack
             self.cancelled = True
             return self._outcome()
-        self.report(Notice(f"not cancelled: {_why_not(status)}"))
+        self.report(Notice(f"not cancelled: {_not_cancellable_reason(status)}"))
         return None
 
     def _outcome(self, *, detached: bool = False) -> Outcome:
         if self.events is not None:
             self.unreported += self.events.take(everything=True)
-        self._tell()
+        self._report_events()
         status = self.stack.status if self.stack else StackStatus("")
         action = self.tree.action or "none"
-        ended = not detached and not self.cancelled
+        ran_to_its_end = not detached and not self.cancelled
         return Outcome(
             stack=self._name,
             stack_id=self.root_id,
             status=status,
             action=action,
-            succeeded=ended and _succeeded(action, status),
+            succeeded=ran_to_its_end and _has_succeeded(action, status),
             detached=detached,
             cancelled=self.cancelled,
             seconds=self.tree.seconds(self.account.clock.now()),
@@ -374,19 +375,20 @@ class _Watch:
         return stack_name(self.root_id) or self.root_id
 
 
-def _scope(since: datetime | Event | None) -> Scope:
+def _scope_since(since: datetime | Event | None) -> Scope:
     if since is None:
         return LastOperation
     return since_event(since) if isinstance(since, Event) else since_time(since)
 
 
-def _succeeded(action: str, status: StackStatus) -> bool:
+def _has_succeeded(action: str, status: StackStatus) -> bool:
+    """Return whether this final status means that the operation succeeded; also for a rollback."""
     if action == "rollback":
         return status.taken_back
-    return status.name == f"{action.upper()}_COMPLETE" if action in _FORWARD else status.succeeded
+    return status.name == f"{action.upper()}_COMPLETE" if action in _COMPLETING_ACTIONS else status.succeeded
 
 
-def _why_not(status: StackStatus) -> str:
+def _not_cancellable_reason(status: StackStatus) -> str:
     if status.cleaning_up:
         return "the outcome is decided; only resources that have been replaced are still being removed"
     if status.rolling_back:

@@ -18,14 +18,14 @@ def key(config: dict[str, Any], name: str) -> str:
     return f"{config['cluster']}/etcd/{name}"
 
 
-def listed(machine: Machine, config: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def listed(machine: Machine, config: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
     """Return the objects whose names begin with `name`, at most a thousand, as S3 lists them (Key, ETag, Size).
 
     Raises:
         BootError: S3 refuses, or cannot be reached.
     """
-    answer = machine.aws("s3", "list_objects_v2", Bucket=config["facts"]["bucket"], Prefix=key(config, name))
-    return list(answer.get("Contents", []))
+    response = machine.aws("s3", "list_objects_v2", Bucket=config["facts"]["bucket"], Prefix=key(config, prefix))
+    return list(response.get("Contents", []))
 
 
 def document(machine: Machine, config: dict[str, Any], name: str) -> dict[str, Any]:
@@ -34,19 +34,19 @@ def document(machine: Machine, config: dict[str, Any], name: str) -> dict[str, A
     Raises:
         BootError: it is no JSON object, S3 refuses, or it cannot be reached.
     """
-    wanted = key(config, name)
-    if wanted not in [each["Key"] for each in listed(machine, config, name)]:
+    object_key = key(config, name)
+    if object_key not in [listed_object["Key"] for listed_object in listed(machine, config, name)]:
         return {}
-    where = f"s3://{config['facts']['bucket']}/{wanted}"
-    answer = machine.aws("s3", "get_object", Bucket=config["facts"]["bucket"], Key=wanted)
+    url = f"s3://{config['facts']['bucket']}/{object_key}"
+    response = machine.aws("s3", "get_object", Bucket=config["facts"]["bucket"], Key=object_key)
     try:
-        text = answer["Body"].read()
+        text = response["Body"].read()
     except Exception as error:  # botocore has errors of its own for each way in which a body ends early
-        raise BootError(f"{where} could not be read to its end: {error}", "it is tried again by itself") from error
+        raise BootError(f"{url} could not be read to its end: {error}", "it is tried again by itself") from error
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise BootError(f"{where} is no JSON object", f"delete it: `aws s3 rm {where}`")
-    return found
+        content = None
+    if not isinstance(content, dict):
+        raise BootError(f"{url} is no JSON object", f"delete it: `aws s3 rm {url}`")
+    return content

@@ -36,9 +36,9 @@ def load(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
         BootError: the secret holds something else.
     """
     secret = config["facts"]["caSecretArn"]
-    answer = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=secret)
-    config["secretVersion"] = answer.get("VersionId", "")
-    bundle: dict[str, str] = json.loads(answer.get("SecretString") or "{}")
+    response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=secret)
+    config["secretVersion"] = response.get("VersionId", "")
+    bundle: dict[str, str] = json.loads(response.get("SecretString") or "{}")
     missing = [name for name in FILES if name not in bundle]
     if bundle and missing:
         raise BootError(f"secret {secret} lacks {', '.join(missing)}", RESTORE)
@@ -84,14 +84,14 @@ def make(machine: Machine, config: dict[str, Any]) -> tuple[dict[str, str], str]
 
     Another master may be faster: then its authorities are in the bundle, and these here are forgotten.
     """
-    supplied = custom_ca.fetch(machine, config, PKI)
+    is_custom = custom_ca.fetch(machine, config, PKI)
     # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
     machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM)
-    made = {name: machine.read(PKI + name) for name in FILES}
-    bundle = store(machine, config, {**made, encryption.KEY: encryption.new_key()})
+    files = {name: machine.read(PKI + name) for name in FILES}
+    bundle = store(machine, config, {**files, encryption.KEY: encryption.new_key()})
     if not installed(machine, bundle):
         return bundle, place(machine, bundle)
-    if supplied:
+    if is_custom:
         return bundle, "took the supplied certificate authority, made the others"
     return bundle, "made certificate authorities"
 
@@ -119,8 +119,8 @@ def mark(machine: Machine, config: dict[str, Any], restored: str) -> None:
     """
     for _ in range(3):
         bundle = load(machine, config)
-        noted = {INITIALISED: machine.time(), **bundle, **({RESTORED: restored} if restored else {})}
-        if noted == bundle or store(machine, config, noted) == noted:
+        marked = {INITIALISED: machine.time(), **bundle, **({RESTORED: restored} if restored else {})}
+        if marked == bundle or store(machine, config, marked) == marked:
             return
     raise _contended()
 

@@ -10,9 +10,9 @@ from .certificate_authorities import KUBEADM
 from .machine import HOME, Machine
 
 # Hours that a certificate lives unless the cluster file says otherwise: kubeadm's certificateValidityPeriod.
-LIFE = 365 * 24
-RENEW_BELOW = 0.3
-APART = 0.02
+DEFAULT_VALIDITY_HOURS = 365 * 24
+RENEWAL_SHARE = 0.3
+SHARE_BETWEEN_SLOTS = 0.02
 # Until when the certificates are good that the running control plane has read.
 READ = HOME + "/certificates"
 
@@ -24,8 +24,8 @@ def first(machine: Machine) -> str:
         BootError: kubeadm cannot read them.
     """
     _, text = machine.run("kubeadm", "certs", "check-expiration", "-o", "json", "--config", KUBEADM)
-    found = json.loads(text)["certificates"]
-    return min(str(each["expirationDate"]) for each in found if not each.get("missing"))
+    certificates = json.loads(text)["certificates"]
+    return min(str(certificate["expirationDate"]) for certificate in certificates if not certificate.get("missing"))
 
 
 def due(machine: Machine, config: dict[str, Any], expires: str) -> bool:
@@ -34,5 +34,5 @@ def due(machine: Machine, config: dict[str, Any], expires: str) -> bool:
     Masters that were made together would else restart their etcd in the same night.
     """
     period = re.match(r"(\d+)h", str(config["kubeadm"][1].get("certificateValidityPeriod", "")))
-    share = RENEW_BELOW - APART * (ord(config["facts"]["slot"]) - ord("a"))
-    return expires < machine.time(share * 3600 * (int(period[1]) if period else LIFE))
+    share = RENEWAL_SHARE - SHARE_BETWEEN_SLOTS * (ord(config["facts"]["slot"]) - ord("a"))
+    return expires < machine.time(share * 3600 * (int(period[1]) if period else DEFAULT_VALIDITY_HOURS))

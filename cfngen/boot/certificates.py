@@ -22,9 +22,9 @@ COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "et
 
 def schedule(machine: Machine, config: dict[str, Any]) -> str:
     """Look at the certificates now, as the timer does each day from now on."""
-    done = renew(machine, config)
+    outcome = renew(machine, config)
     machine.run("systemctl", "enable", "--now", TIMER)
-    return done
+    return outcome
 
 
 def renew(machine: Machine, config: dict[str, Any]) -> str:
@@ -33,23 +33,23 @@ def renew(machine: Machine, config: dict[str, Any]) -> str:
     Raises:
         BootError: kubeadm cannot renew them, or the control plane does not come back with the new ones.
     """
-    expires, before = certificate_expiry.first(machine), machine.read(certificate_expiry.READ)
+    expires, in_use = certificate_expiry.first(machine), machine.read(certificate_expiry.READ)
     if certificate_expiry.due(machine, config, expires):
         machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM)
-        renewed = certificate_expiry.first(machine)
-        if renewed <= expires:
+        new_expires = certificate_expiry.first(machine)
+        if new_expires <= expires:
             raise BootError(
                 f"certificates end at {expires} and kubeadm renewed none", "`kubeadm certs check-expiration`"
             )
-        expires, before = renewed, before or expires
-    if before and before != expires:
-        _restart(machine, config, expires)
+        expires, in_use = new_expires, in_use or expires
+    if in_use and in_use != expires:
+        _restart_control_plane(machine, config, expires)
     machine.write(certificate_expiry.READ, expires)
-    _publish(machine, config, expires)
-    return f"good until {expires}" + (f", renewed (before: {before})" if before and before != expires else "")
+    _publish_expiry(machine, config, expires)
+    return f"good until {expires}" + (f", renewed (before: {in_use})" if in_use and in_use != expires else "")
 
 
-def _restart(machine: Machine, config: dict[str, Any], expires: str) -> None:
+def _restart_control_plane(machine: Machine, config: dict[str, Any], expires: str) -> None:
     """Let the control plane read the new certificates: some of its parts read them only when they start.
 
     The kubelet restarts a static pod whose manifest changes, here by an annotation that kubeadm patches in. Nothing is
@@ -64,11 +64,11 @@ def _restart(machine: Machine, config: dict[str, Any], expires: str) -> None:
     etcd_members.await_own(machine, config)
 
 
-def _publish(machine: Machine, config: dict[str, Any], expires: str) -> None:
+def _publish_expiry(machine: Machine, config: dict[str, Any], expires: str) -> None:
     """Write until when this slot's certificates are good into a ConfigMap of all slots, each of which owns its line."""
     facts = config["facts"]
     text = json.dumps({"expires": expires, "instance": facts["instanceId"]})
-    item = {
+    config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": CONFIG_MAP, "namespace": "kube-system"},
@@ -78,7 +78,7 @@ def _publish(machine: Machine, config: dict[str, Any], expires: str) -> None:
     order = ("apply", "--server-side", "--force-conflicts", manager, "-f", "-")
     machine.wait(
         f"ConfigMap {CONFIG_MAP}",
-        lambda: kubectl(machine, *order, stdin=json.dumps(item)),
+        lambda: kubectl(machine, *order, stdin=json.dumps(config_map)),
         "is the API server healthy?",
-        passing=BootError,
+        retry_on=BootError,
     )

@@ -21,7 +21,7 @@ from .machine import BootError, Machine, Pending
 from .runner import remaining
 
 STEADY, RESUME, RESTORE, JOIN, INIT = "steady", "resume", "restore", "join", "init"
-FIRST = "a"
+FIRST_SLOT = "a"
 
 
 def await_cluster(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
@@ -33,12 +33,16 @@ def await_cluster(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
 
     def probe() -> dict[str, str]:
         bundle = certificate_authorities.load(machine, config)
-        if not bundle.get(certificate_authorities.INITIALISED) and config["facts"]["slot"] != FIRST and not data:
-            raise Pending(f"slot {FIRST} has not initialised the cluster yet")
+        if (
+            not bundle.get(certificate_authorities.INITIALISED)
+            and config["facts"]["slot"] != FIRST_SLOT
+            and not has_data
+        ):
+            raise Pending(f"slot {FIRST_SLOT} has not initialised the cluster yet")
         return bundle
 
-    data = etcd_data.whole(machine)
-    hint = f"did the boot of master {FIRST} fail? Its console says why"
+    has_data = etcd_data.whole(machine)
+    hint = f"did the boot of master {FIRST_SLOT} fail? Its console says why"
     return machine.wait("the first master", probe, hint, remaining(machine, config))
 
 
@@ -54,25 +58,27 @@ def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> 
         BootError: what is there does not fit together, and going on would lose or fork the cluster.
     """
     volume, secret = config["facts"]["volumeId"], config["facts"]["caSecretArn"]
-    several, data = len(config["masters"]) > 1, etcd_data.whole(machine)
-    if data and not bundle:
+    has_peers, has_data = len(config["masters"]) > 1, etcd_data.whole(machine)
+    if has_data and not bundle:
         raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", certificate_authorities.RESTORE)
-    asked = restore.state(machine, config, bundle)
-    if asked == restore.PENDING:
+    restore_state = restore.state(machine, config, bundle)
+    if restore_state == restore.PENDING:
         return RESTORE
-    if data and asked == restore.MISSED:
-        _aside(machine, f"before-{config['restore']['id']}", "the cluster was restored from a snapshot without it")
-        data = False
-    why = etcd_members.disowned(machine, config) if data and several else ""
-    if why:
-        _aside(machine, f"removed-{machine.time().replace(':', '')}", why)
-        data = False
-    if data:
+    if has_data and restore_state == restore.MISSED:
+        _move_data_aside(
+            machine, f"before-{config['restore']['id']}", "the cluster was restored from a snapshot without it"
+        )
+        has_data = False
+    reason = etcd_members.disowned(machine, config) if has_data and has_peers else ""
+    if reason:
+        _move_data_aside(machine, f"removed-{machine.time().replace(':', '')}", reason)
+        has_data = False
+    if has_data:
         return STEADY if kubelet.established(machine, config) else RESUME
     since = bundle.get(certificate_authorities.INITIALISED)
     if not since:
         return INIT
-    if several:
+    if has_peers:
         return JOIN
     raise BootError(
         f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
@@ -82,6 +88,6 @@ def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> 
     )
 
 
-def _aside(machine: Machine, name: str, why: str) -> None:
-    place = etcd_data.aside(machine, name)
-    machine.say(f"etcd's data of this volume is of no use any more ({why}); it is kept in {place}")
+def _move_data_aside(machine: Machine, name: str, reason: str) -> None:
+    folder = etcd_data.aside(machine, name)
+    machine.say(f"etcd's data of this volume is of no use any more ({reason}); it is kept in {folder}")

@@ -66,8 +66,8 @@ def healthy(machine: Machine, endpoints: list[str]) -> list[str]:
     if not machine.exists(f"{PKI}{CERTIFICATE}.crt"):
         machine.run("kubeadm", "init", "phase", "certs", "etcd-healthcheck-client", "--config", KUBEADM)
     # A member that is down takes all of the time that it is given, and all of them are asked at once.
-    order = ("endpoint", "health", "--command-timeout=5s", "--write-out=json")
-    _, text = etcdctl(machine, endpoints, *order, expect=(0, 1))
+    command = ("endpoint", "health", "--command-timeout=5s", "--write-out=json")
+    _, text = etcdctl(machine, endpoints, *command, expect=(0, 1))
     answers = json.loads(text or "[]") or []
     return [str(answer["endpoint"]) for answer in answers if answer.get("health")]
 
@@ -78,10 +78,10 @@ def members(machine: Machine, endpoints: list[str]) -> list[Member]:
     return list(json.loads(text)["members"])
 
 
-def own_member(config: dict[str, Any], found: list[Member]) -> Member | None:
+def own_member(config: dict[str, Any], listed: list[Member]) -> Member | None:
     """Return the member that has this slot's peer URL, or None."""
     url = peer_url(config["facts"]["privateAddress"])
-    return next((each for each in found if url in each["peerURLs"]), None)
+    return next((member for member in listed if url in member["peerURLs"]), None)
 
 
 def disowned(machine: Machine, config: dict[str, Any]) -> str:
@@ -92,11 +92,11 @@ def disowned(machine: Machine, config: dict[str, Any]) -> str:
     endpoints = healthy(machine, others(config))
     if not endpoints:
         return ""
-    member, known = own_member(config, members(machine, endpoints)), machine.read(etcd_data.MEMBER)
+    member, recorded_id = own_member(config, members(machine, endpoints)), machine.read(etcd_data.MEMBER)
     if member is None:
         return "the other members of etcd have removed this one"
-    if known and known != identity(member):
-        return f"the other members of etcd know this one as {identity(member)}, not as {known}"
+    if recorded_id and recorded_id != identity(member):
+        return f"the other members of etcd know this one as {identity(member)}, not as {recorded_id}"
     return ""
 
 
@@ -111,7 +111,7 @@ def join(machine: Machine, config: dict[str, Any]) -> str:
     """
     machine.wait(
         "etcd to take this member",
-        lambda: _announce(machine, config),
+        lambda: _add_learner(machine, config),
         hint(config),
         remaining(machine, config),
         (BootError, Pending),
@@ -128,7 +128,7 @@ def hint(config: dict[str, Any]) -> str:
     )
 
 
-def _announce(machine: Machine, config: dict[str, Any]) -> None:
+def _add_learner(machine: Machine, config: dict[str, Any]) -> None:
     """Announce this slot's member as a learner, and let it start.
 
     It has no vote yet, so whatever goes wrong here, all of it can be done again.
@@ -140,14 +140,14 @@ def _announce(machine: Machine, config: dict[str, Any]) -> None:
     machine.write(etcd_data.JOINING, etcd_data.ADDING)
     # What an attempt that died has left: etcd must not run, nor may its data be there, when it is announced anew.
     machine.remove("/etc/kubernetes/manifests/etcd.yaml")
-    _await_end(machine)
+    _await_etcd_stopped(machine)
     machine.remove(etcd_data.FOLDER, etcd_data.MEMBER)
-    before = own_member(config, members(machine, endpoints))
-    if before:
-        etcdctl(machine, endpoints, "member", "remove", identity(before))
+    former = own_member(config, members(machine, endpoints))
+    if former:
+        etcdctl(machine, endpoints, "member", "remove", identity(former))
     # Refused while another member is a learner; the next attempt comes in seconds.
     etcdctl(machine, endpoints, "member", "add", name, "--learner", f"--peer-urls={peer_url(own)}")
-    _manifest(machine, config, members(machine, endpoints))
+    _write_manifest(machine, config, members(machine, endpoints))
 
     def probe() -> None:
         member = own_member(config, members(machine, endpoints))
@@ -177,13 +177,13 @@ def promote(machine: Machine, config: dict[str, Any]) -> str:
         return identity(member)
 
     seconds = remaining(machine, config)
-    known = machine.wait("etcd's vote for this member", probe, hint(config), seconds, (BootError, Pending))
-    machine.write(etcd_data.MEMBER, known)
+    member_id = machine.wait("etcd's vote for this member", probe, hint(config), seconds, (BootError, Pending))
+    machine.write(etcd_data.MEMBER, member_id)
     machine.remove(etcd_data.JOINING)
-    return f"etcd has taken this member as {known}"
+    return f"etcd has taken this member as {member_id}"
 
 
-def _await_end(machine: Machine) -> None:
+def _await_etcd_stopped(machine: Machine) -> None:
     """Wait until the kubelet has stopped etcd after its manifest went."""
 
     def probe() -> None:
@@ -194,20 +194,20 @@ def _await_end(machine: Machine) -> None:
     machine.wait("etcd to stop", probe, "`systemctl status kubelet`", 90)
 
 
-def _manifest(machine: Machine, config: dict[str, Any], found: list[Member]) -> None:
+def _write_manifest(machine: Machine, config: dict[str, Any], listed: list[Member]) -> None:
     """Let kubeadm write etcd's manifest with the members' list, which etcd compares with what the members say."""
-    name, own = config["facts"]["instanceId"], peer_url(config["facts"]["privateAddress"])
+    name, own_url = config["facts"]["instanceId"], peer_url(config["facts"]["privateAddress"])
     # A member that has not started yet has no name; any will do.
-    names = {url: each.get("name") or identity(each) for each in found for url in each["peerURLs"]}
+    names = {url: member.get("name") or identity(member) for member in listed for url in member["peerURLs"]}
     arguments = {
-        "initial-cluster": ",".join(f"{title}={url}" for url, title in {**names, own: name}.items()),
+        "initial-cluster": ",".join(f"{member_name}={url}" for url, member_name in {**names, own_url: name}.items()),
         "initial-cluster-state": "existing",
     }
-    initial, cluster = copy.deepcopy(config["kubeadm"])
-    local = cluster["etcd"]["local"]
-    kept = [extra_arg for extra_arg in local.get("extraArgs", []) if extra_arg["name"] not in arguments]
-    local["extraArgs"] = [*kept, *({"name": key, "value": value} for key, value in arguments.items())]
-    machine.write(KUBEADM_JOIN, documents(initial, cluster), 0o600)
+    init_configuration, cluster_configuration = copy.deepcopy(config["kubeadm"])
+    local = cluster_configuration["etcd"]["local"]
+    other_args = [extra_arg for extra_arg in local.get("extraArgs", []) if extra_arg["name"] not in arguments]
+    local["extraArgs"] = [*other_args, *({"name": key, "value": value} for key, value in arguments.items())]
+    machine.write(KUBEADM_JOIN, documents(init_configuration, cluster_configuration), 0o600)
     machine.run("kubeadm", "init", "phase", "etcd", "local", "--config", KUBEADM_JOIN)
 
 

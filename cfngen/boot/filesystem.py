@@ -10,7 +10,7 @@ from .reasons import reason
 
 # e2fsck(8): 1 and 2 are errors that were corrected, 4 is errors left, 8 is that it could not work: it may be older than
 # the file system, which the kernel may mount all the same.
-CLEAN, LEFT, FAILED = 0, 4, 8
+CLEAN, ERRORS_LEFT, FAILED = 0, 4, 8
 
 
 def check(machine: Machine, device: str, hint: str) -> None:
@@ -25,7 +25,7 @@ def check(machine: Machine, device: str, hint: str) -> None:
         BootError: errors are left.
     """
     code, text = machine.run("e2fsck", "-p", device, expect=tuple(range(16)), timeout=6 * 3600)
-    if code & LEFT:
+    if code & ERRORS_LEFT:
         raise BootError(f"the file system of {device} has errors that are not safe to correct: {reason(text)}", hint)
     if code & FAILED:
         machine.say(f"the file system of {device} could not be checked: {reason(text)}")

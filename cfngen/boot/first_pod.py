@@ -18,7 +18,7 @@ from .runner import remaining
 
 NAME = "cfngen-first-pod"
 MANIFEST = f"{kubelet.MANIFESTS}/{NAME}.yaml"
-RAN = HOME + "/first-pod"
+RAN_FILE = HOME + "/first-pod"
 CTR = ("ctr", "-n", "k8s.io")
 # Of a container, not of the sandbox around it (containerd's internal/cri/labels).
 LABELS = 'labels."io.kubernetes.pod.namespace"==kube-system,labels."io.cri-containerd.kind"==container'
@@ -32,19 +32,19 @@ def run(machine: Machine, config: dict[str, Any]) -> str:
         BootError: it does not run; the kubelet's last words on it are the reason.
     """
     instance = config["facts"]["instanceId"]
-    if machine.read(RAN) == instance:
+    if machine.read(RAN_FILE) == instance:
         return "ran before"
     folder = config["kubeletPatch"].get("staticPodPath", kubelet.MANIFESTS)
     if folder != kubelet.MANIFESTS:
         return "left out: the cluster file moves static pods elsewhere"
     machine.write(MANIFEST, json.dumps(manifest(config["pause"])), 0o600)
     try:
-        machine.wait("a first pod to run", lambda: _running(machine), HINT, remaining(machine, config))
+        machine.wait("a first pod to run", lambda: _check_running(machine), HINT, remaining(machine, config))
     except BootError as error:
-        raise BootError(f"{error}{_last_words(machine)}", error.hint) from error
+        raise BootError(f"{error}{_last_kubelet_error(machine)}", error.hint) from error
     finally:
         machine.remove(MANIFEST)
-    machine.write(RAN, instance)
+    machine.write(RAN_FILE, instance)
     return f"a pod of {config['pause']} ran"
 
 
@@ -63,7 +63,7 @@ def manifest(image: str) -> dict[str, Any]:
     }
 
 
-def _running(machine: Machine) -> None:
+def _check_running(machine: Machine) -> None:
     """Return if a container of the pod runs.
 
     Raises:
@@ -79,8 +79,8 @@ def _running(machine: Machine) -> None:
         raise Pending("no container of it runs yet")
 
 
-def _last_words(machine: Machine) -> str:
+def _last_kubelet_error(machine: Machine) -> str:
     """Return what the kubelet said last of the pod, if anything."""
     _, text = machine.run("journalctl", "-u", "kubelet", "-o", "cat", "--no-pager", "-n", "500", expect=(0, 1))
-    found = [line for line in text.splitlines() if NAME in line and re.match(r"E\d{4} ", line)]
-    return f" ({reason(found[-1])})" if found else ""
+    errors = [line for line in text.splitlines() if NAME in line and re.match(r"E\d{4} ", line)]
+    return f" ({reason(errors[-1])})" if errors else ""

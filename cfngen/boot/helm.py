@@ -13,9 +13,9 @@ from .machine import BootError, Machine
 
 # Seconds for one operation of Helm; it waits for hooks only, not for pods: the cluster may have no node yet.
 TIMEOUT = 240
-UNFINISHED = "pending-install,pending-rollback,pending-upgrade,uninstalling"
+UNFINISHED_STATUSES = "pending-install,pending-rollback,pending-upgrade,uninstalling"
 # Seconds after which an operation that is not ours counts as abandoned.
-ABANDONED = 900
+ABANDONED_AFTER = 900
 
 
 def install(machine: Machine, release: dict[str, Any], interrupted: bool) -> None:
@@ -35,18 +35,18 @@ def install(machine: Machine, release: dict[str, Any], interrupted: bool) -> Non
     name, namespace, chart = release["name"], release["namespace"], release["chart"]["file"]
     values = chart[: -len(".tgz")] + ".values.json"
     machine.write(values, release["values"], 0o600)
-    _recover(machine, name, namespace, interrupted)
+    _remove_unfinished_revisions(machine, name, namespace, interrupted)
     # Helm installs the definitions of a chart's crds folder once and never upgrades them.
     definitions = _helm(machine, "show", "crds", chart)
     if definitions.strip():
-        _lay(machine, "helm", definitions)
+        _apply(machine, "helm", definitions)
     _helm(
         machine,
         *("upgrade", "--install", name, chart, "--namespace", namespace, "--create-namespace", "--values", values),
         *("--skip-crds", "--force-conflicts", "--history-max", "5", "--hide-notes", "--timeout", f"{TIMEOUT}s"),
     )
     if release["patches"]:
-        _lay(machine, "cfngen", documents(*release["patches"]))
+        _apply(machine, "cfngen", documents(*release["patches"]))
 
 
 def uninstall(machine: Machine, name: str, namespace: str) -> None:
@@ -58,7 +58,7 @@ def uninstall(machine: Machine, name: str, namespace: str) -> None:
     _helm(machine, "uninstall", name, "--namespace", namespace, "--ignore-not-found", "--timeout", f"{TIMEOUT}s")
 
 
-def _recover(machine: Machine, name: str, namespace: str, interrupted: bool) -> None:
+def _remove_unfinished_revisions(machine: Machine, name: str, namespace: str, interrupted: bool) -> None:
     """End what an interruption left open, on account of which Helm would refuse any further operation.
 
     Helm notes each revision in a secret. Without the unfinished one the last finished one counts again, and a first
@@ -67,13 +67,13 @@ def _recover(machine: Machine, name: str, namespace: str, interrupted: bool) -> 
     Raises:
         BootError: somebody else seems to be at it right now.
     """
-    chosen = f"owner=helm,name={name},status in ({UNFINISHED})"
-    found = json.loads(kubectl(machine, "-n", namespace, "get", "secrets", "-l", chosen, "-o", "json")[1])
+    selector = f"owner=helm,name={name},status in ({UNFINISHED_STATUSES})"
+    secrets = json.loads(kubectl(machine, "-n", namespace, "get", "secrets", "-l", selector, "-o", "json")[1])
     now = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ"))
-    for secret in found["items"]:
+    for secret in secrets["items"]:
         labels = secret["metadata"]["labels"]
         age = now - int(labels.get("modifiedAt") or labels.get("createdAt") or 0)
-        if not interrupted and age < ABANDONED:
+        if not interrupted and age < ABANDONED_AFTER:
             raise BootError(
                 f"another Helm operation ({labels['status']}) on {name} began {age} s ago",
                 f"`helm -n {namespace} status {name}`",
@@ -84,7 +84,7 @@ def _recover(machine: Machine, name: str, namespace: str, interrupted: bool) -> 
             kubectl(machine, "-n", namespace, "delete", "secret", secret["metadata"]["name"], "--ignore-not-found")
 
 
-def _lay(machine: Machine, owner: str, text: str) -> None:
+def _apply(machine: Machine, owner: str, text: str) -> None:
     kubectl(machine, "apply", "--server-side", "--force-conflicts", f"--field-manager={owner}", "-f", "-", stdin=text)
 
 

@@ -22,8 +22,8 @@ END = "# cfngen: end"
 def of_master(machine: Machine, config: dict[str, Any]) -> str:
     """Let the API's name stand for this master first, then for the others (`config["masters"]`: address by slot)."""
     own = config["facts"]["privateAddress"]
-    others = [address for _, address in sorted(config["masters"].items()) if address != own]
-    return put(machine, config["apiHost"], [own, *others])
+    other_addresses = [address for _, address in sorted(config["masters"].items()) if address != own]
+    return put(machine, config["apiHost"], [own, *other_addresses])
 
 
 def of_node(machine: Machine, config: dict[str, Any], endpoint: str, addresses: Sequence[str]) -> str:
@@ -49,13 +49,13 @@ def refresh(machine: Machine, kubeconfig: str) -> None:
         kubeconfig: path of a file that says under which name and port the API is reached; without it, or without
             addresses of that name, nothing is changed.
     """
-    server = re.search(r"(?m)^ *server: https://([^:/\s]+):(\d+)$", machine.read(kubeconfig))
-    if not server:
+    match = re.search(r"(?m)^ *server: https://([^:/\s]+):(\d+)$", machine.read(kubeconfig))
+    if not match:
         return
-    found = re.findall(rf"(?m)^(\S+) {re.escape(server[1])}$", machine.read(HOSTS).partition(BEGIN)[2])
-    ordered = answering_first(machine, found, int(server[2]))
-    if ordered != found:
-        put(machine, server[1], ordered)
+    addresses = re.findall(rf"(?m)^(\S+) {re.escape(match[1])}$", machine.read(HOSTS).partition(BEGIN)[2])
+    ordered = answering_first(machine, addresses, int(match[2]))
+    if ordered != addresses:
+        put(machine, match[1], ordered)
 
 
 def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> list[str]:
@@ -77,12 +77,12 @@ def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> li
 
 def put(machine: Machine, host: str, addresses: Sequence[str]) -> str:
     """Make `host` stand for `addresses` in /etc/hosts, in this order; other lines stay as they are."""
-    kept, ours = [], False
+    other_lines, in_own_block = [], False
     for line in machine.read(HOSTS).splitlines():
-        ours = ours or line == BEGIN
-        if not ours:
-            kept.append(line)
-        ours = ours and line != END
+        in_own_block = in_own_block or line == BEGIN
+        if not in_own_block:
+            other_lines.append(line)
+        in_own_block = in_own_block and line != END
     lines = [f"{address} {host}" for address in addresses]
-    machine.write(HOSTS, "\n".join([*kept, BEGIN, *lines, END, ""]))
+    machine.write(HOSTS, "\n".join([*other_lines, BEGIN, *lines, END, ""]))
     return f"{host} is {', '.join(addresses)}"

@@ -12,14 +12,14 @@ def state(machine: Machine, instance: str) -> str:
 
     An answer without any instance proves nothing: `unknown`.
     """
-    answer = machine.aws(
+    response = machine.aws(
         "ec2",
         "describe_instances",
         "InvalidInstanceID.NotFound",
         "InvalidInstanceID.Malformed",
         InstanceIds=[instance],
     )
-    if "Error" in answer:
+    if "Error" in response:
         return ""
-    found = [each for group in answer.get("Reservations", []) for each in group["Instances"]]
-    return str(found[0]["State"]["Name"]) if found else "unknown"
+    instances = [description for group in response.get("Reservations", []) for description in group["Instances"]]
+    return str(instances[0]["State"]["Name"]) if instances else "unknown"

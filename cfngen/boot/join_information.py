@@ -26,8 +26,8 @@ TIMER = "cfngen-join.timer"
 def publish(machine: Machine, config: dict[str, Any]) -> str:
     """Make a bootstrap token, publish it, and let the timer do so again."""
     hint = "is the API server healthy?"
-    token = machine.wait("a token", lambda: _token(machine), hint, passing=BootError)
-    oldest = machine.wait("the masters' versions", lambda: upgrade.oldest(machine, config), hint, passing=BootError)
+    token = machine.wait("a token", lambda: _create_token(machine), hint, retry_on=BootError)
+    oldest = machine.wait("the masters' versions", lambda: upgrade.oldest(machine, config), hint, retry_on=BootError)
     information = {
         "endpoint": config["endpoint"],
         "addresses": [address for _, address in sorted(config["masters"].items())],
@@ -41,9 +41,9 @@ def publish(machine: Machine, config: dict[str, Any]) -> str:
     return f"nodes may join {config['endpoint']} with a token until {token['expires']}"
 
 
-def _token(machine: Machine) -> dict[str, str]:
+def _create_token(machine: Machine) -> dict[str, str]:
     """Make a bootstrap token; return it and when it ends."""
-    identity, secret = (_letters(6), _letters(16))
+    identity, secret = (_random_letters(6), _random_letters(16))
     expires = machine.time(LIFETIME)
     resource = {
         "apiVersion": "v1",
@@ -78,5 +78,5 @@ def ca_hash(pem: str) -> str:
     return "sha256:" + hashlib.sha256(der[position : content(der, position)[1]]).hexdigest()
 
 
-def _letters(count: int) -> str:
+def _random_letters(count: int) -> str:
     return "".join(secrets.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(count))

@@ -11,7 +11,7 @@ from .machine import Machine
 ADMIN = "/etc/kubernetes/admin.conf"
 # A master that falls silent this moment must not use up a whole request: of five addresses a program in Go gives each
 # six seconds, of three ten (see `hosts`).
-REQUEST = "--request-timeout=30s"
+REQUEST_TIMEOUT = "--request-timeout=30s"
 
 
 def kubectl(
@@ -33,7 +33,7 @@ def kubectl(
 
 def command(kubeconfig: str) -> tuple[str, ...]:
     """Return the beginning of kubectl's command line; every call of it in this program has this one."""
-    return "kubectl", "--kubeconfig", kubeconfig, REQUEST
+    return "kubectl", "--kubeconfig", kubeconfig, REQUEST_TIMEOUT
 
 
 def own_server(config: dict[str, Any]) -> str:

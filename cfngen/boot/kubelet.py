@@ -40,9 +40,9 @@ def patch(machine: Machine, config: dict[str, Any]) -> None:
     need a patch (kubeadm's `patches.directory`).
     """
     resolver = RESOLVED if machine.exists(RESOLVED) else "/etc/resolv.conf"
-    given = config["kubeletPatch"]
-    reserved = {} if {"kubeReserved", "systemReserved"} & set(given) else {"kubeReserved": reservation(machine)}
-    settings = {"resolvConf": resolver, **reserved, **given, "providerID": config["facts"]["providerId"]}
+    overrides = config["kubeletPatch"]
+    reserved = {} if {"kubeReserved", "systemReserved"} & set(overrides) else {"kubeReserved": reservation(machine)}
+    settings = {"resolvConf": resolver, **reserved, **overrides, "providerID": config["facts"]["providerId"]}
     machine.write(HOME + "/patches/kubeletconfiguration+merge.json", json.dumps(settings))
 
 
@@ -53,9 +53,9 @@ def reservation(machine: Machine) -> dict[str, str]:
     ("Resources available for your workloads"), and a gibibyte of disk for logs and images' unpacking.
     """
     mebibytes = int(re.findall(r"MemTotal:\s+(\d+) kB", machine.read("/proc/meminfo"))[0]) // 1024
-    processors = len(re.findall(r"(?m)^processor\s*:", machine.read("/proc/cpuinfo")))
+    vcpus = len(re.findall(r"(?m)^processor\s*:", machine.read("/proc/cpuinfo")))
     return {
-        "cpu": f"{80 + processors * 10}m",
+        "cpu": f"{80 + vcpus * 10}m",
         "memory": f"{330 + mebibytes // 20}Mi",
         "ephemeral-storage": "1Gi",
     }

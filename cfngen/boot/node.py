@@ -13,7 +13,7 @@ from .runner import remaining
 JOIN = HOME + "/join.yaml"
 TIMER = "cfngen-addresses.timer"
 # What the kubelet says of a node that has no CNI configuration.
-UNCONNECTED = "NetworkPluginNotReady"
+NO_NETWORK_PLUGIN = "NetworkPluginNotReady"
 
 
 def join(machine: Machine, config: dict[str, Any]) -> str:
@@ -27,7 +27,7 @@ def join(machine: Machine, config: dict[str, Any]) -> str:
     kubelet.patch(machine, config)
     hint = "did a master's boot fail? Its console says why; on it: `systemctl status cfngen-boot cfngen-join`"
     seconds = remaining(machine, config)
-    return machine.wait("joining", lambda: _attempt(machine, config), hint, seconds, (BootError, Pending))
+    return machine.wait("joining", lambda: _join_once(machine, config), hint, seconds, (BootError, Pending))
 
 
 def follow(machine: Machine, config: dict[str, Any]) -> str:
@@ -43,31 +43,35 @@ def addresses(machine: Machine, config: dict[str, Any]) -> str:
         BootError: there is none; what is in /etc/hosts stays.
     """
     try:
-        _hosts(machine, config, _information(machine, config))
+        _write_hosts(machine, config, _join_information(machine, config))
     except Pending as missing:
         raise BootError(str(missing), "`systemctl status cfngen-join`, on a master") from missing
     return ""
 
 
-def _hosts(machine: Machine, config: dict[str, Any], found: dict[str, Any]) -> None:
+def _write_hosts(machine: Machine, config: dict[str, Any], information: dict[str, Any]) -> None:
     # The endpoint is a name that nobody but the instances themselves knows.
-    hosts.of_node(machine, config, found["endpoint"], found["addresses"])
+    hosts.of_node(machine, config, information["endpoint"], information["addresses"])
 
 
-def _information(machine: Machine, config: dict[str, Any]) -> dict[str, Any]:
-    found = join_secret.read(machine, config)
-    if "token" not in found:
+def _join_information(machine: Machine, config: dict[str, Any]) -> dict[str, Any]:
+    information = join_secret.read(machine, config)
+    if "token" not in information:
         raise Pending("no master has published the join information yet")
-    return found
+    return information
 
 
-def _attempt(machine: Machine, config: dict[str, Any]) -> str:
-    found = _information(machine, config)
-    if found["expires"] <= machine.time(60):
-        raise Pending(f"the published token ended at {found['expires']} and no master has renewed it")
-    versions.await_masters(config, found)
-    _hosts(machine, config, found)
-    discovery = {"apiServerEndpoint": found["endpoint"], "token": found["token"], "caCertHashes": [found["caHash"]]}
+def _join_once(machine: Machine, config: dict[str, Any]) -> str:
+    information = _join_information(machine, config)
+    if information["expires"] <= machine.time(60):
+        raise Pending(f"the published token ended at {information['expires']} and no master has renewed it")
+    versions.await_masters(config, information)
+    _write_hosts(machine, config, information)
+    discovery = {
+        "apiServerEndpoint": information["endpoint"],
+        "token": information["token"],
+        "caCertHashes": [information["caHash"]],
+    }
     kubelet.clear(machine)
     # kubeadm makes this folder on masters only, and a kubelet that misses it says so every second for ever.
     machine.run("mkdir", "-p", kubelet.MANIFESTS)
@@ -79,7 +83,7 @@ def _attempt(machine: Machine, config: dict[str, Any]) -> str:
     finally:
         machine.remove(JOIN)
     kubelet.establish(machine, config)
-    return f"joined {found['endpoint']}"
+    return f"joined {information['endpoint']}"
 
 
 def ready(machine: Machine, config: dict[str, Any]) -> str:
@@ -90,7 +94,7 @@ def ready(machine: Machine, config: dict[str, Any]) -> str:
         query = ("get", "node", name, "-o", "json")
         code, text = kubectl(machine, *query, expect=(0, 1), kubeconfig=kubelet.KUBELET_CONF)
         conditions = (
-            {} if code else {each["type"]: each for each in json.loads(text).get("status", {}).get("conditions", [])}
+            {} if code else {item["type"]: item for item in json.loads(text).get("status", {}).get("conditions", [])}
         )
         condition = conditions.get(
             "Ready", {"status": "", "message": "the API server does not know it, or does not answer"}
@@ -98,7 +102,7 @@ def ready(machine: Machine, config: dict[str, Any]) -> str:
         message = condition.get("message", "")
         if condition["status"] == "True":
             return f"node {name} is Ready"
-        if UNCONNECTED in message and not config["podNetwork"]["awaited"]:
+        if NO_NETWORK_PLUGIN in message and not config["podNetwork"]["awaited"]:
             return f"node {name} has joined and lacks a network plug-in, which is yours to install"
         raise Pending(message)
 

@@ -22,13 +22,14 @@ def masters(machine: Machine, config: dict[str, Any], kubeconfig: str = ADMIN) -
         BootError: no API server answers.
     """
     youngest = {}
-    for each in sorted(_nodes(machine, kubeconfig), key=lambda node: str(node["metadata"]["creationTimestamp"])):
-        address = [one["address"] for one in each["status"].get("addresses", []) if one["type"] == "InternalIP"]
-        youngest[tuple(address) or each["metadata"]["name"]] = each
+    for node in sorted(_master_nodes(machine, kubeconfig), key=lambda item: str(item["metadata"]["creationTimestamp"])):
+        addresses = node["status"].get("addresses", [])
+        internal = tuple(address["address"] for address in addresses if address["type"] == "InternalIP")
+        youngest[internal or node["metadata"]["name"]] = node
     return {
-        each["metadata"]["name"]: each["status"]["nodeInfo"]["kubeletVersion"]
-        for each in youngest.values()
-        if not _former(config, each)
+        node["metadata"]["name"]: node["status"]["nodeInfo"]["kubeletVersion"]
+        for node in youngest.values()
+        if not _is_former_instance(config, node)
     }
 
 
@@ -37,19 +38,19 @@ def forget(machine: Machine, config: dict[str, Any]) -> list[str]:
 
     They bear this slot's address and would look like another master that never comes back.
     """
-    names = [node["metadata"]["name"] for node in _nodes(machine, ADMIN) if _former(config, node)]
-    gone = [name for name in names if instances.state(machine, name) in instances.GONE]
-    for name in gone:
+    names = [node["metadata"]["name"] for node in _master_nodes(machine, ADMIN) if _is_former_instance(config, node)]
+    terminated = [name for name in names if instances.state(machine, name) in instances.GONE]
+    for name in terminated:
         kubectl(machine, "delete", "node", name, "--ignore-not-found", "--wait=false")
-    return gone
+    return terminated
 
 
-def _nodes(machine: Machine, kubeconfig: str) -> list[dict[str, Any]]:
+def _master_nodes(machine: Machine, kubeconfig: str) -> list[dict[str, Any]]:
     _, text = kubectl(machine, "get", "nodes", "-l", LABEL, "-o", "json", kubeconfig=kubeconfig)
     return list(json.loads(text)["items"])
 
 
-def _former(config: dict[str, Any], node: dict[str, Any]) -> bool:
+def _is_former_instance(config: dict[str, Any], node: dict[str, Any]) -> bool:
     """Return whether a Node is that of an instance that had this slot's address before."""
     addresses = [address["address"] for address in node["status"].get("addresses", [])]
     own = node["metadata"]["name"] == config["facts"]["instanceId"]

@@ -22,10 +22,12 @@ UNPACKED = HOME + "/unpacked"
 def fetch(machine: Machine, config: dict[str, Any]) -> str:
     """Unpack the program of this instance's role, unless it is there already, and load the role's configuration."""
     resource, sha256 = config["program"]["resource"], config["program"]["sha256"]
-    there = machine.read(UNPACKED) == sha256
-    if not there:
+    is_unpacked = machine.read(UNPACKED) == sha256
+    if not is_unpacked:
         seconds, hint = remaining(machine, config), "does the stack still have this resource?"
-        text = machine.wait(f"the program in {resource}", lambda: _packed(machine, config), hint, seconds, BootError)
+        text = machine.wait(
+            f"the program in {resource}", lambda: _packed_program(machine, config), hint, seconds, BootError
+        )
         # An image of one's own may hold the files of another cluster.
         machine.remove(HOME + "/files/")
         items = lzma.decompress(base64.b85decode(text)).decode().split("\0")
@@ -33,10 +35,10 @@ def fetch(machine: Machine, config: dict[str, Any]) -> str:
             machine.write(f"{HOME}/{items[index]}", items[index + 1], 0o600)
         machine.write(UNPACKED, sha256)
     config.update(fill(json.loads(machine.read(ROLE)), config["facts"]))
-    return f"{resource} {'was there' if there else 'unpacked'}"
+    return f"{resource} {'was there' if is_unpacked else 'unpacked'}"
 
 
-def _packed(machine: Machine, config: dict[str, Any]) -> str:
+def _packed_program(machine: Machine, config: dict[str, Any]) -> str:
     """Return the packed program from the stack's metadata.
 
     Raises:
@@ -44,8 +46,8 @@ def _packed(machine: Machine, config: dict[str, Any]) -> str:
     """
     resource, sha256 = config["program"]["resource"], config["program"]["sha256"]
     stack = config["facts"]["stack"]
-    answer = machine.aws("cloudformation", "describe_stack_resource", StackName=stack, LogicalResourceId=resource)
-    text = str(json.loads(answer["StackResourceDetail"]["Metadata"])["cfngen"]["program"])
+    response = machine.aws("cloudformation", "describe_stack_resource", StackName=stack, LogicalResourceId=resource)
+    text = str(json.loads(response["StackResourceDetail"]["Metadata"])["cfngen"]["program"])
     digest = hashlib.sha256(text.encode()).hexdigest()
     if digest != sha256:
         raise BootError(f"{resource} of stack {stack} has SHA-256 {digest}, not {sha256}")

@@ -22,9 +22,9 @@ def reason(*outputs: str) -> str:
         outputs: what it said on standard error and on standard output; the latter counts if the former says nothing.
     """
     for output in outputs:
-        told = [line for line in map(str.strip, output.splitlines()) if line and not NOISE.match(line)]
-        lines = list(dict.fromkeys(LOG.sub("error: ", line) for line in told))
-        marked = [number for number, line in enumerate(lines) if CAUSE.match(line)]
+        candidates = [line for line in map(str.strip, output.splitlines()) if line and not NOISE.match(line)]
+        lines = list(dict.fromkeys(LOG.sub("error: ", line) for line in candidates))
+        causes = [number for number, line in enumerate(lines) if CAUSE.match(line)]
         if lines:
-            return " / ".join(lines[(marked or [-3])[0] :][:3])[:900]
+            return " / ".join(lines[(causes or [-3])[0] :][:3])[:900]
     return "it said nothing"

@@ -21,7 +21,7 @@ RECORD = VOLUME + "/restored"
 PENDING, MISSED = "pending", "missed"
 # Watchers remember revisions of the time after the snapshot. A jump that no cluster makes in that time, and calling all
 # older ones compacted, makes them read everything anew instead of missing what changed (etcd-io/etcd#16028).
-BUMP = "1000000000"
+REVISION_BUMP = "1000000000"
 
 
 def state(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> str:
@@ -43,8 +43,8 @@ def state(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> s
     if not request:
         return ""
     # The id becomes a part of a folder's name.
-    forms = {"id": r"\w[\w-]{0,63}", "snapshot": r"[\w./:+-]+"}
-    if not all(re.fullmatch(form, str(request.get(name, ""))) for name, form in forms.items()):
+    patterns = {"id": r"\w[\w-]{0,63}", "snapshot": r"[\w./:+-]+"}
+    if not all(re.fullmatch(pattern, str(request.get(name, ""))) for name, pattern in patterns.items()):
         raise BootError(f"{REQUEST} in {config['facts']['bucket']} names no id or no snapshot", hint(config))
     config["restore"] = request
     if machine.read(RECORD) == request["id"]:
@@ -71,43 +71,43 @@ def perform(machine: Machine, config: dict[str, Any]) -> str:
     Raises:
         BootError: the snapshot cannot be had, or is damaged; the old data is where it was.
     """
-    request, name = config["restore"], config["facts"]["bucket"]
-    identity, snapshot = request["id"], request["snapshot"]
-    file, new, old = f"{VOLUME}/snapshot.db", FOLDER + ".new", f"{FOLDER}.before-{identity}"
-    objects.get(machine, name, snapshot, file)
+    request, bucket_name = config["restore"], config["facts"]["bucket"]
+    request_id, snapshot = request["id"], request["snapshot"]
+    file, new_folder, old_folder = f"{VOLUME}/snapshot.db", FOLDER + ".new", f"{FOLDER}.before-{request_id}"
+    objects.get(machine, bucket_name, snapshot, file)
     digest = machine.sha256(file)
     if request.get("sha256", digest) != digest:
-        raise BootError(f"s3://{name}/{snapshot} has SHA-256 {digest}, not {request['sha256']}", hint(config))
+        raise BootError(f"s3://{bucket_name}/{snapshot} has SHA-256 {digest}, not {request['sha256']}", hint(config))
     machine.run("etcdutl", "snapshot", "status", file, "--write-out=json")
     etcd_data.stop(machine)
-    machine.remove(new)
+    machine.remove(new_folder)
     peers = {letter: etcd_members.peer_url(address) for letter, address in sorted(config["masters"].items())}
-    own = config["facts"]["slot"]
+    slot = config["facts"]["slot"]
     machine.run(
         "etcdutl",
         "snapshot",
         "restore",
         file,
-        f"--data-dir={new}",
-        f"--name={own}",
+        f"--data-dir={new_folder}",
+        f"--name={slot}",
         f"--initial-cluster={','.join(f'{letter}={url}' for letter, url in peers.items())}",
-        f"--initial-cluster-token={identity}",
-        f"--initial-advertise-peer-urls={peers[own]}",
-        f"--bump-revision={BUMP}",
+        f"--initial-cluster-token={request_id}",
+        f"--initial-advertise-peer-urls={peers[slot]}",
+        f"--bump-revision={REVISION_BUMP}",
         "--mark-compacted",
     )
-    if machine.glob(old + "/**/*"):
+    if machine.glob(old_folder + "/**/*"):
         # Set aside by an attempt that was cut off; what took its place has never run.
         machine.remove(FOLDER)
     elif machine.glob(FOLDER + "/**/*"):
-        machine.run("mv", "-T", FOLDER, old)
+        machine.run("mv", "-T", FOLDER, old_folder)
     else:
         machine.remove(FOLDER)
-    machine.run("mv", "-T", new, FOLDER)
+    machine.run("mv", "-T", new_folder, FOLDER)
     machine.remove(etcd_data.MEMBER, etcd_data.JOINING)
     note(machine, config)
     machine.remove(file)
-    return f"restored {snapshot} as request {identity} says; what was there is in {old}"
+    return f"restored {snapshot} as request {request_id} says; what was there is in {old_folder}"
 
 
 def hint(config: dict[str, Any]) -> str:

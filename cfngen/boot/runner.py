@@ -14,10 +14,10 @@ SIGNALLED = HOME + "/signalled"
 # Seconds in which a wait condition must have come into being. An update that makes it does so after all masters, of
 # which the last may follow four others, each within the hour that CloudFormation gives a batch at most; an instance
 # that failed is gone by then.
-PATIENCE = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
+SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
 # Nobody waits for this resource yet, or does so again once an operation that failed is repeated.
-UNBORN = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
-ARRIVED = re.compile(r"Signal with ID \S+ for resource \S+ already exists")
+NOT_WAITING = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
+DUPLICATE = re.compile(r"Signal with ID \S+ for resource \S+ already exists")
 # A step takes the role's configuration, does its part if that is not done yet, and returns what a person should know.
 Step = Callable[[Machine, "dict[str, Any]"], str]
 
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
     config["references"] = json.loads(machine.read(HOME + "/references.json"))
     if not arguments:
         return run(machine, config, {title: named(name) for title, name in config["steps"].items()})
-    machine.voice = f"cfngen-{arguments[0]}"
+    machine.prefix = f"cfngen-{arguments[0]}"
     config.update(json.loads(machine.read(HOME + "/role.json")))
     steps = {title: named(name) for title, name in config["tasks"][arguments[0]].items()}
     return run(machine, config, steps, final=False)
@@ -125,41 +125,45 @@ def signal(machine: Machine, config: dict[str, Any], status: str) -> str:
         BootError: CloudFormation cannot be reached or refuses the role.
     """
     facts = config["facts"]
-    told, _, before = machine.read(SIGNALLED).partition(" ")
-    if told == facts["instanceId"] and before in ("SUCCESS", status):
-        return f"told CloudFormation {before} before"
-    refusals = [_signal(machine, facts, facts["stack"], facts["resource"], status, 0)]
+    signalled_instance, _, signalled_status = machine.read(SIGNALLED).partition(" ")
+    if signalled_instance == facts["instanceId"] and signalled_status in ("SUCCESS", status):
+        return f"told CloudFormation {signalled_status} before"
+    refusals = [_signal_resource(machine, facts, facts["stack"], facts["resource"], status, 0)]
     if facts.get("condition"):
         stack = facts["conditionStack"]
-        refusals.append(_signal(machine, facts, stack, facts["condition"], status, PATIENCE[status]))
+        refusals.append(_signal_resource(machine, facts, stack, facts["condition"], status, SIGNAL_TIMEOUTS[status]))
     machine.write(SIGNALLED, f"{facts['instanceId']} {status}")
-    arrived = (told, before) != (facts["instanceId"], "FAILURE") and any(map(ARRIVED.match, refusals))
-    return f"told CloudFormation {status}" if "" in refusals or arrived else "; ".join(refusals)
+    is_duplicate = (signalled_instance, signalled_status) != (facts["instanceId"], "FAILURE") and any(
+        map(DUPLICATE.match, refusals)
+    )
+    return f"told CloudFormation {status}" if "" in refusals or is_duplicate else "; ".join(refusals)
 
 
-def _signal(machine: Machine, facts: dict[str, str], stack: str, name: str, status: str, patience: float) -> str:
+def _signal_resource(
+    machine: Machine, facts: dict[str, str], stack: str, resource: str, status: str, seconds: float
+) -> str:
     """Signal a resource; return why it cannot be, or an empty text.
 
     A resource that CloudFormation has not come to yet "does not exist": a wait condition is made after its group. An
     update that makes one comes to it only when all masters' groups have been updated, to which this instance's signal
     contributes; then, and where an operation has failed and may be repeated, the signal waits for who waits for it.
     """
-    end = machine.clock() + patience
-    said = False
+    deadline = machine.clock() + seconds
+    reported = False
     while True:
-        answer = machine.aws(
+        response = machine.aws(
             "cloudformation",
             "signal_resource",
             "ValidationError",
             StackName=stack,
-            LogicalResourceId=name,
+            LogicalResourceId=resource,
             UniqueId=facts["instanceId"],
             Status=status,
         )
-        refusal = str(answer["Error"]["Message"]) if "Error" in answer else ""
-        if not UNBORN.match(refusal) or machine.clock() >= end:
+        refusal = str(response["Error"]["Message"]) if "Error" in response else ""
+        if not NOT_WAITING.match(refusal) or machine.clock() >= deadline:
             return refusal
-        if not said:
-            machine.say(f"waiting until the stack {stack} waits for {name}, to tell it {status}")
-            said = True
+        if not reported:
+            machine.say(f"waiting until the stack {stack} waits for {resource}, to tell it {status}")
+            reported = True
         machine.sleep(10)

@@ -14,11 +14,15 @@ from .runner import remaining
 FILES = HOME + "/files"
 SYSCTL = "/etc/sysctl.d/99-cfngen.conf"
 # How often a file is asked for that is another one, or that its server does not have: about ten seconds.
-TRIES = 5
+MAX_REFUSALS = 5
 # What the kubelet talks to in containerd 2, by type and id as `ctr plugins ls` lists them.
-CRI = {("io.containerd.cri.v1", "images"), ("io.containerd.cri.v1", "runtime"), ("io.containerd.grpc.v1", "cri")}
+CRI_PLUGINS = {
+    ("io.containerd.cri.v1", "images"),
+    ("io.containerd.cri.v1", "runtime"),
+    ("io.containerd.grpc.v1", "cri"),
+}
 # Answers of HTTP that ask for patience, though they say that the asker is at fault.
-LATER = (408, 425, 429)
+RETRYABLE_STATUS = (408, 425, 429)
 
 
 def settings(machine: Machine, config: dict[str, Any]) -> str:
@@ -59,18 +63,18 @@ def provide(machine: Machine, asset: dict[str, Any], seconds: float) -> bool:
     """
     url, sha256, folder = asset["url"], asset["sha256"], asset.get("folder")
     path = asset.get("file") or f"{HOME}/downloads/{url.rpartition('/')[2]}"
-    missing = bool(machine.sha256(path) != sha256)
-    if missing:
-        _fetch(machine, url, path, sha256, seconds)
+    is_missing = bool(machine.sha256(path) != sha256)
+    if is_missing:
+        _download(machine, url, path, sha256, seconds)
     if folder and machine.read(path + ".unpacked") != sha256:
         machine.run("mkdir", "-p", folder)
-        chosen = ["--strip-components=1", "--wildcards", *asset["members"]] if "members" in asset else []
-        machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner", *chosen)
+        members = ["--strip-components=1", "--wildcards", *asset["members"]] if "members" in asset else []
+        machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner", *members)
         machine.write(path + ".unpacked", sha256)
-    return missing
+    return is_missing
 
 
-def _fetch(machine: Machine, url: str, path: str, sha256: str, seconds: float) -> None:
+def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float) -> None:
     """Download a file, again and again while nobody answers.
 
     Where another file is, or none, a few seconds change nothing: then the boot fails at once, not when its time is up.
@@ -82,13 +86,13 @@ def _fetch(machine: Machine, url: str, path: str, sha256: str, seconds: float) -
         try:
             machine.download(url, path, sha256)
         except (BootError, HTTPError) as error:
-            if isinstance(error, HTTPError) and (error.code >= 500 or error.code in LATER):
+            if isinstance(error, HTTPError) and (error.code >= 500 or error.code in RETRYABLE_STATUS):
                 raise
             refusals += 1
-            if refusals < TRIES:
+            if refusals < MAX_REFUSALS:
                 raise Pending(str(error)) from error
-            said = str(error) if url in str(error) else f"{url}: {error}"
-            raise BootError(said, "has the server, or assets.mirror, this very file?") from error
+            message = str(error) if url in str(error) else f"{url}: {error}"
+            raise BootError(message, "has the server, or assets.mirror, this very file?") from error
 
     machine.wait("download", attempt, f"can the instance reach {url}?", seconds, (Pending, OSError))
 
@@ -101,12 +105,12 @@ def services(machine: Machine, config: dict[str, Any]) -> str:
         # An image may have started them already, with a configuration of its own; containers outlive containerd.
         machine.run("systemctl", "restart", *config["services"])
     hint = "`systemctl status containerd`; `journalctl -u containerd`"
-    machine.wait("containerd", lambda: _runtime(machine), hint, 60)
+    machine.wait("containerd", lambda: _check_containerd(machine), hint, 60)
     machine.run("systemctl", "enable", "kubelet")
     return ", ".join(config["services"]) + " running"
 
 
-def _runtime(machine: Machine) -> None:
+def _check_containerd(machine: Machine) -> None:
     """Return if containerd serves the kubelet: it runs even where that plug-in could not be loaded.
 
     Raises:
@@ -117,12 +121,13 @@ def _runtime(machine: Machine) -> None:
     if code:
         raise Pending("it does not answer")
     states = {tuple(row[:2]): row[-1] for row in map(str.split, text.splitlines()) if row}
-    for kind, name in sorted(CRI):
+    for kind, name in sorted(CRI_PLUGINS):
         state = states.get((kind, name), "not there")
         if state != "ok":
             _, details = machine.run("ctr", "plugins", "ls", "-d", f"type=={kind},id=={name}", expect=(0, 1))
-            why = re.search(r"Message:\s*(.+)", details)
+            match = re.search(r"Message:\s*(.+)", details)
+            cause = match[1] if match else "no reason given"
             raise BootError(
-                f"containerd runs, but its plug-in {kind}.{name} is {state}: {why[1] if why else 'no reason given'}",
+                f"containerd runs, but its plug-in {kind}.{name} is {state}: {cause}",
                 "is `containerd.configuration` of the cluster file right? `journalctl -u containerd`",
             )

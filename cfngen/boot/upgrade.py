@@ -25,7 +25,7 @@ from .versions import minor, numbers
 
 # Kubernetes' version that last worked on this volume.
 RECORD = VOLUME + "/kubernetes-version"
-SKEW = "https://kubernetes.io/releases/version-skew-policy/"
+SKEW_POLICY_URL = "https://kubernetes.io/releases/version-skew-policy/"
 # kubeadm makes it beside admin.conf; its rights come from its certificate and not from an object in the cluster.
 SUPER_ADMIN = "/etc/kubernetes/super-admin.conf"
 
@@ -36,40 +36,40 @@ def check(machine: Machine, config: dict[str, Any]) -> None:
     Raises:
         BootError: this version must not start here. Nothing was changed.
     """
-    wanted = config["kubernetesVersion"]
-    known = {"this volume": machine.read(RECORD)}
+    own_version = config["kubernetesVersion"]
+    versions = {"this volume": machine.read(RECORD)}
     if len(config["masters"]) > 1:
-        known.update(_elsewhere(machine, config))
-    for where, version in known.items():
+        versions.update(_other_masters(machine, config))
+    for place, version in versions.items():
         if not version:
             continue
-        step = minor(wanted) - minor(version)
-        if step < 0 and where == "this volume":
+        step = minor(own_version) - minor(version)
+        if step < 0 and place == "this volume":
             raise BootError(
-                f"{where} was run by Kubernetes {version}, and minor versions do not go back to {wanted}",
+                f"{place} was run by Kubernetes {version}, and minor versions do not go back to {own_version}",
                 f"set kubernetesVersion to {version} or newer and update the stack, or restore a snapshot of etcd",
             )
         if abs(step) > 1:
             raise BootError(
-                f"{where} runs Kubernetes {version}, and {wanted} is more than one minor version away",
-                f"update through {_between(wanted, version)} first ({SKEW})",
+                f"{place} runs Kubernetes {version}, and {own_version} is more than one minor version away",
+                f"update through {_next_minor(own_version, version)} first ({SKEW_POLICY_URL})",
             )
 
 
-def _between(wanted: str, version: str) -> str:
-    step = 1 if minor(wanted) > minor(version) else -1
+def _next_minor(own_version: str, version: str) -> str:
+    step = 1 if minor(own_version) > minor(version) else -1
     return f"1.{minor(version) + step}"
 
 
-def _elsewhere(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
+def _other_masters(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
     """Return the other masters' versions, or nothing if none of them answers: then etcd's members decide alone."""
     if not machine.exists(ADMIN):
         machine.run("kubeadm", "init", "phase", "kubeconfig", "admin", "--config", KUBEADM)
     try:
-        found = peers.masters(machine, config)
+        versions = peers.masters(machine, config)
     except BootError:
         return {}
-    return {f"master {name}": version for name, version in found.items() if name != config["facts"]["instanceId"]}
+    return {f"master {name}": version for name, version in versions.items() if name != config["facts"]["instanceId"]}
 
 
 def behind(machine: Machine, config: dict[str, Any]) -> bool:
@@ -80,9 +80,9 @@ def behind(machine: Machine, config: dict[str, Any]) -> bool:
     """
     query = ("get", "configmap", "kubeadm-config", "--namespace=kube-system", "--ignore-not-found", "-o", "json")
     _, text = kubectl(machine, *query, kubeconfig=SUPER_ADMIN)
-    data = json.loads(text or "{}").get("data", {}).get("ClusterConfiguration", "")
-    found = re.search(r"(?m)^kubernetesVersion: *\"?(v?[\d.]+)", data)
-    return bool(found and minor(found[1]) > minor(config["kubernetesVersion"]))
+    cluster_configuration = json.loads(text or "{}").get("data", {}).get("ClusterConfiguration", "")
+    match = re.search(r"(?m)^kubernetesVersion: *\"?(v?[\d.]+)", cluster_configuration)
+    return bool(match and minor(match[1]) > minor(config["kubernetesVersion"]))
 
 
 def last(machine: Machine, config: dict[str, Any]) -> bool:

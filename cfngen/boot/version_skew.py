@@ -18,14 +18,14 @@ def wait(machine: Machine, config: dict[str, Any]) -> str:
     Raises:
         BootError: time is up.
     """
-    begin = machine.clock()
+    start = machine.clock()
 
     def probe() -> str:
         versions.await_masters(config, join_secret.read(machine, config))
-        waited = machine.clock() - begin
+        waited = machine.clock() - start
         return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"
 
     hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
-    done = machine.wait("masters of this version", probe, hint, config["upgradeWait"] * 60)
-    config["deadline"] += machine.clock() - begin
-    return done
+    outcome = machine.wait("masters of this version", probe, hint, config["upgradeWait"] * 60)
+    config["deadline"] += machine.clock() - start
+    return outcome

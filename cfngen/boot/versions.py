@@ -18,10 +18,10 @@ def numbers(version: str) -> tuple[int, int, int]:
     Raises:
         BootError: it is no version.
     """
-    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
-    if not found:
+    match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
+    if not match:
         raise BootError(f"{version!r} is no version of Kubernetes")
-    return int(found[1]), int(found[2]), int(found[3])
+    return int(match[1]), int(match[2]), int(match[3])
 
 
 def minor(version: str) -> int:

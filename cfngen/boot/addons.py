@@ -1,7 +1,7 @@
-"""The add-ons: what a working cluster cannot do without, at boot; all the others by a timer, on one master at a time.
+"""Installs the add-ons: essential ones during boot, all others by a timer, on one master at a time.
 
-What was applied is noted in a ConfigMap, an entry for each release: version, status, time, message. A release is
-touched only when its chart or values differ from the note, and removed when it is no longer configured.
+A ConfigMap records each Helm release: version, status, time, message. A release is upgraded only if its chart or values
+differ from its record, and uninstalled when it is no longer configured.
 """
 
 from __future__ import annotations
@@ -20,17 +20,14 @@ NAMESPACE = "kube-system"
 CONFIGURATION_ANNOTATION = "cfngen/configuration"
 SINCE_ANNOTATION = "cfngen/since"
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
-# Seconds between tries of a failed release, before the timer's next turn: a hook may wait for the first node.
+# Seconds between attempts to install a failed release; a chart's hook may be waiting for the first node.
 RETRY_DELAYS = (60, 120, 240, 480)
 
 
 def essentials(machine: Machine, config: dict[str, Any]) -> str:
-    """Apply the manifests and the essential charts, see them at work, and leave the rest to the timer."""
-    manifests, node, seconds = (
-        documents(*config["manifests"]),
-        config["facts"]["instanceId"],
-        remaining(machine, config),
-    )
+    """Apply the manifests and the essential charts, wait until they work, and leave the other charts to the timer."""
+    manifests, node = documents(*config["manifests"]), config["facts"]["instanceId"]
+    seconds = remaining(machine, config)
     charts = [release for release in config["addons"] if release["essential"]]
 
     def apply() -> None:
@@ -40,13 +37,13 @@ def essentials(machine: Machine, config: dict[str, Any]) -> str:
         _apply_releases(machine, config, charts)
 
     def check_node() -> None:
-        # Without it no node takes pods and no pod is routed, though each node is Ready.
+        # The cloud controller manager removes this taint. Without it no pods are scheduled or routed.
         node_object = json.loads(kubectl(machine, "get", "node", node, "-o", "json")[1])
         if any(taint["key"] == UNINITIALIZED_TAINT for taint in node_object["spec"].get("taints", [])):
             raise Pending("the node still has its taint")
         conditions = {condition["type"]: condition for condition in node_object.get("status", {}).get("conditions", [])}
         ready_condition = conditions.get("Ready", {})
-        # Nor does it take them before a network plug-in that is a chart works.
+        # Nor are pods scheduled before the network plug-in works, where that is a chart.
         if charts and ready_condition.get("status") != "True":
             raise Pending(f"the node is not Ready: {ready_condition.get('message', 'no word from its kubelet')}")
 
@@ -64,16 +61,16 @@ def essentials(machine: Machine, config: dict[str, Any]) -> str:
     hint = "`kubectl get pods --all-namespaces`; `kubectl -n kube-system logs daemonset/cloud-controller-manager`"
     machine.wait(components, check_node, hint, seconds, (BootError, Pending))
     machine.run("systemctl", "enable", "--now", f"{NAME}.timer")
-    # At once, too, but not as a part of the boot: they may wait for nodes, which wait for this master.
+    # Also start it now, without waiting for it: add-ons may wait for nodes, which wait for this master.
     machine.run("systemctl", "start", "--no-block", f"{NAME}.service")
     return f"{components} at work; {len(config['addons']) - len(charts)} charts follow"
 
 
 def apply(machine: Machine, config: dict[str, Any]) -> str:
-    """Bring all releases to what is configured; what fails is tried again for a quarter of an hour.
+    """Install, upgrade and uninstall releases as configured; retry failures for a quarter of an hour.
 
     Raises:
-        BootError: a release could not be installed or removed; the timer tries again.
+        BootError: a release could not be installed or uninstalled; the timer tries again.
     """
     outcome, error = _try_releases(machine, config)
     for delay in RETRY_DELAYS:
@@ -86,7 +83,7 @@ def apply(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def _try_releases(machine: Machine, config: dict[str, Any]) -> tuple[str, Exception | None]:
-    """Do all releases once; return what was done, and why something was not."""
+    """Process all releases once; return what was done, or the error as text and as exception."""
     try:
         return _apply_releases(machine, config, config["addons"]), None
     except (BootError, Pending) as error:
@@ -94,11 +91,11 @@ def _try_releases(machine: Machine, config: dict[str, Any]) -> tuple[str, Except
 
 
 def _apply_releases(machine: Machine, config: dict[str, Any], releases: list[dict[str, Any]]) -> str:
-    """Do once what is still to do of some releases; return what was done, if anything.
+    """Bring some releases to their configured state, under the lease; return what was done, if anything.
 
     Raises:
         BootError: some failed; the others are done.
-        Pending: another master is at it.
+        Pending: another master holds the lease.
     """
     holder = config["facts"]["instanceId"]
     plan = _Plan(machine, config, releases)
@@ -107,7 +104,7 @@ def _apply_releases(machine: Machine, config: dict[str, Any], releases: list[dic
     fetch_errors = {release["name"]: _fetch_chart(machine, release) for release in plan.due()}
     lease.take(machine, NAME, holder)
     try:
-        # What was read before the lock was had may be old.
+        # Another master may have changed the records before this one got the lease.
         plan = _Plan(machine, config, releases)
         return "" if plan.stale else plan.carry_out(fetch_errors)
     finally:
@@ -115,7 +112,7 @@ def _apply_releases(machine: Machine, config: dict[str, Any], releases: list[dic
 
 
 def _fetch_chart(machine: Machine, release: dict[str, Any]) -> str:
-    """Fetch a release's chart; return what went wrong."""
+    """Download a release's chart; return the error message, or an empty text."""
     try:
         system.provide(machine, release["chart"], 60)
     except BootError as error:
@@ -124,17 +121,17 @@ def _fetch_chart(machine: Machine, release: dict[str, Any]) -> str:
 
 
 def digest(release: dict[str, Any]) -> str:
-    """Return what changes when a release is to be applied anew."""
+    """Return a digest of everything about a release whose change requires an upgrade."""
     parts = [release["chart"]["sha256"], release["namespace"], release["values"], release["patches"]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 class _Plan:
-    """What is noted, and what is still to do.
+    """The recorded state of the releases, compared with the configured one.
 
     Attributes:
-        stale: whether a master younger than this one applied another configuration. While masters are rolled, the
-            remaining old ones would undo what the new ones did.
+        stale: whether a younger master has applied another configuration. Then this one applies nothing: during a
+            rolling update the old masters would undo what the new ones did.
     """
 
     def __init__(self, machine: Machine, config: dict[str, Any], releases: list[dict[str, Any]]) -> None:
@@ -152,7 +149,7 @@ class _Plan:
         is_different = self.annotations.get(CONFIGURATION_ANNOTATION, self.configuration) != self.configuration
         self.stale = is_different and self.annotations.get(SINCE_ANNOTATION, "") > self.since
         if not is_different:
-            # The youngest master with this configuration vouches for it.
+            # Keep the creation time of the youngest master that has this configuration.
             self.since = max(self.since, self.annotations.get(SINCE_ANNOTATION, ""))
 
     def due(self) -> list[dict[str, Any]]:
@@ -164,7 +161,7 @@ class _Plan:
         ]
 
     def unconfigured(self) -> list[str]:
-        """Return the names of releases that are noted and no longer configured; the essential ones' plan has none."""
+        """Return the recorded releases that are no longer configured; none in a plan of the essential releases only."""
         covers_all = len(self.releases) == len(self.digests)
         return [name for name in self.records if covers_all and name not in self.digests]
 
@@ -173,7 +170,7 @@ class _Plan:
         return not self.due() and not self.unconfigured()
 
     def carry_out(self, fetch_errors: dict[str, str]) -> str:
-        """Install and remove, one after another, noting how each ended.
+        """Install and uninstall releases one after another, and record the result of each.
 
         Args:
             fetch_errors: why a chart could not be downloaded, by release; empty where it was.
@@ -216,7 +213,7 @@ class _Plan:
         return self.records.get(release["name"], {}).get(key, "")
 
     def _record_release(self, name: str, record: dict[str, str] | None) -> None:
-        """Note how it stands with a release, or forget it; say so to those who wait for the lock."""
+        """Record the state of a release, or delete its record if None, and renew the lease."""
         self.records.pop(name, None)
         if record:
             self.records[name] = {**record, "time": self.machine.time()}

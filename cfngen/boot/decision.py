@@ -1,15 +1,15 @@
-"""How a master boots: decided from facts, never from a flag.
+"""Chooses a master's boot mode from the state of its volume, the secret and etcd; no configuration flag sets it.
 
-| way     | when                                                                                               |
+| mode    | when                                                                                               |
 | ------- | -------------------------------------------------------------------------------------------------- |
-| steady  | this very instance was set up before                                                               |
-| resume  | the volume holds a member's data, which the other members do not disown                            |
-| restore | an operator asked for a snapshot, and this slot has not got it yet                                 |
-| join    | the cluster exists, there are several slots, and this one's volume holds nothing of use            |
+| steady  | this instance is set up already: it was only rebooted                                              |
+| resume  | the volume holds the data of an etcd member that the other members still list                      |
+| restore | an operator requested a restore, and this slot has not done it yet                                 |
+| join    | the cluster exists and has several slots, but this slot's volume holds no usable data              |
 | init    | no cluster was ever initialised, and this is slot a; the other slots wait for it                   |
 
-Whatever else is found is refused, with what to do. That the cluster exists says the secret of the authorities: a blank
-disk never overrules it.
+Any other state is an error with a hint. Whether the cluster exists is recorded in the secret of the certificate
+authorities: once it does, a blank volume never leads to a new cluster.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ FIRST_SLOT = "a"
 
 
 def await_cluster(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
-    """Return the bundle of the authorities' secret; slots other than the first wait until the cluster exists.
+    """Return the certificate authorities' bundle; slots other than the first wait until the cluster is initialised.
 
     Raises:
-        BootError: time is up.
+        BootError: it was not initialised in time.
     """
 
     def probe() -> dict[str, str]:
@@ -47,15 +47,15 @@ def await_cluster(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
 
 
 def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> str:
-    """Return how this master boots; data of no use is moved aside.
+    """Return this master's boot mode; etcd data that can no longer be used is moved aside.
 
     Args:
-        machine: the master; the bundle's authorities are in place, so that etcd's other members can be asked.
+        machine: the master; the certificate authorities are in place, so that etcd's other members can be queried.
         config: its configuration.
-        bundle: what the authorities' secret holds.
+        bundle: the content of the certificate authorities' secret.
 
     Raises:
-        BootError: what is there does not fit together, and going on would lose or fork the cluster.
+        BootError: volume and secret contradict each other; to go on would lose or fork the cluster.
     """
     volume, secret = config["facts"]["volumeId"], config["facts"]["caSecretArn"]
     has_peers, has_data = len(config["masters"]) > 1, etcd_data.whole(machine)

@@ -1,9 +1,9 @@
-"""Moves a node's pods elsewhere before EC2 takes the instance.
+"""Drains a node before its instance is terminated.
 
-A service asks the metadata service every few seconds whether that is to come. The kubelet's own credentials suffice:
-a node may list and evict its own pods and mark itself unschedulable (Kubernetes' node authorizer and NodeRestriction).
-They do not suffice for `kubectl drain`, which asks for pods that are gone and for DaemonSets. To list nodes, and see
-whether pods have anywhere to go, is allowed them besides (`cfngen.userdata.node_rights`).
+A systemd service polls the instance metadata for a termination. It drains with the kubelet's own credentials: a node
+may list and evict its own pods and cordon itself (Kubernetes' node authorizer and NodeRestriction), but not read
+DaemonSets, as `kubectl drain` does. To find out whether other nodes take pods it may also list nodes
+(`cfngen.userdata.node_rights`).
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from .machine import BootError, Machine
 HOOK = "cfngen-drain"
 UNIT = "cfngen-drain.service"
 INTERVAL = 5.0
-# Seconds between two signs of life to Auto Scaling, whose hook gives up after some minutes without one.
+# Seconds between two heartbeats; without them the lifecycle hook times out after some minutes.
 HEARTBEAT = 30.0
-# EC2 announces the end of a spot instance two minutes before ("Spot Instance interruption notices", EC2 User Guide).
+# EC2 gives notice two minutes before it interrupts a Spot Instance ("Spot Instance interruption notices", EC2 User
+# Guide).
 SPOT_DRAIN_SECONDS = 100.0
-# Seconds for one question; two of them and a pause are less than the hook waits for a sign of life.
+# Seconds; two requests and a pause take less than the lifecycle hook's heartbeat timeout.
 REQUEST_TIMEOUT = 45
-# Evictions that are asked for at the same time.
+# Evictions that are requested in parallel.
 EVICTION_BATCH_SIZE = 8
-# Of more nodes than these that take pods, one has room or soon has; their list would be long.
+# Limit of a list of schedulable nodes; if there are more, pods can be scheduled elsewhere for sure.
 MAX_NODES_LISTED = 20
 # Label and taint of masters, as kubeadm has them.
 MASTER = "node-role.kubernetes.io/control-plane"
-# No new pods, and no new connections from load balancers; a kubelet may set labels below node.kubernetes.io.
+# No new pods, and no new connections from load balancers. NodeRestriction allows labels below node.kubernetes.io.
 CORDON_PATCH = {
     "metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}},
     "spec": {"unschedulable": True},
@@ -42,14 +43,14 @@ SPOT_ACTION = "meta-data/spot/instance-action"
 
 
 def start(machine: Machine, config: dict[str, Any]) -> str:
-    """Let the service run that watches for the end, from now on and at every boot."""
+    """Enable and start the service that watches for the instance's termination."""
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "enable", "--now", UNIT)
     return f"pods get {config['drain']} min to move when this instance is terminated"
 
 
 def watch(machine: Machine, config: dict[str, Any]) -> str:
-    """Wait until this instance is to be terminated, move its pods, let Auto Scaling go on."""
+    """Wait until this instance is about to be terminated, drain it, and complete the lifecycle action."""
     spot_noticed = False
     while machine.metadata(STATE, missing="") != "Terminated":
         if not spot_noticed and machine.metadata(SPOT_ACTION, missing=""):
@@ -62,15 +63,17 @@ def watch(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def drain(machine: Machine, config: dict[str, Any], seconds: float) -> str:
-    """Mark the node as leaving and evict its pods, but those of DaemonSets, until they are gone or time is up.
+    """Cordon the node and evict its pods, except those of DaemonSets, until they are gone or the time-out is over.
 
-    Pods' disruption budgets are honoured. An API server that does not answer is asked again until time is up: masters
-    may be replaced meanwhile.
+    Pod disruption budgets are honoured. If the API server does not answer it is retried: masters may be being replaced.
 
     Args:
         machine: the instance.
         config: the role's configuration.
-        seconds: how long at most.
+        seconds: time-out.
+
+    Returns:
+        How it ended, for the log.
     """
     if not machine.exists(kubelet.KUBELET_CONF):
         return "it never joined the cluster"
@@ -112,7 +115,7 @@ def drain(machine: Machine, config: dict[str, Any], seconds: float) -> str:
 
 
 def _cordon_and_list_pods(machine: Machine, config: dict[str, Any]) -> dict[tuple[str, str], bool]:
-    """Return the pods that are to go elsewhere, namespace and name, and whether each is about to end already."""
+    """Cordon the node; return its pods to evict by (namespace, name), and whether each is terminating already."""
     name = config["facts"]["instanceId"]
     _kubectl(machine, "patch", "node", name, "-p", json.dumps(CORDON_PATCH))
     selector = "--field-selector=spec.nodeName=" + name
@@ -128,10 +131,10 @@ def _cordon_and_list_pods(machine: Machine, config: dict[str, Any]) -> dict[tupl
 
 
 def _has_room_elsewhere(machine: Machine, config: dict[str, Any]) -> bool:
-    """Return whether another node takes pods, or may: the masters of an older program let nodes list no nodes.
+    """Return whether another node is schedulable, or whether that is unknown: older masters let nodes list no nodes.
 
-    When a cluster or its last group of nodes is deleted there is none, and disruption budgets would hold pods until
-    time is up.
+    If a cluster or its last node group is deleted there is none, and disruption budgets would block evictions until the
+    time-out.
     """
     query = urlencode({"fieldSelector": "spec.unschedulable=false", "limit": MAX_NODES_LISTED})
     try:
@@ -144,7 +147,7 @@ def _has_room_elsewhere(machine: Machine, config: dict[str, Any]) -> bool:
 
 
 def _is_schedulable(node: dict[str, Any]) -> bool:
-    """Return whether a node is Ready and takes pods that tolerate no master."""
+    """Return whether a node is Ready, not cordoned and no master."""
     spec, conditions = node.get("spec", {}), node.get("status", {}).get("conditions", [])
     is_ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     return (
@@ -153,7 +156,7 @@ def _is_schedulable(node: dict[str, Any]) -> bool:
 
 
 def _evict(machine: Machine, namespace: str, name: str) -> None:
-    """Ask for a pod's eviction; what refuses it (a disruption budget) may allow it later."""
+    """Request a pod's eviction; if a disruption budget forbids it, the caller tries again."""
     eviction = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
@@ -172,7 +175,10 @@ def _kubectl(machine: Machine, *arguments: str) -> str:
 
 
 def _notify_auto_scaling(machine: Machine, config: dict[str, Any], operation: str, **arguments: str) -> str:
-    """Tell Auto Scaling how it goes; a termination that waits for nobody, or not any more, is fine."""
+    """Call a lifecycle operation of Auto Scaling; return a note for the log.
+
+    It is no error if no lifecycle action is waiting, or not any more.
+    """
     facts = config["facts"]
     try:
         resource = machine.aws(
@@ -191,6 +197,6 @@ def _notify_auto_scaling(machine: Machine, config: dict[str, Any], operation: st
             **arguments,
         )
     except BootError as error:
-        # The hook's own time-out ends the wait.
+        # The lifecycle hook's own time-out then ends the wait.
         return f"Auto Scaling was not told: {error}"
     return response["Error"]["Message"] if "Error" in response else "Auto Scaling was told"

@@ -17,7 +17,7 @@ FOLDER = "/var/log/kubernetes/audit"
 # Kubernetes' own parts, which read all the time. What they change is logged like anybody's changes.
 _OWN_USERS = ("system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy")
 _OWN_GROUPS = ("system:nodes", "system:serviceaccounts:kube-system")
-_READ = ("get", "list", "watch")
+_READ_VERBS = ("get", "list", "watch")
 
 
 def policy(cluster: Cluster) -> dict[str, Any]:
@@ -40,8 +40,8 @@ def policy(cluster: Cluster) -> dict[str, Any]:
                 {"group": "events.k8s.io", "resources": ["events"]},
             ],
         },
-        {"level": "None", "users": list(_OWN_USERS), "verbs": list(_READ)},
-        {"level": "None", "userGroups": list(_OWN_GROUPS), "verbs": list(_READ)},
+        {"level": "None", "users": list(_OWN_USERS), "verbs": list(_READ_VERBS)},
+        {"level": "None", "userGroups": list(_OWN_GROUPS), "verbs": list(_READ_VERBS)},
         # A kubelet and the controllers report what they see.
         {
             "level": "None",
@@ -57,7 +57,7 @@ def policy(cluster: Cluster) -> dict[str, Any]:
                 {"group": "", "resources": ["nodes/proxy", "services/proxy"]},
             ],
         },
-        {"level": "None", "verbs": list(_READ)},
+        {"level": "None", "verbs": list(_READ_VERBS)},
         {"level": "Metadata"},
     ]
     return {

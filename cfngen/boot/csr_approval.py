@@ -1,6 +1,6 @@
 """Approves the serving certificates of kubelets, but only for names and addresses that EC2 confirms.
 
-Kubernetes signs no such certificate by itself: who holds a node's credentials could get one for any name.
+Kubernetes approves none by itself: anyone with a node's credentials could request a certificate for any name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from .machine import HOME, Machine
 SIGNER = "kubernetes.io/kubelet-serving"
 REPORTED_FILE = HOME + "/approval.json"
 TIMER = "cfngen-approve.timer"
-# What the signer allows (Kubernetes documentation, "Certificates and Certificate Signing Requests").
+# Key usages that the signer requires and allows (Kubernetes documentation, "Certificates and Certificate Signing
+# Requests").
 REQUIRED_USAGES = {"digital signature", "server auth"}
 ALLOWED_USAGES = REQUIRED_USAGES | {"key encipherment"}
 # Object identifiers in DER: RFC 5280 (commonName, organizationName, subjectAltName), RFC 2985 (extensionRequest).
@@ -28,21 +29,21 @@ ALTERNATIVE_NAMES = bytes.fromhex("551d11")
 EXTENSION_REQUEST = bytes.fromhex("2a864886f70d01090e")
 SEQUENCE, SET, OID, OCTETS, ATTRIBUTES = 0x30, 0x31, 0x06, 0x04, 0xA0
 DNS_NAME, ADDRESS = 0x82, 0x87
-# EC2 takes 200 values of a filter at most.
+# EC2 accepts at most 200 values per filter.
 MAX_FILTER_VALUES = 100
 
 
 def start(machine: Machine, config: dict[str, Any]) -> str:
-    """Let a timer look for requests every minute, and do so at once."""
+    """Start the timer that approves certificate requests every minute, and approve those that exist."""
     machine.run("systemctl", "enable", "--now", TIMER)
     return approve(machine, config) or "no request to be approved yet"
 
 
 def approve(machine: Machine, config: dict[str, Any]) -> str:
-    """Approve what EC2 confirms; say of each other request once why it is left alone.
+    """Approve the certificate requests that EC2 confirms; log once for each other request why it is not approved.
 
-    Nothing is denied: a request that is not understood waits for a person, and Kubernetes forgets it after a day. Any
-    master may do this, also several at once.
+    No request is denied: one that is not approved is left to a person, and Kubernetes deletes it after a day. All
+    masters do this, also at the same time.
     """
     if not machine.exists(ADMIN):
         return ""
@@ -74,7 +75,7 @@ def _node_name(spec: dict[str, Any]) -> str:
 
 
 def _running_instances(machine: Machine, config: dict[str, Any], nodes: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the cluster's running instances among nodes, by id."""
+    """Return those nodes' instances that are running and belong to this cluster, by id."""
     ids = sorted({node for node in nodes if re.fullmatch("i-[0-9a-f]{8,17}", node)})
     instances = {}
     for start in range(0, len(ids), MAX_FILTER_VALUES):
@@ -90,7 +91,7 @@ def _running_instances(machine: Machine, config: dict[str, Any], nodes: list[str
 
 
 def doubt(spec: dict[str, Any], instances: dict[str, dict[str, Any]]) -> str:
-    """Return why a request for a certificate is not to be approved; nothing if it is.
+    """Return why a certificate request must not be approved; an empty text if it may be.
 
     Args:
         spec: the request's specification.
@@ -133,10 +134,10 @@ def confirmed(instance: dict[str, Any]) -> tuple[set[str], set[str]]:
 
 
 def parsed(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
-    """Return what a PKCS #10 request (RFC 2986) asks for: subject, DNS names, IP addresses.
+    """Return the subject, DNS names and IP addresses of a PKCS #10 request (RFC 2986).
 
     Raises:
-        ValueError: it is malformed, or holds anything beside these.
+        ValueError: it is malformed, or requests anything else.
     """
     match = re.fullmatch(r"\s*-----BEGIN CERTIFICATE REQUEST-----([\s\S]*)-----END CERTIFICATE REQUEST-----\s*", pem)
     if not match:
@@ -159,7 +160,7 @@ def parsed(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
 
 
 def _requested_extensions(attributes: list[tuple[int, bytes]]) -> list[bytes]:
-    """Return the extensions that are asked for."""
+    """Return the requested extensions."""
     requested: list[bytes] = []
     for tag, value in attributes:
         if tag != ATTRIBUTES:
@@ -174,8 +175,8 @@ def _requested_extensions(attributes: list[tuple[int, bytes]]) -> list[bytes]:
 
 
 def _alternative_names(extension: bytes) -> list[tuple[int, bytes]]:
-    """Return the alternative names of an extension, each with its kind."""
-    # A flag may stand in between: whether the extension is critical.
+    """Return the subject alternative names of an extension, each with its tag."""
+    # Between identifier and value there may be a flag: whether the extension is critical.
     identifier, *_, value = _der_elements(extension)
     if identifier != (OID, ALTERNATIVE_NAMES) or value[0] != OCTETS:
         raise ValueError("it asks for an unknown extension")
@@ -184,14 +185,14 @@ def _alternative_names(extension: bytes) -> list[tuple[int, bytes]]:
 
 
 def _subject_attribute(relative_name: bytes) -> tuple[bytes, str]:
-    """Return kind and text of one part of a subject."""
+    """Return the type and value of one attribute of a subject."""
     [attribute] = _der_contents(relative_name, SEQUENCE)
     (_, kind), (_, text) = _der_elements(attribute)
     return kind, text.decode("utf-8")
 
 
 def _der_contents(der: bytes, expected_tag: int) -> list[bytes]:
-    """Return the contents of DER elements that stand one after another and are all of one kind."""
+    """Return the contents of consecutive DER elements, which must all have the expected tag."""
     elements = _der_elements(der)
     if any(tag != expected_tag for tag, _ in elements):
         raise ValueError("its structure is not that of a request")
@@ -199,10 +200,10 @@ def _der_contents(der: bytes, expected_tag: int) -> list[bytes]:
 
 
 def _der_elements(der: bytes) -> list[tuple[int, bytes]]:
-    """Return the DER elements that stand one after another, each with its tag.
+    """Return consecutive DER elements, each as tag and content.
 
     Raises:
-        ValueError: they are cut off.
+        ValueError: the last element is incomplete.
         IndexError: likewise.
     """
     elements, position = [], 0

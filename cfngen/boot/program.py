@@ -1,7 +1,7 @@
-"""The second stage of the boot program: it does not fit into user data, so the stack itself holds it.
+"""Fetches the second stage of the boot program, which does not fit into user data, from the stack.
 
-A resource that makes nothing bears it as metadata, which `cloudformation:DescribeStackResource` returns. The user data
-knows its name and its digest, so an instance runs exactly the program that its launch template was made with.
+It is the metadata of a resource, returned by `cloudformation:DescribeStackResource`. The user data contains the
+resource's logical id and the digest, so an instance runs exactly the program that belongs to its launch template.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UNPACKED = HOME + "/unpacked"
 
 
 def fetch(machine: Machine, config: dict[str, Any]) -> str:
-    """Unpack the program of this instance's role, unless it is there already, and load the role's configuration."""
+    """Unpack the second stage, unless that is done already, and load the role's configuration from it."""
     resource, sha256 = config["program"]["resource"], config["program"]["sha256"]
     is_unpacked = machine.read(UNPACKED) == sha256
     if not is_unpacked:
@@ -28,7 +28,7 @@ def fetch(machine: Machine, config: dict[str, Any]) -> str:
         text = machine.wait(
             f"the program in {resource}", lambda: _packed_program(machine, config), hint, seconds, BootError
         )
-        # An image of one's own may hold the files of another cluster.
+        # A custom AMI may contain the files of another cluster.
         machine.remove(HOME + "/files/")
         items = lzma.decompress(base64.b85decode(text)).decode().split("\0")
         for index in range(0, len(items), 2):
@@ -39,10 +39,10 @@ def fetch(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def _packed_program(machine: Machine, config: dict[str, Any]) -> str:
-    """Return the packed program from the stack's metadata.
+    """Return the packed program from the resource's metadata.
 
     Raises:
-        BootError: the stack does not have it, or it is another one.
+        BootError: the stack does not have the resource, or its digest is wrong.
     """
     resource, sha256 = config["program"]["resource"], config["program"]["sha256"]
     stack = config["facts"]["stack"]

@@ -24,7 +24,7 @@ def volume(machine: Machine, config: dict[str, Any]) -> str:
     name = config["facts"]["volumeId"]
     hint = "terminate the instance that holds it, or detach it in the EC2 console"
     seconds = remaining(machine, config)
-    attached = machine.wait(f"{name} to be attached", lambda: _attached_device(machine, config), hint, seconds)
+    attached = machine.wait(f"{name} to be attached", lambda: _attach_volume(machine, config), hint, seconds)
     device = machine.wait(f"the disk of {name}", lambda: _disk_device(machine, name, attached), "does `lsblk` show it?")
     is_blank = not _disk_content(machine, device)
     if is_blank:
@@ -42,7 +42,7 @@ def volume(machine: Machine, config: dict[str, Any]) -> str:
     return f"{name} is {device}{', formatted' if is_blank else ''}, mounted at {MOUNT}"
 
 
-def _attached_device(machine: Machine, config: dict[str, Any]) -> str:
+def _attach_volume(machine: Machine, config: dict[str, Any]) -> str:
     """Return the device name under which the volume is attached to this instance."""
     name, instance = config["facts"]["volumeId"], config["facts"]["instanceId"]
     description = machine.aws("ec2", "describe_volumes", VolumeIds=[name])["Volumes"][0]

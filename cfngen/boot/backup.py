@@ -23,7 +23,7 @@ REQUEST = "backup-request.json"
 # kubeadm's client certificate for etcd's liveness probe may also read all data. No time-out: a snapshot may be large.
 ETCDCTL = ("etcdctl", f"--endpoints={client_url('127.0.0.1')}", *CREDENTIALS)
 RETRY_MINUTES = 5  # a failed snapshot is retried after this time, or after the interval if that is shorter
-Json = TypeVar("Kind")
+Json = TypeVar("Json")
 HINT = "etcd's log in /var/log/pods; `df -h /var/lib /mnt/master`; `journalctl -u cfngen-backup`"
 
 

@@ -1,8 +1,8 @@
-"""The leaf certificates of a master: made anew with each instance, renewed in time by a timer, visible to operators.
+"""Renews a master's leaf certificates, and publishes their expiry for operators.
 
-They live for a year, kubeadm's default. That suffices, since a timer looks each day and renews them all once one of
-them has less than 30 % of its life left; a longer life would only make a stolen key useful for longer. The kubelet
-renews its own client certificate.
+They are valid for a year, kubeadm's default. That suffices: a daily timer renews all of them once one has less than
+30 % of its validity left, and longer validity would only make a stolen key useful for longer. The kubelet renews its
+own client certificate.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "et
 
 
 def schedule(machine: Machine, config: dict[str, Any]) -> str:
-    """Look at the certificates now, as the timer does each day from now on."""
+    """Renew the certificates if they are due, and start the timer that does so every day."""
     outcome = renew(machine, config)
     machine.run("systemctl", "enable", "--now", TIMER)
     return outcome
 
 
 def renew(machine: Machine, config: dict[str, Any]) -> str:
-    """Renew the certificates if one of them ends soon, and tell the cluster until when they are good.
+    """Renew the certificates if one of them expires soon; publish when they expire.
 
     Raises:
-        BootError: kubeadm cannot renew them, or the control plane does not come back with the new ones.
+        BootError: kubeadm cannot renew them, or the control plane does not start with the new ones.
     """
     expires, in_use = certificate_expiry.first(machine), machine.read(certificate_expiry.READ)
     if certificate_expiry.due(machine, config, expires):
@@ -50,10 +50,10 @@ def renew(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def _restart_control_plane(machine: Machine, config: dict[str, Any], expires: str) -> None:
-    """Let the control plane read the new certificates: some of its parts read them only when they start.
+    """Restart the control plane's static pods, some of which load certificates only when they start.
 
-    The kubelet restarts a static pod whose manifest changes, here by an annotation that kubeadm patches in. Nothing is
-    moved away, so a cut in between loses nothing.
+    The kubelet restarts a static pod if its manifest changes; here kubeadm patches an annotation into each. No manifest
+    is removed, so nothing is lost by an interruption.
     """
     annotation = {"metadata": {"annotations": {"cfngen/certificates": expires}}}
     for component in COMPONENTS:
@@ -65,7 +65,7 @@ def _restart_control_plane(machine: Machine, config: dict[str, Any], expires: st
 
 
 def _publish_expiry(machine: Machine, config: dict[str, Any], expires: str) -> None:
-    """Write until when this slot's certificates are good into a ConfigMap of all slots, each of which owns its line."""
+    """Write the expiry of this slot's certificates into a ConfigMap with one key per slot."""
     facts = config["facts"]
     text = json.dumps({"expires": expires, "instance": facts["instanceId"]})
     config_map = {

@@ -40,7 +40,7 @@ PREFLIGHT_HINTS = {
     "[ERROR FileExisting-": "add the package of that program to the image, or in preBootCommands",
     "[ERROR FileAvailable-": "an image should hold nothing of Kubernetes there",
 }
-Result = TypeVar("Answer")
+Result = TypeVar("Result")
 OUTCOMES = {
     INIT: "initialised a new cluster",
     JOIN: "joined the cluster",

@@ -1,4 +1,4 @@
-"""A certificate authority of the user's own, from a secret of theirs; looked at before anything is signed with it."""
+"""Fetches the user's own certificate authority from their secret, and checks it before anything is signed with it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from .machine import BootError, Machine
 
 CERTIFICATE, KEY = "ca.crt", "ca.key"
-# Seconds: an authority that ends sooner would take the cluster with it.
+# An authority that expires sooner is rejected: the cluster would fail with it.
 MIN_VALIDITY_SECONDS = 30 * 24 * 3600
 
 
 def fetch(machine: Machine, config: dict[str, Any], folder: str) -> bool:
-    """Put `ca.crt` and `ca.key` of the user's secret into a folder; return whether there is such a secret.
+    """Write `ca.crt` and `ca.key` of the user's secret into a folder; return whether a secret is configured.
 
     Raises:
-        BootError: the secret does not hold them, or they are of no use.
+        BootError: the secret lacks them, or they are not usable.
     """
     arn = config.get("ownCa")
     if not arn:
@@ -39,7 +39,7 @@ def fetch(machine: Machine, config: dict[str, Any], folder: str) -> bool:
 
 
 def _problem(machine: Machine, folder: str) -> str:
-    """Return what is wrong with an authority, in words."""
+    """Return what is wrong with the certificate authority; an empty text if nothing is."""
     certificate = ("openssl", "x509", "-noout", "-in", folder + CERTIFICATE)
     code, certificate_key = machine.run(*certificate, "-pubkey", expect=(0, 1))
     if code:

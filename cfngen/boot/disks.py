@@ -1,6 +1,6 @@
-"""The disks that an instance type brings along: one file system over all of them, for the kubelet and containerd.
+"""Makes one file system of all instance store volumes, for the kubelet and containerd.
 
-Such disks are blank after every start but a reboot, and nothing on them outlives the instance.
+Instance store volumes are blank after every start except a reboot; they are lost with the instance.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from . import filesystem, kubelet, packages
 from .machine import BootError, Machine, Pending
 
 MOUNT = "/mnt/instance-storage"
-# What is moved there, by its folder's name.
+# Folders that are moved to the new file system, by their name there.
 BIND_MOUNTS = {"containerd": "/var/lib/containerd", "kubelet": "/var/lib/kubelet", "pods": "/var/log/pods"}
 SERVICES = ("containerd", "kubelet")
 FSTAB = "/etc/fstab"
-# How EC2's NVMe disks call themselves (EC2 User Guide, "Identify Amazon EBS volumes"); EBS volumes have another model.
+# NVMe model of instance store volumes (EC2 User Guide, "Identify Amazon EBS volumes"); EBS volumes have another one.
 MODEL = "Amazon EC2 NVMe Instance Storage"
 LABEL = "cfngen-storage"
 ARRAY = "/dev/md/cfngen"
-# Programs with apt's and dnf's package; the second only where there are several disks.
+# Programs with apt's and dnf's package; mdadm is needed only for several disks.
 FORMATTING = {"mkfs.ext4": ("e2fsprogs", "e2fsprogs")}
 ARRAYS = {"mdadm": ("mdadm", "mdadm")}
 MAPPING = "meta-data/block-device-mapping/"
@@ -28,22 +28,22 @@ DROP_IN = "[Unit]\nRequiresMountsFor=" + " ".join(BIND_MOUNTS.values()) + "\n"
 
 
 def disks(machine: Machine, config: dict[str, Any]) -> str:
-    """Make one file system of the instance's own disks, unless it is there; put the kubelet and containerd on it."""
+    """Mount one file system over all instance store volumes, made if necessary; bind-mount the folders onto it."""
     nvme = _nvme_disks(machine)
-    # Only instances on Xen need to be asked about.
+    # Only on Xen instances do the metadata have to be asked.
     devices = nvme or (machine.glob("/sys/block/xvd*/size") and _xen_disks(machine))
     if not devices:
         return "this instance has no disks of its own"
     is_new = False
     if not machine.mounted(MOUNT):
-        # What an image started, or a boot after the disks were lost, must not write below the new mounts.
+        # Services that the image or an earlier boot has started must not write below the new mount points.
         machine.run("systemctl", "stop", *reversed(SERVICES), expect=(0, 5))
         packages.install(machine, {**config, "packages": {**FORMATTING, **(ARRAYS if devices[1:] else {})}})
         is_new = not _has_file_system(machine, devices)
         if is_new:
-            # On Xen, EC2 itself has put an ext3 onto the first one.
+            # Not on Xen, where EC2 itself formats the first disk with ext3.
             _check_blank(machine, nvme)
-            # The kubelet's certificate went with what was on the disks before: this instance joins anew.
+            # The kubelet's certificate was lost with the disks' content: this instance has to join again.
             machine.remove(kubelet.ESTABLISHED)
             _format(machine, devices)
         else:
@@ -71,7 +71,7 @@ def _nvme_disks(machine: Machine) -> list[str]:
 
 
 def _xen_disks(machine: Machine) -> list[str]:
-    """Return the disks that EC2 says are ephemeral."""
+    """Return the disks that the instance metadata list as ephemeral."""
     names = re.findall(r"(?m)^ephemeral\d+$", machine.metadata(MAPPING, missing=""))
     paths = ["/dev/" + machine.metadata(MAPPING + name).replace("sd", "xvd", 1) for name in names]
     devices = sorted(path for path in paths if machine.exists(path))
@@ -87,9 +87,9 @@ def _xen_disks(machine: Machine) -> list[str]:
 
 
 def _has_file_system(machine: Machine, devices: list[str]) -> bool:
-    """Return whether the file system of an earlier boot is there."""
+    """Return whether the disks have the file system of an earlier boot."""
     if devices[1:]:
-        # After a reboot udev has mostly put it together already; 1 and 2 say that there is nothing to do.
+        # After a reboot udev has usually assembled the array already; exit codes 1 and 2: nothing to do.
         machine.run("mdadm", "--assemble", "--scan", expect=(0, 1, 2))
         machine.run("udevadm", "settle")
     return machine.run("blkid", "-c", "/dev/null", "-L", LABEL, expect=(0, 2))[0] == 0
@@ -100,7 +100,7 @@ def _labelled_device(machine: Machine) -> str:
 
 
 def _check_blank(machine: Machine, devices: list[str]) -> None:
-    """See that the disks hold nothing, or what an attempt that was cut off has left.
+    """Check that the disks are blank, or part of the array of an interrupted attempt.
 
     Raises:
         BootError: one holds something else.
@@ -117,10 +117,10 @@ def _check_blank(machine: Machine, devices: list[str]) -> None:
 
 
 def _format(machine: Machine, devices: list[str]) -> None:
-    """Format one disk, or several as one."""
+    """Format one disk, or several as one RAID 0 array."""
     device = devices[0]
     if devices[1:]:
-        # An attempt that was cut off leaves an array without a file system.
+        # An interrupted attempt may have left an array without a file system.
         machine.run("mdadm", "--stop", ARRAY, expect=(0, 1, 2))
         machine.run("wipefs", "-a", "-q", *devices)
         array = ("--level=0", "--name=cfngen", "--homehost=any", f"--raid-devices={len(devices)}")
@@ -139,7 +139,7 @@ def _array_device(machine: Machine) -> str:
 
 
 def _write_fstab(machine: Machine) -> None:
-    # nofail: an instance whose disks are gone must still boot, to make them anew.
+    # nofail: an instance whose disks have become blank must still boot, to format them again.
     timeout = "x-systemd.device-timeout=30s"
     own_lines = [f"LABEL={LABEL} {MOUNT} ext4 noatime,nofail,{timeout} 0 2"]
     own_lines += [
@@ -153,10 +153,10 @@ def _write_fstab(machine: Machine) -> None:
 
 
 def _bind_mount(machine: Machine, source: str, folder: str) -> None:
-    """Let a folder be one of the new file system; what it holds is taken along, whole or not at all."""
+    """Bind-mount a folder of the new file system; on first use the content is copied, completely or not at all."""
     machine.run("mkdir", "-p", folder)
     if not machine.exists(source):
-        # An image of one's own may hold container images that need not be pulled again.
+        # A custom AMI may contain container images that then need not be pulled again.
         machine.remove(source + ".partial")
         machine.run("cp", "-a", folder, source + ".partial")
         machine.run("mv", source + ".partial", source)

@@ -1,6 +1,6 @@
-"""Repairs an ext4 file system before it is mounted, as far as that is safe without a person.
+"""Repairs an ext4 file system before it is mounted, as far as that is safe without an operator.
 
-systemd does so at later boots (`fsck` of what stands in /etc/fstab); the boot program mounts by itself.
+systemd runs `fsck` only for the entries of /etc/fstab at boot; the boot program mounts its volumes itself.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ CLEAN, ERRORS_LEFT, FAILED = 0, 4, 8
 
 
 def check(machine: Machine, device: str, hint: str) -> None:
-    """Play the journal back and correct what is safe to correct.
+    """Replay the journal and correct errors that are safe to correct.
 
     Args:
         machine: the instance.
         device: the disk, which is not mounted.
-        hint: what to do if a person has to decide.
+        hint: what an operator should do if errors are left.
 
     Raises:
         BootError: errors are left.

@@ -1,8 +1,8 @@
-"""The proof that a node can run pods: one of the pinned pause image, before CloudFormation hears that the node works.
+"""Runs a pod of the pause image, to prove that a node can run pods before it signals success to CloudFormation.
 
-A Node is Ready as soon as the kubelet and the CRI answer, though no image can be unpacked or no container started. So
-the kubelet gets a static pod, which needs no scheduler and no network plug-in, and containerd is asked whether it runs.
-A master needs no such proof: its API server and etcd are pods of the same kind.
+A Node is Ready as soon as the kubelet and the CRI answer, even if no image can be unpacked and no container started. So
+the kubelet gets a static pod, which needs no scheduler and no network plug-in, and containerd tells whether it runs. A
+master needs no such check: its API server and etcd are static pods, too.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ HINT = "`journalctl -u kubelet -u containerd`; can the instance reach the regist
 
 
 def run(machine: Machine, config: dict[str, Any]) -> str:
-    """Run a pod of the pause image for a moment, once in the instance's life: later on there may be no room for it.
+    """Run a pod of the pause image for a moment, once in the instance's life: later there may be no capacity for it.
 
     Raises:
-        BootError: it does not run; the kubelet's last words on it are the reason.
+        BootError: it does not run; the message includes the kubelet's last error about it.
     """
     instance = config["facts"]["instanceId"]
     if machine.read(RAN_FILE) == instance:
@@ -49,7 +49,7 @@ def run(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def manifest(image: str) -> dict[str, Any]:
-    """Return the pod: with the host's network, since the pods' own may come later, and soon gone when it is to go."""
+    """Return the pod: with hostNetwork, as there may be no pod network yet, and with a short grace period."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -80,7 +80,7 @@ def _check_running(machine: Machine) -> None:
 
 
 def _last_kubelet_error(machine: Machine) -> str:
-    """Return what the kubelet said last of the pod, if anything."""
+    """Return the kubelet's last error about the pod in brackets, if there is one."""
     _, text = machine.run("journalctl", "-u", "kubelet", "-o", "cat", "--no-pager", "-n", "500", expect=(0, 1))
     errors = [line for line in text.splitlines() if NAME in line and re.match(r"E\d{4} ", line)]
     return f" ({reason(errors[-1])})" if errors else ""

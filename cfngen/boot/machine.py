@@ -34,7 +34,7 @@ TRANSIENT = re.compile(
     "Denied|Unauthorized|AuthFailure|ClientToken|UnrecognizedClient|Throttl|Internal|Unavailable|LimitExceeded"
 )
 
-Result = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class BootError(Exception):

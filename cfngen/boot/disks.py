@@ -30,7 +30,7 @@ DROP_IN = "[Unit]\nRequiresMountsFor=" + " ".join(BIND_MOUNTS.values()) + "\n"
 def disks(machine: Machine, config: dict[str, Any]) -> str:
     """Mount one file system over all instance store volumes, made if necessary; bind-mount the folders onto it."""
     nvme = _nvme_disks(machine)
-    # Only on Xen instances do the metadata have to be asked.
+    # The metadata are needed only on Xen instances.
     devices = nvme or (machine.glob("/sys/block/xvd*/size") and _xen_disks(machine))
     if not devices:
         return "this instance has no disks of its own"

@@ -1,4 +1,4 @@
-"""Other instances, as EC2 sees them."""
+"""The state of other EC2 instances."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ GONE = ("terminated", "")
 
 
 def state(machine: Machine, instance: str) -> str:
-    """Return an instance's state, e.g. `running` or `terminated`; an empty text if EC2 does not know it any more.
+    """Return an instance's state, e.g. `running` or `terminated`; an empty text if EC2 says that it does not exist.
 
-    An answer without any instance proves nothing: `unknown`.
+    If the response is merely empty, the state is `unknown`.
     """
     response = machine.aws(
         "ec2",

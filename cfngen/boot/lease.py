@@ -1,4 +1,4 @@
-"""A lock that one master of several holds: a Lease in kube-system, changed only as it was read."""
+"""A lock between masters: a Lease in kube-system, updated with optimistic concurrency (`resourceVersion`)."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from .kubectl import kubectl
 from .machine import Machine, Pending
 
 NAMESPACE = "kube-system"
-# Seconds that a holder is believed in without a word; longer than the longest thing done between two words.
+# Seconds after which a lease that is not renewed expires; longer than any operation between two renewals.
 LEASE_SECONDS = 420
 
 
 def take(machine: Machine, name: str, holder: str) -> None:
-    """Take or renew a lease; that of a holder who fell silent is taken over.
+    """Acquire or renew a lease; one that has expired is taken over.
 
     Raises:
-        Pending: somebody else holds it, or was faster.
+        Pending: another master holds it, or has just acquired it.
     """
     current = _read_lease(machine, name)
     spec = current.get("spec", {})
     current_holder, renewed = spec.get("holderIdentity", ""), spec.get("renewTime", "")
-    # Times as texts, to the second (a Z more makes none later): they compare like times.
+    # Compared as texts, to the second: they sort chronologically (a trailing Z makes no difference).
     if current_holder not in ("", holder) and renewed[:19] > machine.time(
         -spec.get("leaseDurationSeconds", LEASE_SECONDS)
     ):
@@ -40,7 +40,7 @@ def take(machine: Machine, name: str, holder: str) -> None:
 
 
 def give_back(machine: Machine, name: str, holder: str) -> None:
-    """Let go of a lease if it is still held; if that fails, it ends by itself."""
+    """Release a lease if `holder` still holds it."""
     current = _read_lease(machine, name)
     if current.get("spec", {}).get("holderIdentity") == holder:
         _write_lease(machine, name, current, {})
@@ -52,7 +52,7 @@ def _read_lease(machine: Machine, name: str) -> dict[str, Any]:
 
 
 def _write_lease(machine: Machine, name: str, current: dict[str, Any], spec: dict[str, Any]) -> bool:
-    """Write a lease as the one that was read; return whether nobody changed it meanwhile."""
+    """Create or replace a lease; return whether that succeeded, i.e. nobody changed it since it was read."""
     version = {"resourceVersion": current["metadata"]["resourceVersion"]} if current else {}
     lease = {
         "apiVersion": "coordination.k8s.io/v1",

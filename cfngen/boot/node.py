@@ -1,4 +1,4 @@
-"""The steps of a node: after the common ones it waits until a master has published how to join, and joins."""
+"""The steps of a node after the common ones: it waits until a master has published how to join, and joins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .runner import remaining
 
 JOIN = HOME + "/join.yaml"
 TIMER = "cfngen-addresses.timer"
-# What the kubelet says of a node that has no CNI configuration.
+# In the kubelet's Ready condition if the node has no CNI configuration.
 NO_NETWORK_PLUGIN = "NetworkPluginNotReady"
 
 
@@ -31,16 +31,16 @@ def join(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def follow(machine: Machine, config: dict[str, Any]) -> str:
-    """Let a timer keep the masters' addresses up to date: masters may be added."""
+    """Start the timer that keeps the masters' addresses up to date, as masters may be added."""
     machine.run("systemctl", "enable", "--now", TIMER)
     return "the masters' addresses are looked up every hour"
 
 
 def addresses(machine: Machine, config: dict[str, Any]) -> str:
-    """Put the masters' addresses into /etc/hosts anew, as the join information has them now.
+    """Update the masters' addresses in /etc/hosts from the join information.
 
     Raises:
-        BootError: there is none; what is in /etc/hosts stays.
+        BootError: there is no join information; /etc/hosts is not changed.
     """
     try:
         _write_hosts(machine, config, _join_information(machine, config))
@@ -50,7 +50,7 @@ def addresses(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def _write_hosts(machine: Machine, config: dict[str, Any], information: dict[str, Any]) -> None:
-    # The endpoint is a name that nobody but the instances themselves knows.
+    # The endpoint's name is in no DNS zone: only /etc/hosts resolves it.
     hosts.of_node(machine, config, information["endpoint"], information["addresses"])
 
 
@@ -73,10 +73,10 @@ def _join_once(machine: Machine, config: dict[str, Any]) -> str:
         "caCertHashes": [information["caHash"]],
     }
     kubelet.clear(machine)
-    # kubeadm makes this folder on masters only, and a kubelet that misses it says so every second for ever.
+    # kubeadm creates this folder on masters only, and without it the kubelet logs an error every second.
     machine.run("mkdir", "-p", kubelet.MANIFESTS)
     machine.remove("/etc/kubernetes/pki/ca.crt")
-    # In a file for root alone: arguments can be seen by every process.
+    # In a file that only root may read: arguments are visible to every process.
     machine.write(JOIN, json.dumps({**config["join"], "discovery": {"bootstrapToken": discovery}}), 0o600)
     try:
         machine.run("kubeadm", "join", "--config", JOIN)
@@ -87,7 +87,7 @@ def _join_once(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def ready(machine: Machine, config: dict[str, Any]) -> str:
-    """Wait until the cluster sees this node as Ready, or as lacking a network plug-in only if none is awaited."""
+    """Wait until this node is Ready; if cfngen installs no network plug-in, a node that lacks only that is enough."""
     name = config["facts"]["instanceId"]
 
     def probe() -> str:

@@ -15,8 +15,8 @@ LABEL = "node-role.kubernetes.io/control-plane"
 def masters(machine: Machine, config: dict[str, Any], kubeconfig: str = ADMIN) -> dict[str, str]:
     """Return the Kubernetes version of each master by its Node's name, without former instances of the slots.
 
-    A master's kubelet has the version of its API server. Of Nodes with one address the youngest counts: the others stay
-    until EC2 has done away with their instances.
+    A master's kubelet has the version of its API server. Of several Nodes with one address only the youngest counts:
+    the others are of former instances, which EC2 has not terminated yet.
 
     Raises:
         BootError: no API server answers.
@@ -34,9 +34,9 @@ def masters(machine: Machine, config: dict[str, Any], kubeconfig: str = ADMIN) -
 
 
 def forget(machine: Machine, config: dict[str, Any]) -> list[str]:
-    """Delete the Node objects of this slot's former instances, if EC2 has terminated them; return their names.
+    """Delete the Node objects of this slot's former instances that are terminated; return their names.
 
-    They bear this slot's address and would look like another master that never comes back.
+    They have this slot's address and would look like another master that is down for ever.
     """
     names = [node["metadata"]["name"] for node in _master_nodes(machine, ADMIN) if _is_former_instance(config, node)]
     terminated = [name for name in names if instances.state(machine, name) in instances.GONE]
@@ -51,7 +51,7 @@ def _master_nodes(machine: Machine, kubeconfig: str) -> list[dict[str, Any]]:
 
 
 def _is_former_instance(config: dict[str, Any], node: dict[str, Any]) -> bool:
-    """Return whether a Node is that of an instance that had this slot's address before."""
+    """Return whether a Node belongs to a former instance of this slot, i.e. has its address."""
     addresses = [address["address"] for address in node["status"].get("addresses", [])]
     own = node["metadata"]["name"] == config["facts"]["instanceId"]
     return not own and config["facts"]["privateAddress"] in addresses

@@ -1,4 +1,4 @@
-"""Keeps the distribution away from what a network plug-in makes on the instance, and counts the pods that fit."""
+"""Keeps the distribution from changing a network plug-in's interfaces and routes, and limits the number of pods."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 from . import kubelet
 from .machine import BootError, Machine
 
-# systemd-networkd takes the first file that fits an interface: those of single interfaces (10 of netplan, 70 of Amazon
-# Linux) come before this one, those of any interface (80 of Amazon Linux) after it.
+# systemd-networkd uses the first file that matches an interface: files for single interfaces (10 of netplan, 70 of
+# Amazon Linux) precede this one, those for any interface (80 of Amazon Linux) follow it.
 NETWORKD_FILE = "/etc/systemd/network/75-cfngen-pods.network"
-# Amazon Linux gives every address of an interface to the instance itself, so that pods' packets never leave it.
+# Amazon Linux assigns every address of an interface to the instance itself, which breaks pods that have one of them.
 POLICY_ROUTES = "/usr/lib/udev/rules.d/99-vpc-policy-routes.rules"
 POLICY_ROUTES_OVERRIDE = "/etc/udev/rules.d/99-vpc-policy-routes.rules"
 POLICY_UNITS = ("policy-routes@*.service", "refresh-policy-routes@*.timer", "refresh-policy-routes@*.service")
-# The kubelet's own default, and what Kubernetes is tested with.
+# The kubelet's default, with which Kubernetes is tested.
 MAX_PODS = 110
 
 
 def prepare(machine: Machine, config: dict[str, Any]) -> str:
-    """Make the settings of the network plug-in hold, and tell the kubelet how many pods the instance has addresses for.
+    """Keep the distribution away from the plug-in's interfaces; set the kubelet's `maxPods` by the available addresses.
 
     Raises:
-        BootError: the instance's own network interface cannot be told from others.
+        BootError: the primary network interface cannot be identified.
     """
     done = ["the distribution leaves the plug-in's routes alone"]
     if config["podNetwork"]["interfaces"]:
@@ -42,12 +42,12 @@ def prepare(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def primary(machine: Machine) -> str:
-    """Return the name of the interface that the instance was launched with.
+    """Return the name of the primary network interface.
 
-    Virtual interfaces may bear the same hardware address; they belong to no device.
+    Virtual interfaces may have the same hardware address, but no device.
 
     Raises:
-        BootError: none has its address, or several have.
+        BootError: no interface has its address, or several have.
     """
     address = machine.metadata("meta-data/mac").strip().lower()
     folders = [posixpath.dirname(path) for path in machine.glob("/sys/class/net/*/address")]
@@ -63,9 +63,9 @@ def primary(machine: Machine) -> str:
 
 
 def _set_max_pods(machine: Machine, config: dict[str, Any]) -> int:
-    """Write the number of pods into the kubelet's settings, unless the cluster file says one; return it.
+    """Set `maxPods` in the kubelet's settings, unless the cluster file sets it; return it.
 
-    Each interface gives pods all its addresses but its own; two pods more (the plug-in, kube-proxy) have the host's.
+    Pods get all addresses of each interface except its first; two more pods (the plug-in, kube-proxy) have hostNetwork.
     """
     settings = config["kubeletPatch"]
     if not settings.get("maxPods"):
@@ -75,6 +75,6 @@ def _set_max_pods(machine: Machine, config: dict[str, Any]) -> int:
         cards = network.get("NetworkCards") or [network]
         interfaces = cards[network.get("DefaultNetworkCardIndex", 0)]["MaximumNetworkInterfaces"]
         addresses = interfaces * (network["Ipv4AddressesPerInterface"] - 1)
-        # A prefix of /28 in the place of each address.
+        # With prefix delegation, a /28 prefix in place of each address.
         settings["maxPods"] = min(MAX_PODS, addresses * (16 if config["podNetwork"]["prefixes"] else 1) + 2)
     return int(settings["maxPods"])

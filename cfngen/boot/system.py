@@ -13,23 +13,23 @@ from .runner import remaining
 
 FILES = HOME + "/files"
 SYSCTL = "/etc/sysctl.d/99-cfngen.conf"
-# How often a file is asked for that is another one, or that its server does not have: about ten seconds.
+# How often a download with a wrong digest or a 4xx status is tried: for about ten seconds.
 MAX_REFUSALS = 5
-# What the kubelet talks to in containerd 2, by type and id as `ctr plugins ls` lists them.
+# The plug-ins of containerd 2 that the kubelet needs, by type and id as in `ctr plugins ls`.
 CRI_PLUGINS = {
     ("io.containerd.cri.v1", "images"),
     ("io.containerd.cri.v1", "runtime"),
     ("io.containerd.grpc.v1", "cri"),
 }
-# Answers of HTTP that ask for patience, though they say that the asker is at fault.
+# HTTP status codes below 500 that are retried: Request Timeout, Too Early, Too Many Requests.
 RETRYABLE_STATUS = (408, 425, 429)
 
 
 def settings(machine: Machine, config: dict[str, Any]) -> str:
-    """Put the files of /opt/cfngen/files in place, load kernel modules, set kernel parameters, turn swap off."""
+    """Copy the files below /opt/cfngen/files to /, load kernel modules, set kernel parameters, turn swap off."""
     files = {path[len(FILES) :]: fill(machine.read(path), config["facts"]) for path in machine.glob(FILES + "/**/*")}
     changed = [path for path, text in files.items() if machine.write(path, text)]
-    # A kernel may have modules built in or refuse a parameter; kubeadm checks the ones that matter.
+    # Errors are ignored: modules may be built in, parameters unknown; kubeadm checks those that matter.
     machine.run("modprobe", "-a", "overlay", "br_netfilter", expect=(0, 1))
     machine.run("sysctl", "-e", "-p", SYSCTL, expect=(0, 1))
     if len(machine.read("/proc/swaps").splitlines()) > 1:
@@ -39,7 +39,7 @@ def settings(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def downloads(machine: Machine, config: dict[str, Any]) -> str:
-    """Fetch what is not there with the right digest, four files at a time; unpack archives."""
+    """Download files that are missing or have another digest, four at a time; unpack archives."""
     seconds = remaining(machine, config)
     with ThreadPoolExecutor(4) as pool:
         fetched = list(pool.map(lambda asset: provide(machine, asset, seconds), config["assets"]))
@@ -47,19 +47,19 @@ def downloads(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def provide(machine: Machine, asset: dict[str, Any], seconds: float) -> bool:
-    """See that a file is there with the right digest, and unpacked if it is to be.
+    """Download a file unless it exists with the right digest, and unpack it if it is an archive.
 
     Args:
         machine: the instance.
-        asset: its `url` and `sha256`; the `file` it becomes, or the `folder` it is unpacked in, perhaps only `members`
-            of it (shell patterns), which leave the archive's uppermost folder behind.
-        seconds: how long to try.
+        asset: `url` and `sha256`, and either the `file` to write, or the `folder` to unpack it in. With `members`
+            (shell patterns) only those are unpacked, without the archive's top-level folder.
+        seconds: time-out.
 
     Returns:
-        Whether it had to be fetched.
+        Whether it had to be downloaded.
 
     Raises:
-        BootError: it cannot be had, or has another digest.
+        BootError: the download failed, or its digest is wrong.
     """
     url, sha256, folder = asset["url"], asset["sha256"], asset.get("folder")
     path = asset.get("file") or f"{HOME}/downloads/{url.rpartition('/')[2]}"
@@ -75,9 +75,9 @@ def provide(machine: Machine, asset: dict[str, Any], seconds: float) -> bool:
 
 
 def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float) -> None:
-    """Download a file, again and again while nobody answers.
+    """Download a file, retried while the server does not answer.
 
-    Where another file is, or none, a few seconds change nothing: then the boot fails at once, not when its time is up.
+    If the digest is wrong or the server has no such file, the boot fails after a few attempts, before its time-out.
     """
     refusals = 0
 
@@ -98,11 +98,11 @@ def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float
 
 
 def services(machine: Machine, config: dict[str, Any]) -> str:
-    """Start the container runtime and the masquerading of pods; let the kubelet start at later boots."""
+    """Start containerd and the masquerading of pods' traffic; enable the kubelet for later boots."""
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "enable", "--now", *config["services"])
     if not kubelet.established(machine, config):
-        # An image may have started them already, with a configuration of its own; containers outlive containerd.
+        # An AMI may have started them already, with its own configuration. Containers survive the restart.
         machine.run("systemctl", "restart", *config["services"])
     hint = "`systemctl status containerd`; `journalctl -u containerd`"
     machine.wait("containerd", lambda: _check_containerd(machine), hint, 60)
@@ -111,11 +111,11 @@ def services(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def _check_containerd(machine: Machine) -> None:
-    """Return if containerd serves the kubelet: it runs even where that plug-in could not be loaded.
+    """Check that containerd has loaded its CRI plug-ins; it also runs without them.
 
     Raises:
         Pending: it does not answer yet.
-        BootError: a plug-in was not loaded; that does not change by itself.
+        BootError: a plug-in was not loaded; to wait would not help.
     """
     code, text = machine.run("ctr", "plugins", "ls", expect=(0, 1))
     if code:

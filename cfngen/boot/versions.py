@@ -1,6 +1,6 @@
-"""Kubernetes' versions, and who may be newer than whom.
+"""Kubernetes versions and the version skew policy.
 
-API servers of one cluster differ by one minor version at most; a kubelet is never newer than an API server that it may
+API servers of a cluster may differ by one minor version; a kubelet must not be newer than any API server that it may
 talk to (https://kubernetes.io/releases/version-skew-policy/).
 """
 
@@ -34,11 +34,11 @@ def await_masters(config: dict[str, Any], information: dict[str, Any]) -> None:
 
     Args:
         config: the node's configuration; `kubernetesVersion` is its kubelet's.
-        information: the join information; `kubernetesVersion` is the oldest master's. Masters of an older program
-            do not say which one they have.
+        information: the join information; `kubernetesVersion` is the oldest master's. Masters with an older boot
+            program do not publish it.
 
     Raises:
-        Pending: they are not; in an update nodes and masters are replaced at the same time.
+        Pending: one is older; in an update nodes and masters are replaced at the same time.
     """
     own, oldest = config["kubernetesVersion"], information.get("kubernetesVersion", "")
     if oldest and minor(oldest) < minor(own):

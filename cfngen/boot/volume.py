@@ -1,4 +1,4 @@
-"""The master's data volume: attached, found, formatted only if blank, grown, mounted."""
+"""Attaches, formats (only if blank), checks, mounts and grows the master's data volume."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REPAIR = (
     "make a snapshot of {volume}, then run `e2fsck -f {device}` on this instance and reboot it; or restore etcd from a "
     "snapshot: `cfngen etcd restore latest` (in the folder of the cluster file)"
 )
-# Seconds in which EC2 usually takes a volume off an instance that has ended.
+# Seconds within which EC2 usually detaches a volume from a terminated instance.
 DETACH_WAIT_SECONDS = 60
 
 
@@ -29,7 +29,7 @@ def volume(machine: Machine, config: dict[str, Any]) -> str:
     is_blank = not _disk_content(machine, device)
     if is_blank:
         machine.run("mkfs.ext4", "-q", "-m", "0", "-L", "cfngen-master", device)
-        # systemd unmounts what its device unit, which udev makes, does not know yet (systemd/systemd#9869).
+        # systemd unmounts a file system while udev has not created its device unit yet (systemd/systemd#9869).
         machine.run("udevadm", "settle")
     content = _disk_content(machine, device)
     if content.get("TYPE") != "ext4":
@@ -43,7 +43,11 @@ def volume(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def _attach_volume(machine: Machine, config: dict[str, Any]) -> str:
-    """Return the device name under which the volume is attached to this instance."""
+    """Attach the volume to this instance; return its device name once it is attached.
+
+    Raises:
+        Pending: it is not attached yet.
+    """
     name, instance = config["facts"]["volumeId"], config["facts"]["instanceId"]
     description = machine.aws("ec2", "describe_volumes", VolumeIds=[name])["Volumes"][0]
     for attachment in description.get("Attachments", []):
@@ -73,10 +77,9 @@ def _attach_volume(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def _detach_from_ended(machine: Machine, config: dict[str, Any], holder: str) -> None:
-    """Detach the volume from an instance that has ended, if EC2 has not done so by itself in a minute.
+    """Detach the volume from a stopped or terminated instance, if EC2 has not done so by itself within a minute.
 
-    Only what is proven stopped is proven not to write any more. One that is running, even if it is being shut down,
-    keeps its volume: etcd's data would not survive two writers.
+    An instance that is running, or still shutting down, keeps the volume: two writers would destroy etcd's data.
     """
     state = instances.state(machine, holder)
     if state not in ("stopped", *instances.GONE):
@@ -93,13 +96,13 @@ def _detach_from_ended(machine: Machine, config: dict[str, Any], holder: str) ->
         "IncorrectState",
         VolumeId=config["facts"]["volumeId"],
         Force=state != "stopped",
-        # With its name EC2 makes sure that the volume still is that instance's.
+        # With its id, EC2 checks that the volume is still attached to that instance.
         **({"InstanceId": holder} if state else {}),
     )
 
 
 def _disk_device(machine: Machine, name: str, attached: str) -> str:
-    """Return the disk of a volume: on Nitro its serial number is the volume's id, on Xen the name follows EC2's."""
+    """Return the disk of a volume: on Nitro its serial number is the volume id, on Xen its name follows EC2's."""
     for path in machine.glob("/sys/block/nvme*/device/serial"):
         if machine.read(path).strip() == name.replace("-", ""):
             return "/dev/" + path.split("/")[3]
@@ -125,8 +128,8 @@ def _mount(machine: Machine, device: str, uuid: str) -> None:
     machine.write(FSTAB, "\n".join([*other_lines, line, ""]))
     machine.run("mkdir", "-p", MOUNT)
     machine.run("systemctl", "daemon-reload")
-    # Not by the line just written: with nofail, mount says nothing if the UUID is not known yet, and etcd would begin
-    # an empty cluster on the root disk.
+    # Not by the fstab entry: with nofail, mount does not fail if the UUID is not known yet, and etcd would start an
+    # empty cluster on the root volume.
     machine.run("mount", "-o", "noatime", device, MOUNT)
     if not machine.mounted(MOUNT):
         raise BootError(f"{device} does not stay mounted at {MOUNT}", "`journalctl -b | grep -i mount`")

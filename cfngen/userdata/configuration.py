@@ -1,4 +1,4 @@
-"""The configuration of each role, packed with the program that acts on it."""
+"""The configuration of each role, packed with the boot program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MASTER_PACKAGES = {
 }
 ARCHIVE_FOLDERS = {"containerd": "/usr/local", "cni-plugins": "/opt/cni/bin"}
 ASSET_FILES = {"runc": "/usr/local/sbin/runc"}
-# What of an archive is wanted, and goes where programs are.
+# Files to unpack from an archive into the folder of programs.
 MEMBERS = {"helm": ["*/helm"], "etcd": ["*/etcdctl", "*/etcdutl"]}
 
 # What each role does, in order, after the first stage's own steps: `module.function` of cfngen.boot by title.
@@ -74,8 +74,8 @@ def master(
             `privateAddress`, each slot's `address_reference`, `caSecretArn`, `joinSecretArn`, `routeTableId` if pods
             have VPC routes, `publicAddress` if the API is public or there are several masters, `condition` (logical id
             of the slot's wait condition), `conditionStack` that has it, and `bucket` if snapshots of etcd are taken.
-        rehearsal: has the instances fetch their whole program, report success and do nothing else; what it holds is
-            part of their configuration. None for masters.
+        rehearsal: if given, the instances only fetch their whole program and signal success; it becomes part of their
+            configuration. None for real masters.
 
     Raises:
         UserDataTooLargeError: it is larger than EC2 allows.
@@ -103,7 +103,7 @@ def master(
         config["tasks"] = {**config["tasks"], "backup": {"backup": "backup.backup"}}
     config["steps"] = instances.last(cluster.control_plane, config["steps"])
     if rehearsal is not None:
-        # As a task of no timer the steps keep their modules in the program.
+        # As a task that no timer runs, so that the program still contains the steps' modules.
         config = {**config, "steps": {}, "tasks": {**config["tasks"], "steps": config["steps"]}, "rehearsal": rehearsal}
     unpacked_files = _unpacked_files(
         files.common(cluster, master=True),
@@ -187,7 +187,7 @@ def _common_assets(cluster: Cluster, group: Instances) -> list[dict[str, Any]]:
 
 
 def _assets_with_targets(cluster: Cluster, assets: tuple[Asset, ...]) -> list[dict[str, Any]]:
-    """Return what to download: url, sha256, and the `file` it becomes or the `folder` it, or `members`, go to."""
+    """Return the downloads: `url`, `sha256`, and either `file` or the `folder` to unpack (only `members`) in."""
     downloads = []
     for asset in assets:
         target: dict[str, Any] = {"folder": ARCHIVE_FOLDERS[asset.name]} if asset.name in ARCHIVE_FOLDERS else {}
@@ -200,5 +200,5 @@ def _assets_with_targets(cluster: Cluster, assets: tuple[Asset, ...]) -> list[di
 
 
 def _unpacked_files(*groups: Mapping[str, str]) -> dict[str, str]:
-    """Return files for an instance's / by the path they are unpacked to, and the boot program's own unit."""
+    """Return the files by the path below /opt/cfngen they are unpacked to, with the boot program's own unit."""
     return {UNIT: files.BOOT_UNIT, **{f"files{path}": text for group in groups for path, text in group.items()}}

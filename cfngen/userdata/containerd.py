@@ -18,7 +18,7 @@ CERTS = "/etc/containerd/certs.d"
 _IMAGES = "io.containerd.cri.v1.images"
 _RUNTIME = "io.containerd.cri.v1.runtime"
 _TRANSFER = "io.containerd.transfer.v1.local"
-# containerd's own default, with which its transfer service unpacks images without being told.
+# containerd's default, for which its transfer service needs no configuration.
 _DEFAULT_SNAPSHOTTER = "overlayfs"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
@@ -41,7 +41,7 @@ def configuration(instances: Instances, cni: Mapping[str, Any]) -> str:
     ours = {"version": 4, "plugins": {_IMAGES: images, _RUNTIME: runtime}}
     merged = merge(ours, instances.containerd.configuration)
     transfer = _transfer_service(merged["plugins"], architecture(instances.instance_type))
-    # What the cluster file says of the transfer service counts, too.
+    # The cluster file's settings come last, so that they also override the transfer service's.
     return toml(merge(merge(ours, transfer), instances.containerd.configuration))
 
 

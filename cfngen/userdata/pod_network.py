@@ -19,16 +19,16 @@ from cfngen.userdata.lines import text_of
 CNI_FOLDER = "/etc/cni/net.d"
 CNI_TEMPLATE = "/etc/containerd/cni.template"
 UNIT = "cfngen-masquerade.service"
-# Plug-ins that make routes and rules on the instance which systemd-networkd would take for its own.
+# Plug-ins that create routes and rules on the instance, which systemd-networkd would otherwise remove.
 ROUTE_MAKING_PLUGINS = ("cilium", "amazon-vpc")
 _UNITS = "/etc/systemd/system"
 
 
 def files(cluster: Cluster) -> dict[str, str]:
     """Return the files of every instance, by path."""
-    # systemd gives virtual interfaces an address of its own choice once they are there, also the host's end of a pod's,
-    # which the pod may know by then: it would be without network for half a minute (amazon-vpc-cni-k8s#2103,
-    # flatcar/init#33). The instance's own interfaces have one that is no choice of anybody's.
+    # Otherwise systemd changes the MAC address of new virtual interfaces, including the host's end of a pod's. If the
+    # pod has cached the old one, it has no network for half a minute (amazon-vpc-cni-k8s#2103, flatcar/init#33). The
+    # instance's own interfaces have a permanent address and are not affected.
     files_by_path = {
         "/etc/systemd/network/99-default.link.d/40-cfngen.conf": text_of("[Link]", "MACAddressPolicy=none")
     }
@@ -36,8 +36,8 @@ def files(cluster: Cluster) -> dict[str, str]:
         files_by_path[CNI_TEMPLATE] = json.dumps(_cni(), indent=1) + "\n"
         files_by_path[f"{_UNITS}/{UNIT}"] = _masquerade_unit(cluster)
     if cluster.network.plugin in ROUTE_MAKING_PLUGINS:
-        # At a restart systemd-networkd removes routes and rules that it does not know; cloud-init's hotplug would
-        # configure interfaces that are not the instance's own business.
+        # When it restarts, systemd-networkd would remove routes and rules that it does not know; cloud-init's hotplug
+        # would configure the plug-in's interfaces.
         files_by_path["/etc/systemd/networkd.conf.d/40-cfngen.conf"] = text_of(
             "[Network]", "ManageForeignRoutes=no", "ManageForeignRoutingPolicyRules=no"
         )
@@ -72,13 +72,13 @@ def steps(cluster: Cluster, role_steps: Mapping[str, str]) -> dict[str, str]:
 
 
 def configuration(cluster: Cluster) -> dict[str, Any]:
-    """Return what the boot program must know of the network: the configuration's `podNetwork`."""
+    """Return what the boot program must know about the pod network: the configuration's `podNetwork`."""
     environment = cluster.network.plugin_values.get("env")
     prefixes = isinstance(environment, Mapping) and str(environment.get("ENABLE_PREFIX_DELEGATION")).lower() == "true"
     return {
         "interfaces": network_plugin(cluster).interfaces,
         "prefixes": prefixes,
-        # Nodes are not Ready before somebody has installed a plug-in, and nobody may be able to before they are there.
+        # Without a plug-in nodes never become Ready, and if the user installs one, they may need the nodes first.
         "awaited": cluster.network.plugin != "none" or bool(cluster.addons.charts),
     }
 
@@ -101,17 +101,17 @@ def _cni() -> dict[str, Any]:
 
 
 def _masquerade_unit(cluster: Cluster) -> str:
-    """Return the unit that lets pods reach the world with their node's address.
+    """Return the unit that masquerades pods' traffic with their node's address.
 
-    What pods send to other pods, to `network.nonMasqueradeCidr` and to the node itself keeps the pod's address. What
-    they send to the rest of the VPC does not: a subnet with another route table has no way back to a pod.
+    Packets to other pods, to `network.nonMasqueradeCidr` and to the node itself keep the pod's address. Packets to the
+    rest of the VPC do not: a subnet with another route table has no route back to the pod.
     """
     pods, vpc, non_masquerade = cluster.network.pod_cidr, cluster.network.vpc.cidr, cluster.network.non_masquerade_cidr
     unmasqueraded = [
         *([non_masquerade] if non_masquerade else []),
         *([] if non_masquerade and pods.subnet_of(non_masquerade) else [pods]),
     ]
-    # Amazon's resolver, the VPC's second address, answers the VPC's own addresses only, which pods' are not.
+    # The Amazon-provided DNS server, at the VPC's base address plus two, answers only addresses of the VPC, not pods'.
     resolver = [vpc[2]] if non_masquerade and vpc.overlaps(non_masquerade) else []
     chain, rule = "CFNGEN-MASQUERADE", f"POSTROUTING -s {pods} -m addrtype ! --dst-type LOCAL"
     commands = [

@@ -1,7 +1,7 @@
-"""The network plug-in: what comes before every other add-on, for their pods need addresses.
+"""The network plug-ins, which are installed before every other add-on.
 
-Agents have the host's network, so they find the API by its name in the instance's /etc/hosts: it answers before
-kube-proxy has made the services' addresses work.
+Their agents use hostNetwork and find the API by its name in the instance's /etc/hosts, because service addresses do not
+work until kube-proxy runs.
 """
 
 from __future__ import annotations

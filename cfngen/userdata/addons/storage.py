@@ -11,8 +11,8 @@ from cfngen.userdata.addons.release import Release, host_network, known, of_char
 # The name of kube-up's default class.
 STORAGE_CLASS = "default"
 NAMESPACE = "kube-system"
-# The root volume, and the interfaces that bear pods' addresses: on most types each takes the place of a volume. 110
-# pods, which is what a node takes unless `maxPods` says more, need four interfaces of any instance type at most.
+# Attachments for the root volume and for the network interfaces with pods' addresses: on most instance types interfaces
+# and volumes share one limit. 110 pods, the default of `maxPods`, need at most four interfaces of any instance type.
 RESERVED_ATTACHMENTS = 1 + 3
 
 
@@ -57,7 +57,7 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
 
 
 def _reserved_attachments(cluster: Cluster) -> dict[str, Any]:
-    """Return how many places for volumes a node keeps free where pods have addresses of further interfaces.
+    """Return how many volume attachments a node reserves if pods have addresses of further network interfaces.
 
     The driver takes this number or the user's own limit, never both.
     """

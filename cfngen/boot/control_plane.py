@@ -138,7 +138,7 @@ def start(machine: Machine, config: dict[str, Any]) -> str:
 def _run_remaining_phases(machine: Machine, config: dict[str, Any]) -> None:
     """Run the phases that need the API server, and mark this instance and the cluster as set up."""
     instance = config["facts"]["instanceId"]
-    is_current = config["bootMode"] == INIT or not _query_api(machine, config, "kubeadm's ConfigMap", upgrade.behind)
+    is_current = config["bootMode"] == INIT or not _retry(machine, config, "kubeadm's ConfigMap", upgrade.behind)
     if is_current:
         # admin.conf has no permissions until the first phase that talks to the API server binds its group to a role
         # (kubernetes/kubernetes#121305). This phase does that and needs no Node object.
@@ -147,9 +147,9 @@ def _run_remaining_phases(machine: Machine, config: dict[str, Any]) -> None:
     for phase in ("upload-config all", *PHASES_AFTER_API) if is_current else PHASES_AFTER_API:
         _run_phase(machine, phase)
     _delete_former_nodes(machine, config)
-    if is_current and _query_api(machine, config, "the masters' versions", upgrade.last):
+    if is_current and _retry(machine, config, "the masters' versions", upgrade.last):
         _run_phase(machine, "addon all")
-    _query_api(machine, config, "etcd's list of members", etcd_members.record)
+    _retry(machine, config, "etcd's list of members", etcd_members.record)
     upgrade.record(machine, config)
     certificate_authorities.mark(machine, config, machine.read(restore.RECORD))
     kubelet.establish(machine, config)
@@ -192,8 +192,8 @@ def _run_phase(machine: Machine, phase: str) -> None:
     machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM)
 
 
-def _query_api(machine: Machine, config: dict[str, Any], description: str, query: Callable[..., Result]) -> Result:
-    """Return the result of a query to the API server, retried while the server does not answer."""
+def _retry(machine: Machine, config: dict[str, Any], description: str, query: Callable[..., Result]) -> Result:
+    """Return the result of a call to the API server or etcd, retried while there is no answer."""
     return machine.wait(description, lambda: query(machine, config), "is the API server healthy?", 120, BootError)
 
 

@@ -99,12 +99,9 @@ def drain(machine: Machine, config: dict[str, Any], seconds: float) -> str:
                 )
             not_terminating = [pod for pod, is_terminating in pods.items() if not is_terminating]
             for first in range(0, len(not_terminating), EVICTION_BATCH_SIZE):
+                batch = not_terminating[first : first + EVICTION_BATCH_SIZE]
                 with ThreadPoolExecutor(EVICTION_BATCH_SIZE) as pool:
-                    list(
-                        pool.map(
-                            lambda pod: _evict(machine, *pod), not_terminating[first : first + EVICTION_BATCH_SIZE]
-                        )
-                    )
+                    list(pool.map(lambda pod: _evict(machine, *pod), batch))
                 send_heartbeat()
         except BootError as error:
             outcome = f"its pods stay, the API server does not answer: {error}"

@@ -42,7 +42,7 @@ def of_node(machine: Machine, config: dict[str, Any], endpoint: str, addresses: 
 
 
 def refresh(machine: Machine, kubeconfig: str) -> None:
-    """Move the API's addresses that do not answer now to the end.
+    """Move those of the API's addresses in /etc/hosts that do not answer now to the end.
 
     Args:
         machine: the instance.

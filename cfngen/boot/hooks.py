@@ -1,6 +1,6 @@
-"""What the cluster file adds to instances: files, systemd units, commands before and after the boot program's work.
+"""The cluster file's own files, systemd units and commands, which run before and after the boot program's work.
 
-These texts are taken as they are: nothing is filled into them, so `${…}` means what its author meant.
+They are used unchanged: `${…}` in them is not replaced.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ COMMANDS = HOME + "/commands/"
 
 
 def before(machine: Machine, config: dict[str, Any]) -> str:
-    """Run the commands that come before everything else."""
-    return _run(machine, config, "preBootCommands", json.loads(machine.read(HOME + "/config.json"))["before"])
+    """Run the pre-boot commands, before everything else."""
+    return _run_commands(machine, config, "preBootCommands", json.loads(machine.read(HOME + "/config.json"))["before"])
 
 
 def files(machine: Machine, config: dict[str, Any]) -> str:
-    """Put further files and units in place."""
-    given = _given(machine)
-    for file in given["files"]:
+    """Write the cluster file's files and units."""
+    hooks = _hooks(machine)
+    for file in hooks["files"]:
         machine.write(file["path"], file["content"], int(file["mode"], 8))
-        # The mode of a file that was there before, or that the umask would narrow.
+        # `write` does not change the mode of an unchanged file, and the umask applies to a new one.
         machine.run("chmod", file["mode"], file["path"])
-    for unit in given["units"]:
+    for unit in hooks["units"]:
         machine.write(UNITS + unit["name"], unit["content"])
-    return f"{len(given['files'])} files, {len(given['units'])} units"
+    return f"{len(hooks['files'])} files, {len(hooks['units'])} units"
 
 
 def units(machine: Machine, config: dict[str, Any]) -> str:
-    """Start further units, now and at every boot."""
-    names = [unit["name"] for unit in _given(machine)["units"] if unit["enable"]]
+    """Enable and start the cluster file's units."""
+    names = [unit["name"] for unit in _hooks(machine)["units"] if unit["enable"]]
     machine.run("systemctl", "daemon-reload")
     if names:
         machine.run("systemctl", "enable", "--now", *names)
@@ -41,16 +41,16 @@ def units(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def after(machine: Machine, config: dict[str, Any]) -> str:
-    """Run the commands that come when the instance works."""
-    return _run(machine, config, "postBootCommands", _given(machine)["after"])
+    """Run the post-boot commands, once the instance works."""
+    return _run_commands(machine, config, "postBootCommands", _hooks(machine)["after"])
 
 
-def _given(machine: Machine) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(machine.read(HOME + "/role.json"))["hooks"]
-    return found
+def _hooks(machine: Machine) -> dict[str, Any]:
+    hooks: dict[str, Any] = json.loads(machine.read(HOME + "/role.json"))["hooks"]
+    return hooks
 
 
-def _run(machine: Machine, config: dict[str, Any], key: str, commands: list[str]) -> str:
+def _run_commands(machine: Machine, config: dict[str, Any], key: str, commands: list[str]) -> str:
     """Run commands one after another, each once in the instance's life.
 
     Raises:
@@ -59,15 +59,15 @@ def _run(machine: Machine, config: dict[str, Any], key: str, commands: list[str]
     ran = 0
     for number, command in enumerate(commands):
         path = f"{COMMANDS}{key}-{number}"
-        done = f"{config['facts']['instanceId']} {command}"
-        if machine.read(path + ".done") == done:
+        marker = f"{config['facts']['instanceId']} {command}"
+        if machine.read(path + ".done") == marker:
             continue
-        # As a file: an argument can be seen by every process, and a long one would be repeated in a failure's reason.
+        # As a file: arguments are visible to every process, and would be repeated in the error message.
         machine.write(path, command + "\n", 0o700)
         try:
             machine.run("/bin/bash", path)
         except BootError as error:
             raise BootError(f"{key}[{number}]: {error}", "mend the command in the cluster file") from error
-        machine.write(path + ".done", done, 0o600)
+        machine.write(path + ".done", marker, 0o600)
         ran += 1
     return f"ran {ran} of {len(commands)} commands"

@@ -14,24 +14,24 @@ from cfngen.cluster.model import Cluster
 
 POLICY = "/etc/kubernetes/audit-policy.json"
 FOLDER = "/var/log/kubernetes/audit"
-# Kubernetes' own parts, which read all the time. What they change is logged like anybody's changes.
+# Kubernetes' own components, which read all the time. Their changes are logged like everybody's.
 _OWN_USERS = ("system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy")
 _OWN_GROUPS = ("system:nodes", "system:serviceaccounts:kube-system")
-_READ = ("get", "list", "watch")
+_READ_VERBS = ("get", "list", "watch")
 
 
 def policy(cluster: Cluster) -> dict[str, Any]:
-    """Return the policy: the user's, or a short one. The first rule that fits a request decides.
+    """Return the audit policy: the user's, or a short default. The first rule that matches a request applies.
 
-    No rule asks for more than metadata (who, when, from where, which object, how it ended): contents would bring
-    Secrets into the log and make it many times as large.
+    No rule logs more than metadata (who, when, from where, which object, result): bodies would put Secrets into the log
+    and make it many times larger.
     """
     if cluster.control_plane.audit_log.policy:
         return dict(cluster.control_plane.audit_log.policy)
     rules: list[dict[str, Any]] = [
         # Health checks and versions, of which each load balancer and client asks.
         {"level": "None", "nonResourceURLs": ["/healthz*", "/livez*", "/readyz*", "/version*", "/openapi*"]},
-        # Written every few seconds to say that somebody is alive, or what happened: a log of their own.
+        # Heartbeats and events, written every few seconds.
         {
             "level": "None",
             "resources": [
@@ -40,8 +40,8 @@ def policy(cluster: Cluster) -> dict[str, Any]:
                 {"group": "events.k8s.io", "resources": ["events"]},
             ],
         },
-        {"level": "None", "users": list(_OWN_USERS), "verbs": list(_READ)},
-        {"level": "None", "userGroups": list(_OWN_GROUPS), "verbs": list(_READ)},
+        {"level": "None", "users": list(_OWN_USERS), "verbs": list(_READ_VERBS)},
+        {"level": "None", "userGroups": list(_OWN_GROUPS), "verbs": list(_READ_VERBS)},
         # A kubelet and the controllers report what they see.
         {
             "level": "None",
@@ -49,7 +49,7 @@ def policy(cluster: Cluster) -> dict[str, Any]:
             "verbs": ["patch", "update"],
             "resources": [{"group": "", "resources": ["nodes/status", "pods/status"]}],
         },
-        # Shells in containers come as reads (of a web socket); who reads a Secret has it.
+        # Logged although they are reads: `kubectl exec` is a GET (of a web socket), and Secrets are confidential.
         {
             "level": "Metadata",
             "resources": [
@@ -57,13 +57,13 @@ def policy(cluster: Cluster) -> dict[str, Any]:
                 {"group": "", "resources": ["nodes/proxy", "services/proxy"]},
             ],
         },
-        {"level": "None", "verbs": list(_READ)},
+        {"level": "None", "verbs": list(_READ_VERBS)},
         {"level": "Metadata"},
     ]
     return {
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",
-        # One line for each request, when it is answered; that it has come is no news.
+        # One entry per request, when it is answered, and none when it is received.
         "omitStages": ["RequestReceived"],
         "rules": rules,
     }

@@ -14,9 +14,9 @@ from cfngen.releases import CLOUD_CONTROLLER_MANAGER
 from cfngen.userdata.files import CLOUD_CONFIG
 
 NAME = "cloud-controller-manager"
-SPACE = "kube-system"
+NAMESPACE = "kube-system"
 RBAC = "rbac.authorization.k8s.io"
-RIGHTS = (
+PERMISSIONS = (
     # (API group, resources, verbs)
     ("", "events", "create patch update"),
     ("", "nodes", "*"),
@@ -30,13 +30,13 @@ RIGHTS = (
 
 def manifests(cluster: Cluster) -> list[dict[str, Any]]:
     """Return the objects to apply, in order."""
-    account = {"kind": "ServiceAccount", "name": NAME, "namespace": SPACE}
+    account = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
     rules = [
         {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
-        for group, resources, verbs in RIGHTS
+        for group, resources, verbs in PERMISSIONS
     ]
     return [
-        _object("v1", "ServiceAccount", NAME, SPACE),
+        _object("v1", "ServiceAccount", NAME, NAMESPACE),
         _object(f"{RBAC}/v1", "ClusterRole", f"system:{NAME}", rules=rules),
         _object(
             f"{RBAC}/v1",
@@ -50,11 +50,11 @@ def manifests(cluster: Cluster) -> list[dict[str, Any]]:
             f"{RBAC}/v1",
             "RoleBinding",
             f"{NAME}:apiserver-authentication-reader",
-            SPACE,
+            NAMESPACE,
             roleRef={"apiGroup": RBAC, "kind": "Role", "name": "extension-apiserver-authentication-reader"},
             subjects=[account],
         ),
-        _object("apps/v1", "DaemonSet", NAME, SPACE, spec=_daemon_set(cluster)),
+        _object("apps/v1", "DaemonSet", NAME, NAMESPACE, spec=_daemon_set(cluster)),
     ]
 
 

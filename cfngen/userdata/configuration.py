@@ -1,4 +1,4 @@
-"""The configuration of each role, packed with the program that acts on it."""
+"""The configuration of each role, packed with the boot program."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MASTER_PACKAGES = {
     "openssl": ("openssl", "openssl"),
     "pgrep": ("procps", "procps-ng"),
 }
-FOLDERS = {"containerd": "/usr/local", "cni-plugins": "/opt/cni/bin"}
-FILES = {"runc": "/usr/local/sbin/runc"}
-# What of an archive is wanted, and goes where programs are.
+ARCHIVE_FOLDERS = {"containerd": "/usr/local", "cni-plugins": "/opt/cni/bin"}
+ASSET_FILES = {"runc": "/usr/local/sbin/runc"}
+# Files to unpack from an archive into the folder of programs.
 MEMBERS = {"helm": ["*/helm"], "etcd": ["*/etcdctl", "*/etcdutl"]}
 
 # What each role does, in order, after the first stage's own steps: `module.function` of cfngen.boot by title.
@@ -74,26 +74,26 @@ def master(
             `privateAddress`, each slot's `address_reference`, `caSecretArn`, `joinSecretArn`, `routeTableId` if pods
             have VPC routes, `publicAddress` if the API is public or there are several masters, `condition` (logical id
             of the slot's wait condition), `conditionStack` that has it, and `bucket` if snapshots of etcd are taken.
-        rehearsal: has the instances fetch their whole program, report success and do nothing else; what it holds is
-            part of their configuration. None for masters.
+        rehearsal: if given, the instances only fetch their whole program and signal success; it becomes part of their
+            configuration. None for real masters.
 
     Raises:
         UserDataTooLargeError: it is larger than EC2 allows.
     """
     config = {
         "role": "master",
-        **_common(cluster, cluster.control_plane),
+        **_common_settings(cluster, cluster.control_plane),
         "steps": pod_network.steps(cluster, instances.steps(cluster.control_plane, COMMON_STEPS, MASTER_STEPS)),
         "tasks": MASTER_TASKS,
         "endpoint": kubeadm.endpoint(cluster),
         "kubelet": kubeadm.kubelet(cluster),
         "kubeadm": kubeadm.init(cluster),
         "apiHost": api_host(cluster),
-        "masters": {each.letter: f"${{{address_reference(each)}}}" for each in cluster.slots},
+        "masters": {master_slot.letter: f"${{{address_reference(master_slot)}}}" for master_slot in cluster.slots},
         "manifests": [*node_rights.manifests(cluster), *cloud_controller.manifests(cluster)],
         "addons": addons.releases(cluster),
     }
-    config["assets"] += _placed_assets(cluster, master_tools(architecture(cluster.control_plane.instance_type)))
+    config["assets"] += _assets_with_targets(cluster, master_tools(architecture(cluster.control_plane.instance_type)))
     config["packages"].update(MASTER_PACKAGES)
     if cluster.certificate_authority.secret:
         config["ownCa"] = cluster.certificate_authority.secret
@@ -103,14 +103,14 @@ def master(
         config["tasks"] = {**config["tasks"], "backup": {"backup": "backup.backup"}}
     config["steps"] = instances.last(cluster.control_plane, config["steps"])
     if rehearsal is not None:
-        # As a task of no timer the steps keep their modules in the program.
+        # As a task that no timer runs, so that the program still contains the steps' modules.
         config = {**config, "steps": {}, "tasks": {**config["tasks"], "steps": config["steps"]}, "rehearsal": rehearsal}
-    placed = _placed(
+    unpacked_files = _unpacked_files(
         files.common(cluster, master=True),
         files.of_master(cluster),
         instances.files(cluster, cluster.control_plane),
     )
-    return pack("master", "Master", config, placed, references, cluster.control_plane.cloud_config)
+    return pack("master", "Master", config, unpacked_files, references, cluster.control_plane.cloud_config)
 
 
 def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, Any]) -> UserData:
@@ -126,15 +126,17 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, Any]) -> U
     """
     config = {
         "role": "node",
-        **_common(cluster, group),
+        **_common_settings(cluster, group),
         "steps": instances.last(group, pod_network.steps(cluster, instances.steps(group, COMMON_STEPS, NODE_STEPS))),
         "tasks": {**NODE_TASKS, **instances.tasks(group)},
         "join": kubeadm.join(group),
         "pause": PAUSE,
         "upgradeWait": master_upgrade_wait(cluster, group),
     }
-    placed = _placed(files.common(cluster, master=False), files.of_node(), instances.files(cluster, group))
-    return pack(f"nodes-{group.name}", group_id(group.name), config, placed, references, group.cloud_config)
+    unpacked_files = _unpacked_files(
+        files.common(cluster, master=False), files.of_node(), instances.files(cluster, group)
+    )
+    return pack(f"nodes-{group.name}", group_id(group.name), config, unpacked_files, references, group.cloud_config)
 
 
 def address_reference(slot: Slot) -> str:
@@ -147,31 +149,31 @@ def roles(cluster: Cluster) -> tuple[UserData, ...]:
     from troposphere import Ref
 
     names = ["stack", "volumeId", "privateAddress", "caSecretArn", "joinSecretArn"]
-    names += ["slot", *(address_reference(each) for each in cluster.slots)]
+    names += ["slot", *(address_reference(master_slot) for master_slot in cluster.slots)]
     names += ["routeTableId"] if network_plugin(cluster).routes else []
     names += ["publicAddress"] if cluster.api.public or len(cluster.slots) > 1 else []
     names += ["bucket"] if cluster.etcd.backups.enabled else []
-    of_master = {name: Ref(name) for name in names}
-    of_node = {name: Ref(name) for name in ("stack", "joinSecretArn")}
+    master_references = {name: Ref(name) for name in names}
+    node_references = {name: Ref(name) for name in ("stack", "joinSecretArn")}
     slot = cluster.slots[0]
     prefix = slot_id(slot.letter)
-    awaited = {"condition": wait_condition(prefix), "conditionStack": Ref("ClusterStackName")}
+    wait_references = {"condition": wait_condition(prefix), "conditionStack": Ref("ClusterStackName")}
     return (
-        master(cluster, slot, {"resource": auto_scaling_group(prefix), **of_master, **awaited}),
+        master(cluster, slot, {"resource": auto_scaling_group(prefix), **master_references, **wait_references}),
         *(
-            node(cluster, group, {"resource": auto_scaling_group(group_id(group.name)), **of_node})
+            node(cluster, group, {"resource": auto_scaling_group(group_id(group.name)), **node_references})
             for group in cluster.node_groups
         ),
     )
 
 
-def _common(cluster: Cluster, group: Instances) -> dict[str, Any]:
+def _common_settings(cluster: Cluster, group: Instances) -> dict[str, Any]:
     return {
         "cluster": cluster.name,
         "region": cluster.region,
         "timeout": group.creation_timeout,
         "packages": dict(PACKAGES),
-        "assets": _assets(cluster, group),
+        "assets": _common_assets(cluster, group),
         "services": ["containerd", *pod_network.services(cluster)],
         "podNetwork": pod_network.configuration(cluster),
         "kubernetesVersion": f"v{exact_version(cluster.kubernetes_version)}",
@@ -179,24 +181,24 @@ def _common(cluster: Cluster, group: Instances) -> dict[str, Any]:
     }
 
 
-def _assets(cluster: Cluster, group: Instances) -> list[dict[str, Any]]:
+def _common_assets(cluster: Cluster, group: Instances) -> list[dict[str, Any]]:
     """Return what every instance downloads."""
-    return _placed_assets(cluster, release(cluster.kubernetes_version, architecture(group.instance_type)).assets)
+    return _assets_with_targets(cluster, release(cluster.kubernetes_version, architecture(group.instance_type)).assets)
 
 
-def _placed_assets(cluster: Cluster, assets: tuple[Asset, ...]) -> list[dict[str, Any]]:
-    """Return what to download: url, sha256, and the `file` it becomes or the `folder` it, or `members`, go to."""
-    found = []
+def _assets_with_targets(cluster: Cluster, assets: tuple[Asset, ...]) -> list[dict[str, Any]]:
+    """Return the downloads: `url`, `sha256`, and either `file` or the `folder` to unpack (only `members`) in."""
+    downloads = []
     for asset in assets:
-        place: dict[str, Any] = {"folder": FOLDERS[asset.name]} if asset.name in FOLDERS else {}
+        target: dict[str, Any] = {"folder": ARCHIVE_FOLDERS[asset.name]} if asset.name in ARCHIVE_FOLDERS else {}
         if asset.name in MEMBERS:
-            place = {"folder": files.BIN, "members": MEMBERS[asset.name]}
-        if not place:
-            place = {"file": FILES.get(asset.name, f"{files.BIN}/{asset.name}")}
-        found.append({"url": mirrored(cluster, asset.url), "sha256": asset.sha256, **place})
-    return found
+            target = {"folder": files.BIN, "members": MEMBERS[asset.name]}
+        if not target:
+            target = {"file": ASSET_FILES.get(asset.name, f"{files.BIN}/{asset.name}")}
+        downloads.append({"url": mirrored(cluster, asset.url), "sha256": asset.sha256, **target})
+    return downloads
 
 
-def _placed(*groups: Mapping[str, str]) -> dict[str, str]:
-    """Return files for an instance's / by the path they are unpacked to, and the boot program's own unit."""
+def _unpacked_files(*groups: Mapping[str, str]) -> dict[str, str]:
+    """Return the files by the path below /opt/cfngen they are unpacked to, with the boot program's own unit."""
     return {UNIT: files.BOOT_UNIT, **{f"files{path}": text for group in groups for path, text in group.items()}}

@@ -18,9 +18,9 @@ CERTS = "/etc/containerd/certs.d"
 _IMAGES = "io.containerd.cri.v1.images"
 _RUNTIME = "io.containerd.cri.v1.runtime"
 _TRANSFER = "io.containerd.transfer.v1.local"
-# containerd's own default, with which its transfer service unpacks images without being told.
+# containerd's default, for which its transfer service needs no configuration.
 _DEFAULT_SNAPSHOTTER = "overlayfs"
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
@@ -39,13 +39,13 @@ def configuration(instances: Instances, cni: Mapping[str, Any]) -> str:
     runc = {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": True}}
     runtime = {"cni": dict(cni), "containerd": {"runtimes": {"runc": runc}}}
     ours = {"version": 4, "plugins": {_IMAGES: images, _RUNTIME: runtime}}
-    whole = merge(ours, instances.containerd.configuration)
-    unpacking = _unpacking(whole["plugins"], architecture(instances.instance_type))
-    # What the cluster file says of the transfer service counts, too.
-    return toml(merge(merge(ours, unpacking), instances.containerd.configuration))
+    merged = merge(ours, instances.containerd.configuration)
+    transfer = _transfer_service(merged["plugins"], architecture(instances.instance_type))
+    # The cluster file's settings come last, so that they also override the transfer service's.
+    return toml(merge(merge(ours, transfer), instances.containerd.configuration))
 
 
-def _unpacking(plugins: Mapping[str, Any], processor: str) -> dict[str, Any]:
+def _transfer_service(plugins: Mapping[str, Any], processor: str) -> dict[str, Any]:
     """Return the transfer service's settings for the snapshotters that are in use.
 
     The CRI plug-in pulls through it since containerd 2.1, and it refuses snapshotters that are not listed: "unable to
@@ -67,15 +67,15 @@ def _unpacking(plugins: Mapping[str, Any], processor: str) -> dict[str, Any]:
 def mirrors(instances: Instances) -> dict[str, str]:
     """Return the file of each registry that has mirrors, by path; the registry itself is asked last."""
     return {
-        f"{CERTS}/{registry}/hosts.toml": toml({"host": {url: _host(url) for url in urls}})
+        f"{CERTS}/{registry}/hosts.toml": toml({"host": {url: _mirror_settings(url) for url in urls}})
         for registry, urls in instances.containerd.registry_mirrors.items()
     }
 
 
-def _host(url: str) -> dict[str, Any]:
+def _mirror_settings(url: str) -> dict[str, Any]:
     # containerd appends /v2 to an address; a mirror that serves several registries has it in the middle.
-    within = re.search(r"^https?://[^/]+/(.*/)?v2(/|$)", url)
-    return {"capabilities": ["pull", "resolve"], **({"override_path": True} if within else {})}
+    has_own_path = re.search(r"^https?://[^/]+/(.*/)?v2(/|$)", url)
+    return {"capabilities": ["pull", "resolve"], **({"override_path": True} if has_own_path else {})}
 
 
 def toml(data: Mapping[str, Any]) -> str:
@@ -88,9 +88,9 @@ def toml(data: Mapping[str, Any]) -> str:
 
 
 def _tables(data: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-    plain = {key: value for key, value in data.items() if not isinstance(value, Mapping)}
-    head = [f"[{'.'.join(map(_key, path))}]"] if path and (plain or not data) else []
-    lines = [*head, *(f"{_key(key)} = {_value(value)}" for key, value in plain.items())]
+    scalars = {key: value for key, value in data.items() if not isinstance(value, Mapping)}
+    header = [f"[{'.'.join(map(_toml_key, path))}]"] if path and (scalars or not data) else []
+    lines = [*header, *(f"{_toml_key(key)} = {_toml_value(value)}" for key, value in scalars.items())]
     if lines:
         yield "\n".join(lines)
     for key, value in data.items():
@@ -98,27 +98,27 @@ def _tables(data: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
             yield from _tables(value, (*path, key))
 
 
-def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _text(key)
+def _toml_key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _toml_string(key)
 
 
-def _value(value: Any) -> str:
+def _toml_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return _text(value)
+        return _toml_string(value)
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(_toml_value, value))}]"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_toml_key(key)} = {_toml_value(item)}" for key, item in value.items()) + "}"
     raise ValueError(f"TOML has no {value!r}")
 
 
-def _text(text: str) -> str:
-    return f'"{"".join(_ESCAPES.get(each) or _shown(each) for each in text)}"'
+def _toml_string(text: str) -> str:
+    return f'"{"".join(_ESCAPES.get(character) or _escape_control(character) for character in text)}"'
 
 
-def _shown(character: str) -> str:
+def _escape_control(character: str) -> str:
     return f"\\u{ord(character):04x}" if character < " " or character == "\x7f" else character

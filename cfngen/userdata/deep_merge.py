@@ -1,4 +1,4 @@
-"""Lays what a cluster file says over what cfngen says."""
+"""Deep-merges settings of the cluster file into cfngen's own."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 
 def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with the fields of `override` laid over it, at any depth.
+    """Return `base` with the fields of `override` merged over it, at any depth.
 
-    Lists of named things (arguments, variables, volumes) are merged by name; other lists are replaced.
+    Lists of objects with a `name` (arguments, variables, volumes) are merged by name; other lists are replaced.
     """
     merged = dict(base)
     for key, value in override.items():
         old = merged.get(key)
         if isinstance(old, Mapping) and isinstance(value, Mapping):
             merged[key] = merge(old, value)
-        elif old and _named(old) and _named(value):
+        elif old and _is_named_list(old) and _is_named_list(value):
             by_name = merge({item["name"]: item for item in old}, {item["name"]: item for item in value})
             merged[key] = list(by_name.values())
         else:
@@ -24,5 +24,5 @@ def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
-def _named(value: object) -> bool:
+def _is_named_list(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value)

@@ -13,7 +13,7 @@ from cfngen.userdata.lines import text_of
 
 BIN = "/usr/local/bin"
 UNITS = "/etc/systemd/system"
-BOOT = "cfngen-boot.service"
+BOOT_SERVICE = "cfngen-boot.service"
 CREDENTIAL_PROVIDERS = "/etc/kubernetes/credential-providers.json"
 CLOUD_CONFIG = "/etc/kubernetes/cloud.config"
 MASTER_MOUNT = "/mnt/master"
@@ -30,8 +30,8 @@ def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
             "fs.inotify.max_user_instances = 8192",
             "fs.inotify.max_user_watches = 524288",
         ),
-        # Debian's images let cloud-init write /etc/hosts anew at each boot, without the API's name: the kubelet, and
-        # pods with the host's network, which get a copy, would start before the boot program has put it back.
+        # On Debian cloud-init rewrites /etc/hosts at each boot, without the API's name. The kubelet, and pods with
+        # hostNetwork, which get a copy of the file, would start before the boot program has added the name again.
         "/etc/cloud/cloud.cfg.d/99-cfngen-hosts.cfg": "manage_etc_hosts: false\n",
         CREDENTIAL_PROVIDERS: json.dumps(credential_providers()) + "\n",
         f"{UNITS}/containerd.service": CONTAINERD_UNIT,
@@ -44,22 +44,26 @@ def of_master(cluster: Cluster) -> dict[str, str]:
     """Return the files that only masters have, by path."""
     route_table = ["RouteTableID = ${routeTableId}"] if network_plugin(cluster).routes else []
     return {
-        # The controller tags what it makes with KubernetesCluster, on which every IAM condition of the masters rests,
-        # only when it knows the cluster by that tag; KubernetesClusterID alone would switch it off (its tags.go).
+        # With this key the controller tags its resources with KubernetesCluster, which all IAM conditions of masters
+        # check; with KubernetesClusterID alone it would not (tags.go of the cloud provider).
         CLOUD_CONFIG: text_of("[Global]", f"KubernetesClusterTag = {cluster.name}", *route_table),
-        # A token lives for 24 h: three renewals may fail before the last token ends.
+        # A token is valid for 24 h: three renewals may fail before the last token expires.
         **timer("join", "Renewal of the information that nodes join with", "*-*-* 0/6:00", "10min"),
         **audit.files(cluster),
-        # Not while the boot program puts authorities in place, or before the API server is back.
-        **timer("certificates", "Renewal of this master's certificates", "daily", "4h", BOOT),
+        # Not while the boot program writes the certificate authorities, or before the API server is up.
+        **timer("certificates", "Renewal of this master's certificates", "daily", "4h", BOOT_SERVICE),
         "/etc/profile.d/cfngen.sh": "export KUBECONFIG=/etc/kubernetes/admin.conf\n",
-        **timer("approve", "Approval of the kubelets' serving certificates", "minutely", after=BOOT),
+        **timer("approve", "Approval of the kubelets' serving certificates", "minutely", after_unit=BOOT_SERVICE),
         **timer("addons", "Add-ons", "hourly", "10min"),
-        # What could not be installed is to be seen from outside.
+        # A failed add-on is also reported in the instance's console output.
         f"{UNITS}/cfngen-addons.service.d/console.conf": text_of("[Service]", "StandardOutput=journal+console"),
-        # Each minute: what `cfngen etcd backup` asks for is done soon, and whether a snapshot is due the task decides.
-        # After a reboot not before the boot program has seen etcd at work, or the console would tell of a failure.
-        **(timer("backup", "Snapshots of etcd", "minutely", after=BOOT) if cluster.etcd.backups.enabled else {}),
+        # Every minute, so that `cfngen etcd backup` is answered soon; the task decides whether a snapshot is due. After
+        # a reboot only once the boot program has found etcd healthy, else the console would report a failure.
+        **(
+            timer("backup", "Snapshots of etcd", "minutely", after_unit=BOOT_SERVICE)
+            if cluster.etcd.backups.enabled
+            else {}
+        ),
     }
 
 
@@ -68,22 +72,22 @@ def of_node() -> dict[str, str]:
     return timer("addresses", "Addresses of the masters in /etc/hosts", "hourly", "30min")
 
 
-def timer(task: str, title: str, calendar: str, delay: str = "10s", after: str = "") -> dict[str, str]:
+def timer(task: str, title: str, calendar: str, delay: str = "10s", after_unit: str = "") -> dict[str, str]:
     """Return the units that run a task of the boot program, `cfngen-<task>.service` and `.timer`, by path.
 
     Args:
         task: its name in the configuration's `tasks`.
-        title: what it is, for people.
-        calendar: when, as systemd's OnCalendar takes it; what was missed is made up for.
-        delay: up to how much later, at random, so that masters do not all come at once.
-        after: a unit that must not be starting meanwhile.
+        title: the units' description.
+        calendar: systemd's OnCalendar; a run that was missed is made up for.
+        delay: the maximum random delay, so that masters do not all start the task at once.
+        after_unit: a unit that the task waits for while that is starting.
     """
     return {
         f"{UNITS}/cfngen-{task}.service": text_of(
             "[Unit]",
             f"Description={title}",
             "Wants=network-online.target",
-            f"After=network-online.target {after}".rstrip(),
+            f"After=network-online.target {after_unit}".rstrip(),
             "",
             "[Service]",
             "Type=oneshot",
@@ -107,10 +111,12 @@ def timer(task: str, title: str, calendar: str, delay: str = "10s", after: str =
 
 
 def credential_providers() -> Mapping[str, Any]:
-    """Return the kubelet's CredentialProviderConfig: passwords of ECR registries come from the instance's role."""
-    # Registries' names, and those that know IPv6 too, as the provider's ecrPrivateHostPattern has them.
+    """Return the kubelet's CredentialProviderConfig: it gets passwords of ECR registries with the instance's role."""
+    # Host names of registries, IPv4 and dual-stack, as in the provider's ecrPrivateHostPattern.
     domains = {"dkr.": ("amazonaws.com", "amazonaws.com.cn"), "dkr-": ("on.aws", "on.amazonwebservices.com.cn")}
-    services = [(kind + service, ends) for kind, ends in domains.items() for service in ("ecr", "ecr-fips")]
+    services = [
+        (separator + service, suffixes) for separator, suffixes in domains.items() for service in ("ecr", "ecr-fips")
+    ]
     return {
         "apiVersion": "kubelet.config.k8s.io/v1",
         "kind": "CredentialProviderConfig",
@@ -118,7 +124,7 @@ def credential_providers() -> Mapping[str, Any]:
             {
                 "name": "ecr-credential-provider",
                 "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
-                "matchImages": [f"*.{service}.*.{end}" for service, ends in services for end in ends],
+                "matchImages": [f"*.{service}.*.{suffix}" for service, suffixes in services for suffix in suffixes],
                 "defaultCacheDuration": "12h",
             }
         ],
@@ -150,7 +156,7 @@ def kubelet_unit(*, master: bool) -> str:
     )
 
 
-# Runs at every boot. Restart: what a failed attempt could not do (a server that was away) the next one may.
+# Runs at every boot. Restart: an attempt that failed because a server was unavailable is repeated.
 BOOT_UNIT = text_of(
     "[Unit]",
     "Description=cfngen boot program",

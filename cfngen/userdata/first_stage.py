@@ -1,4 +1,4 @@
-"""What `pack` has put into user data, read back: the first stage of the boot program and what it says of the second."""
+"""Unpacks user data made by `pack`: the first stage of the boot program, and its reference to the second."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FirstStage:
 
     Attributes:
         script: the text that cloud-init gets.
-        references: what is filled in by CloudFormation, as JSON.
+        references: the values that CloudFormation has filled in, as JSON.
         files: the other files by path, without the configuration.
         config: the configuration of the first stage.
     """
@@ -33,20 +33,20 @@ class FirstStage:
 
     @property
     def program(self) -> str:
-        """Logical id of the resource that bears the second stage."""
+        """Logical id of the resource whose metadata holds the second stage."""
         return str(self.config["program"]["resource"])
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the second stage as that resource bears it."""
+        """SHA-256 of the packed second stage in that resource's metadata."""
         return str(self.config["program"]["sha256"])
 
 
 def unpacked(user_data: str) -> FirstStage | None:
-    """Return what user data holds, or None if it is not what `pack` made, or not whole.
+    """Return the unpacked first stage, or None if the user data was not made by `pack`, or is damaged.
 
     Args:
-        user_data: what `pack` made, filled in by CloudFormation; in base64 or as text.
+        user_data: user data of `pack`, filled in by CloudFormation; in base64 or as text.
     """
     try:
         plain = user_data.startswith(("#!", "Content-Type:"))

@@ -1,6 +1,7 @@
-"""What the cluster file says of instances, for their boot program: the kubelet, the runtime, files, commands, draining.
+"""Turns an instance group's settings of the cluster file into boot configuration, steps and files.
 
-The same for masters and nodes, except that only nodes are drained.
+These are kubelet, containerd, files, units, commands and draining; masters and nodes have the same, except that only
+nodes are drained.
 """
 
 from __future__ import annotations
@@ -15,59 +16,59 @@ from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import UNITS
 from cfngen.userdata.lines import text_of
 
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_SECONDS_PER_UNIT = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 def settings(cluster: Cluster, instances: Instances) -> dict[str, Any]:
     """Return these instances' part of the configuration."""
-    given = {
+    hooks = {
         "files": [file.model_dump() for file in instances.files],
         "units": [unit.model_dump() for unit in instances.units],
         "after": list(instances.post_boot_commands),
     }
     return {
         "kubeletPatch": kubelet(cluster, instances),
-        **({"hooks": given} if any(given.values()) else {}),
+        **({"hooks": hooks} if any(hooks.values()) else {}),
         **({"before": list(instances.pre_boot_commands)} if instances.pre_boot_commands else {}),
         **({"drain": drain_minutes(instances)} if drain_minutes(instances) else {}),
     }
 
 
-def steps(instances: Instances, common: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+def steps(instances: Instances, common_steps: Mapping[str, str], role_steps: Mapping[str, str]) -> dict[str, str]:
     """Return the steps of instances in order.
 
     Args:
-        instances: whose.
-        common: steps of masters and nodes alike, `settings` first and `services` last.
-        own: steps of the role.
+        instances: the instances.
+        common_steps: the steps of masters and nodes alike, `settings` first and `services` last.
+        role_steps: the steps of the role.
     """
-    (first, settle), *others = common.items()
-    found = {first: settle}
+    (first_title, first_step), *remaining = common_steps.items()
+    ordered = {first_title: first_step}
     if drain_minutes(instances):
-        # As early as can be: an instance that fails later can then be let go at once.
-        found["draining"] = "drain.start"
+        # As early as possible, so that the service can complete the lifecycle action if a later step fails.
+        ordered["draining"] = "drain.start"
     if instances.files or instances.units:
-        found["further files"] = "hooks.files"
+        ordered["further files"] = "hooks.files"
     if instances.instance_storage != "none":
-        found["instance storage"] = "disks.disks"
-    found.update(others)
+        ordered["instance storage"] = "disks.disks"
+    ordered.update(remaining)
     if instances.units:
-        found["further units"] = "hooks.units"
-    return {**found, **own}
+        ordered["further units"] = "hooks.units"
+    return {**ordered, **role_steps}
 
 
 def last(instances: Instances, steps: Mapping[str, str]) -> dict[str, str]:
-    """Return steps with those that come after everything else."""
+    """Return the steps with the post-boot commands as the last one, if there are any."""
     return {**steps, **({"post-boot commands": "hooks.after"} if instances.post_boot_commands else {})}
 
 
 def tasks(instances: Instances) -> dict[str, dict[str, str]]:
-    """Return what further units of these instances run."""
+    """Return the tasks of the boot program that units of these instances run, besides timers."""
     return {"drain": {"drain": "drain.watch"}} if drain_minutes(instances) else {}
 
 
 def drain_minutes(instances: Instances) -> int:
-    """Return how long pods get to move when an instance is terminated; 0 if it is not drained, as masters are not."""
+    """Return the time-out for draining an instance before its termination; 0 if it is not drained, like masters."""
     return instances.drain_timeout if isinstance(instances, NodeGroup) else 0
 
 
@@ -81,16 +82,16 @@ def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
     return {
         "/etc/containerd/config.toml": containerd.configuration(instances, pod_network.containerd(cluster)),
         **containerd.mirrors(instances),
-        **_shutdown(kubelet(cluster, instances)),
+        **_inhibit_delay_file(kubelet(cluster, instances)),
         **({f"{UNITS}/cfngen-drain.service": DRAIN_UNIT} if drain_minutes(instances) else {}),
     }
 
 
-def _shutdown(kubelet: Mapping[str, Any]) -> dict[str, str]:
-    """Return the setting that lets the kubelet delay a shutdown for as long as its pods may take.
+def _inhibit_delay_file(kubelet: Mapping[str, Any]) -> dict[str, str]:
+    """Return the logind setting that lets the kubelet delay a shutdown by its `shutdownGracePeriod`.
 
-    The kubelet writes such a file itself, 99-kubelet.conf, but the last name counts and Debian's and Ubuntu's
-    unattended-upgrades has one that begins with a letter (kubernetes/kubernetes#102818).
+    The kubelet writes 99-kubelet.conf itself, but the file whose name sorts last wins, and unattended-upgrades of
+    Debian and Ubuntu has one that begins with a letter (kubernetes/kubernetes#102818).
     """
     seconds = duration(str(kubelet.get("shutdownGracePeriod", "0s")))
     if not seconds:
@@ -101,11 +102,11 @@ def _shutdown(kubelet: Mapping[str, Any]) -> dict[str, str]:
 def duration(text: str) -> int:
     """Return the seconds of a duration as Kubernetes writes it, e.g. `1m30s`, rounded up; 0 if it is none."""
     parts = re.findall(r"([0-9]*\.?[0-9]+)(ms|[hms])", text)
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    seconds = sum(float(number) * _SECONDS_PER_UNIT[unit] for number, unit in parts)
     return int(-(-seconds // 1))
 
 
-# Not tied to the boot program's own unit: an instance whose boot failed is let go at once as well.
+# Does not depend on the boot program's unit: if the boot failed, the lifecycle action is still completed at once.
 DRAIN_UNIT = text_of(
     "[Unit]",
     "Description=Moves pods elsewhere before this instance is terminated",

@@ -50,8 +50,8 @@ def init(cluster: Cluster) -> list[dict[str, Any]]:
 def _cluster_configuration(cluster: Cluster) -> dict[str, Any]:
     network, plugin = cluster.network, network_plugin(cluster)
     # Of several masters, the name of their load balancer, which has one even where the API is not public.
-    known = cluster.api.public or cluster.control_plane.count > 1
-    names = [*(["${publicAddress}"] if known else []), "127.0.0.1", "localhost"]
+    has_load_balancer = cluster.api.public or cluster.control_plane.count > 1
+    names = [*(["${publicAddress}"] if has_load_balancer else []), "127.0.0.1", "localhost"]
     return {
         "apiVersion": VERSION,
         "kind": "ClusterConfiguration",
@@ -113,7 +113,7 @@ def kubelet(cluster: Cluster) -> dict[str, Any]:
     """Return fields of the KubeletConfiguration; an instance adds `providerID` and `resolvConf`."""
     # The Amazon VPC plug-in would be ended like other pods, and leave interfaces behind that it was just making: kops
     # has no graceful shutdown with it either.
-    grace = ("0s", "0s") if network_plugin(cluster).interfaces else ("30s", "10s")
+    grace_periods = ("0s", "0s") if network_plugin(cluster).interfaces else ("30s", "10s")
     ours = {
         "cgroupDriver": "systemd",
         "clusterDNS": [str(cluster.network.dns_service_ip)],
@@ -126,13 +126,13 @@ def kubelet(cluster: Cluster) -> dict[str, Any]:
         "rotateCertificates": True,
         # Masters approve the certificates (boot/csr_approval.py).
         "serverTLSBootstrap": True,
-        "shutdownGracePeriod": grace[0],
-        "shutdownGracePeriodCriticalPods": grace[1],
+        "shutdownGracePeriod": grace_periods[0],
+        "shutdownGracePeriodCriticalPods": grace_periods[1],
     }
     return merge(ours, cluster.kubernetes.kubelet_configuration)
 
 
-def _registration(**more: str) -> dict[str, Any]:
+def _registration(**extra_arguments: str) -> dict[str, Any]:
     # Instance ids as node names: a replaced master registers at once (a Node object keeps its first provider id), and
     # the cloud controller manager knows what a name that begins with i- means.
     return {
@@ -144,7 +144,7 @@ def _registration(**more: str) -> dict[str, Any]:
                 "image-credential-provider-bin-dir": BIN,
                 "image-credential-provider-config": CREDENTIAL_PROVIDERS,
                 "node-ip": "${address}",
-                **more,
+                **extra_arguments,
             }
         ),
     }

@@ -1,9 +1,10 @@
-"""Puts a role's program and configuration into user data, and what does not fit there into the stack.
+"""Packs a role's boot program and configuration into user data, and what does not fit there into the stack.
 
-User data holds the first stage: the loader, and the modules that install boto3 and fetch the second stage. That one,
-the rest of the program with the role's configuration and files, is the metadata of a resource that makes nothing; the
-instance reads it with `cloudformation:DescribeStackResource`, as cfn-init does. The resource's name follows from what
-it holds: a changed program is another resource, made before an instance may ask for it, removed when none does.
+User data holds the first stage: the loader, and the modules that install boto3 and fetch the second stage. The second
+stage, which is the rest of the program with the role's configuration and files, is the metadata of a wait condition
+handle that serves no other purpose; the instance reads it with `cloudformation:DescribeStackResource`, as cfn-init
+does. The handle's logical id contains a digest of its content. So CloudFormation creates a changed program as a new
+resource before any instance needs it, and deletes the old one when no instance does.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from typing import Any
 from cfngen.errors import CfngenError
 from cfngen.userdata.source import packed, required, source
 
-# EC2's limit of user data before it is base64-encoded: 16 KB.
+# EC2's limit for user data before base64 encoding: 16 KB.
 LIMIT = 16384
 UNIT = "cfngen-boot.service"
-# Longest text that each reference can stand for. Stack names have up to 128 characters, ids a prefix and 17 digits. A
-# secret's ARN: 66 characters up to its name (longest partition and region), a logical id of ours, two random suffixes.
-LONGEST = {
+# The maximum length of each reference's value. Stack names have up to 128 characters, ids a prefix and 17 digits. A
+# secret's ARN: 66 characters up to its name (longest partition and region), a logical id, two random suffixes.
+MAX_REFERENCE_LENGTHS = {
     "stack": 128,
     "volumeId": len("vol-") + 17,
     "routeTableId": len("rtb-") + 17,
@@ -41,13 +42,13 @@ LONGEST = {
     "joinSecretArn": 128,
     "bucket": 63,
 }
-# What the first stage reads of the configuration; everything else comes with the second.
-FIRST = ("role", "cluster", "region", "timeout", "packages", "steps")
+# Keys of the configuration that the first stage needs; all others come with the second stage.
+FIRST_STAGE_KEYS = ("role", "cluster", "region", "timeout", "packages", "steps")
 FIRST_STEPS = {"packages": "packages.install", "program": "program.fetch"}
-# Before anything else, where there are such commands: a proxy may have to be set before packages can be fetched.
-BEFORE = {"pre-boot commands": "hooks.before"}
-# Explicit, so that no library's default changes the bytes.
-FILTERS = [
+# Run before everything else, if the cluster file has such commands: they may set a proxy for installing packages.
+PRE_BOOT_STEPS = {"pre-boot commands": "hooks.before"}
+# Explicit, so that the output does not depend on a library's defaults.
+LZMA_FILTERS = [
     {
         "id": lzma.FILTER_LZMA1,
         "dict_size": 1 << 16,
@@ -60,7 +61,7 @@ FILTERS = [
         "depth": 1000,
     }
 ]
-# Runs under Python 3.9 and newer: that of every named distribution. CFNGEN_ROOT is a folder that stands for / in tests.
+# Runs with Python 3.9 and newer, which all supported distributions have. In tests CFNGEN_ROOT is a folder instead of /.
 LOADER = """\
 #!/usr/bin/python3
 # cfngen's boot program, packed; `cfngen userdata` shows it.
@@ -78,7 +79,7 @@ os.chmod(home + "{unit}", 0o644)
 for order in (["enable", home + "{unit}"], ["restart", "--no-block", "{unit}"]):
     subprocess.run(["systemctl", *order], check=True)
 """
-# What cloud-init gets if the cluster file has a cloud-config beside the loader. No line of the loader begins with --.
+# User data if the cluster file has a cloud-config, beside the loader. No line of the loader begins with `--`.
 MULTIPART = """\
 Content-Type: multipart/mixed; boundary="cfngen"
 MIME-Version: 1.0
@@ -96,11 +97,11 @@ Content-Type: text/cloud-config; charset="us-ascii"
 
 
 class UserDataTooLargeError(CfngenError):
-    """A role's user data does not fit.
+    """A role's user data exceeds EC2's limit.
 
     Attributes:
-        role: whose user data it is.
-        size: its size in bytes in the worst case.
+        role: the role.
+        size: the maximum size of its user data in bytes.
     """
 
     def __init__(self, role: str, size: int) -> None:
@@ -119,11 +120,11 @@ class UserData:
     Attributes:
         role: `master` or `nodes-<group>`.
         value: troposphere's Base64 of a Join, for a launch template.
-        size: bytes of the user data (before base64) in the worst case of the references' lengths.
-        resource: logical id of the resource that bears the second stage, in the same stack.
+        size: maximum bytes of the user data (before base64), with every reference at its maximum length.
+        resource: logical id of the resource, in the same stack, whose metadata is the second stage.
         program: the second stage, packed: the metadata of that resource.
-        files: the readable view: `user-data.py` is the loader, with `${name}` where a reference is filled in and the
-            packed program left out; all others are what is unpacked to /opt/cfngen, the sources with their comments.
+        files: for reading: `user-data.py` is the loader, with `${name}` for each reference and without the packed
+            program; all others are the files unpacked to /opt/cfngen, Python sources with their comments.
         limit: bytes that EC2 allows.
     """
 
@@ -147,11 +148,11 @@ def pack(
     """Return the user data of a role.
 
     Args:
-        role: name for people, `master` or `nodes-<group>`.
-        prefix: of the logical id of the resource that bears the second stage, e.g. `Master`.
+        role: the role's display name, `master` or `nodes-<group>`.
+        prefix: prefix of the logical id of the resource with the second stage, e.g. `Master`.
         config: the role's configuration, JSON-ready; `steps` and `tasks` name the steps, `module.function` by title.
         files: further files to unpack, by path under /opt/cfngen; the systemd unit that runs the program is one.
-        references: troposphere expressions, or plain texts, by the names of `LONGEST` and `resource`.
+        references: troposphere expressions, or plain texts, by the names of `MAX_REFERENCE_LENGTHS` and `resource`.
         cloud_config: a cloud-config that cloud-init gets beside the loader.
 
     Raises:
@@ -159,43 +160,49 @@ def pack(
     """
     from troposphere import Base64, Join
 
-    first_steps = {**(BEFORE if "before" in config else {}), **FIRST_STEPS}
-    at_first = (*FIRST, *(["before"] if "before" in config else []))
-    begin = required(["__main__", *(_module(name) for name in first_steps.values())])
-    later = {key: value for key, value in config.items() if key not in at_first}
-    orders = [*config["steps"].values(), *(name for task in config["tasks"].values() for name in task.values())]
-    content = {f"boot/{each}.py": packed(each) for each in required(map(_module, orders)) if each not in begin}
-    content["role.json"] = _json(later)
-    content.update({path: text for path, text in files.items() if path != UNIT})
-    program = _compress(_joined(content))
+    first_steps = {**(PRE_BOOT_STEPS if "before" in config else {}), **FIRST_STEPS}
+    first_keys = (*FIRST_STAGE_KEYS, *(["before"] if "before" in config else []))
+    first_modules = required(["__main__", *(_module(name) for name in first_steps.values())])
+    role_config = {key: value for key, value in config.items() if key not in first_keys}
+    step_names = [*config["steps"].values(), *(name for task in config["tasks"].values() for name in task.values())]
+    second_stage = {
+        f"boot/{module}.py": packed(module)
+        for module in required(map(_module, step_names))
+        if module not in first_modules
+    }
+    second_stage["role.json"] = _json(role_config)
+    second_stage.update({path: text for path, text in files.items() if path != UNIT})
+    program = _compress(_join_files(second_stage))
     sha256 = hashlib.sha256(program.encode()).hexdigest()
     resource = f"{prefix}Program{sha256[:12]}"
 
-    first = {
-        **{key: config[key] for key in at_first},
+    first_config = {
+        **{key: config[key] for key in first_keys},
         "steps": {**first_steps, **config["steps"]},
         "program": {"resource": resource, "sha256": sha256},
-        # What the second stage holds, part by part, so that two user data tell what differs.
-        "contents": _contents(content, later),
+        # Digests of the second stage's parts, from which `user_data_diff` finds out what has changed.
+        "contents": _part_digests(second_stage, role_config),
     }
-    beginning = {f"boot/{each}.py": packed(each) for each in begin}
-    beginning.update({"config.json": _json(first), UNIT: files[UNIT]})
-    packed_first = _compress(_joined(beginning))
-    beside = "#cloud-config\n" + _inert(json.dumps(cloud_config, indent=1)) if cloud_config else ""
+    first_stage = {f"boot/{module}.py": packed(module) for module in first_modules}
+    first_stage.update({"config.json": _json(first_config), UNIT: files[UNIT]})
+    packed_first = _compress(_join_files(first_stage))
+    cloud_config_text = "#cloud-config\n" + _escape_braces(json.dumps(cloud_config, indent=1)) if cloud_config else ""
     loader = LOADER.format(references="\0", program=packed_first, unit=UNIT)
-    pieces = _pieces(MULTIPART.format(loader=loader, cloud_config=beside) if beside else loader, references)
-    size = sum(len(piece) if isinstance(piece, str) else LONGEST[piece.name] for piece in pieces)
+    pieces = _pieces(
+        MULTIPART.format(loader=loader, cloud_config=cloud_config_text) if cloud_config_text else loader, references
+    )
+    size = sum(len(piece) if isinstance(piece, str) else MAX_REFERENCE_LENGTHS[piece.name] for piece in pieces)
     if size > LIMIT:
         raise UserDataTooLargeError(role, size)
-    elided = f"… {len(packed_first)} characters: {', '.join(sorted(beginning))}, packed …"
-    shown = _pieces(LOADER.format(references="\0", program=elided, unit=UNIT), references)
+    elided = f"… {len(packed_first)} characters: {', '.join(sorted(first_stage))}, packed …"
+    view_pieces = _pieces(LOADER.format(references="\0", program=elided, unit=UNIT), references)
     view = {
-        "user-data.py": "".join(piece if isinstance(piece, str) else f"${{{piece.name}}}" for piece in shown),
-        "config.json": json.dumps(first, indent=2, ensure_ascii=False) + "\n",
-        "role.json": json.dumps(later, indent=2, ensure_ascii=False) + "\n",
-        **({"cloud-config.yaml": beside + "\n"} if beside else {}),
+        "user-data.py": "".join(piece if isinstance(piece, str) else f"${{{piece.name}}}" for piece in view_pieces),
+        "config.json": json.dumps(first_config, indent=2, ensure_ascii=False) + "\n",
+        "role.json": json.dumps(role_config, indent=2, ensure_ascii=False) + "\n",
+        **({"cloud-config.yaml": cloud_config_text + "\n"} if cloud_config_text else {}),
         **files,
-        **{path: source(path[5:-3]) for path in sorted([*beginning, *content]) if path.startswith("boot/")},
+        **{path: source(path[5:-3]) for path in sorted([*first_stage, *second_stage]) if path.startswith("boot/")},
     }
     value = Join("", [piece if isinstance(piece, str) else piece.value for piece in pieces])
     return UserData(role, Base64(value), size, resource, program, view)
@@ -209,19 +216,19 @@ def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _inert(text: str) -> str:
-    """Return JSON in which CloudFormation finds nothing to fill in: neither `${…}` nor a dynamic reference, `{{…}}`.
+def _escape_braces(text: str) -> str:
+    """Return JSON without `${…}` and dynamic references `{{…}}`, which CloudFormation would replace.
 
-    Both can only stand in JSON's strings, where a brace may be written as its code.
+    Both only occur within JSON strings, where a brace can be written as an escape sequence.
     """
     return re.sub(r"(?<=[${])\{", r"\\u007b", text)
 
 
-def _joined(content: Mapping[str, str]) -> str:
+def _join_files(content: Mapping[str, str]) -> str:
     return "\0".join(f"{path}\0{text}" for path, text in content.items())
 
 
-def _contents(content: Mapping[str, str], configuration: Mapping[str, Any]) -> dict[str, str]:
+def _part_digests(content: Mapping[str, str], configuration: Mapping[str, Any]) -> dict[str, str]:
     """Return a short digest of each part: files and modules by path, parts of the configuration by `role.json#key`."""
     parts = {path: text for path, text in content.items() if path != "role.json"}
     parts.update({f"role.json#{key}": _json(value) for key, value in configuration.items()})
@@ -233,7 +240,7 @@ class _Reference:
     """A value known only at run time.
 
     Attributes:
-        name: its name, a key of `LONGEST`.
+        name: its name, a key of `MAX_REFERENCE_LENGTHS`.
         value: the troposphere expression.
     """
 
@@ -242,10 +249,10 @@ class _Reference:
 
 
 def _pieces(text: str, references: Mapping[str, Any]) -> list[str | _Reference]:
-    """Return `text` in pieces, its NUL replaced by the references as a JSON object; neighbouring texts are joined."""
-    before, _, after = text.partition("\0")
+    """Split `text` into strings and references: its NUL is replaced by a JSON object that holds the references."""
+    head, _, tail = text.partition("\0")
     pieces: list[str | _Reference] = []
-    literal = before + "{"
+    literal = head + "{"
     for index, (name, value) in enumerate(references.items()):
         literal += (", " if index else "") + f'"{name}": "'
         if isinstance(value, str):
@@ -254,13 +261,13 @@ def _pieces(text: str, references: Mapping[str, Any]) -> list[str | _Reference]:
             pieces += [literal, _Reference(name, value)]
             literal = ""
         literal += '"'
-    return [*pieces, literal + "}" + after]
+    return [*pieces, literal + "}" + tail]
 
 
 @lru_cache(maxsize=64)
 def _compress(text: str) -> str:
     """Return text as LZMA in base85, whose alphabet needs no escaping in a Python string.
 
-    Node groups that differ only in name, size or zones share one text, and compressing is the slowest part here.
+    Cached, since compressing is slow, and node groups that differ only in name, size or zones have the same text.
     """
-    return base64.b85encode(lzma.compress(text.encode(), lzma.FORMAT_ALONE, filters=FILTERS)).decode("ascii")
+    return base64.b85encode(lzma.compress(text.encode(), lzma.FORMAT_ALONE, filters=LZMA_FILTERS)).decode("ascii")

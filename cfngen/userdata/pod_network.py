@@ -19,28 +19,32 @@ from cfngen.userdata.lines import text_of
 CNI_FOLDER = "/etc/cni/net.d"
 CNI_TEMPLATE = "/etc/containerd/cni.template"
 UNIT = "cfngen-masquerade.service"
-# Plug-ins that make routes and rules on the instance which systemd-networkd would take for its own.
-MANAGING = ("cilium", "amazon-vpc")
+# Plug-ins that create routes and rules on the instance, which systemd-networkd would otherwise remove.
+ROUTE_MAKING_PLUGINS = ("cilium", "amazon-vpc")
 _UNITS = "/etc/systemd/system"
 
 
 def files(cluster: Cluster) -> dict[str, str]:
     """Return the files of every instance, by path."""
-    # systemd gives virtual interfaces an address of its own choice once they are there, also the host's end of a pod's,
-    # which the pod may know by then: it would be without network for half a minute (amazon-vpc-cni-k8s#2103,
-    # flatcar/init#33). The instance's own interfaces have one that is no choice of anybody's.
-    found = {"/etc/systemd/network/99-default.link.d/40-cfngen.conf": text_of("[Link]", "MACAddressPolicy=none")}
+    # Otherwise systemd changes the MAC address of new virtual interfaces, including the host's end of a pod's. If the
+    # pod has cached the old one, it has no network for half a minute (amazon-vpc-cni-k8s#2103, flatcar/init#33). The
+    # instance's own interfaces have a permanent address and are not affected.
+    files_by_path = {
+        "/etc/systemd/network/99-default.link.d/40-cfngen.conf": text_of("[Link]", "MACAddressPolicy=none")
+    }
     if network_plugin(cluster).routes:
-        found[CNI_TEMPLATE] = json.dumps(_cni(), indent=1) + "\n"
-        found[f"{_UNITS}/{UNIT}"] = _masquerade_unit(cluster)
-    if cluster.network.plugin in MANAGING:
-        # At a restart systemd-networkd removes routes and rules that it does not know; cloud-init's hotplug would
-        # configure interfaces that are not the instance's own business.
-        found["/etc/systemd/networkd.conf.d/40-cfngen.conf"] = text_of(
+        files_by_path[CNI_TEMPLATE] = json.dumps(_cni(), indent=1) + "\n"
+        files_by_path[f"{_UNITS}/{UNIT}"] = _masquerade_unit(cluster)
+    if cluster.network.plugin in ROUTE_MAKING_PLUGINS:
+        # When it restarts, systemd-networkd would remove routes and rules that it does not know; cloud-init's hotplug
+        # would configure the plug-in's interfaces.
+        files_by_path["/etc/systemd/networkd.conf.d/40-cfngen.conf"] = text_of(
             "[Network]", "ManageForeignRoutes=no", "ManageForeignRoutingPolicyRules=no"
         )
-        found["/etc/cloud/cloud.cfg.d/99-cfngen-network.cfg"] = "updates: {network: {when: [boot-new-instance]}}\n"
-    return found
+        files_by_path["/etc/cloud/cloud.cfg.d/99-cfngen-network.cfg"] = (
+            "updates: {network: {when: [boot-new-instance]}}\n"
+        )
+    return files_by_path
 
 
 def containerd(cluster: Cluster) -> dict[str, str]:
@@ -57,24 +61,24 @@ def services(cluster: Cluster) -> tuple[str, ...]:
     return (UNIT.removesuffix(".service"),) if network_plugin(cluster).routes else ()
 
 
-def steps(cluster: Cluster, given: Mapping[str, str]) -> dict[str, str]:
+def steps(cluster: Cluster, role_steps: Mapping[str, str]) -> dict[str, str]:
     """Return a role's steps, `module.function` by title, with the one that the network plug-in may add."""
-    found = {}
-    for title, function in given.items():
-        found[title] = function
-        if title == "settings" and cluster.network.plugin in MANAGING:
-            found["pod network"] = "pod_network.prepare"
-    return found
+    all_steps = {}
+    for title, function in role_steps.items():
+        all_steps[title] = function
+        if title == "settings" and cluster.network.plugin in ROUTE_MAKING_PLUGINS:
+            all_steps["pod network"] = "pod_network.prepare"
+    return all_steps
 
 
 def configuration(cluster: Cluster) -> dict[str, Any]:
-    """Return what the boot program must know of the network: the configuration's `podNetwork`."""
+    """Return what the boot program must know about the pod network: the configuration's `podNetwork`."""
     environment = cluster.network.plugin_values.get("env")
     prefixes = isinstance(environment, Mapping) and str(environment.get("ENABLE_PREFIX_DELEGATION")).lower() == "true"
     return {
         "interfaces": network_plugin(cluster).interfaces,
         "prefixes": prefixes,
-        # Nodes are not Ready before somebody has installed a plug-in, and nobody may be able to before they are there.
+        # Without a plug-in nodes never become Ready, and if the user installs one, they may need the nodes first.
         "awaited": cluster.network.plugin != "none" or bool(cluster.addons.charts),
     }
 
@@ -97,21 +101,24 @@ def _cni() -> dict[str, Any]:
 
 
 def _masquerade_unit(cluster: Cluster) -> str:
-    """Return the unit that lets pods reach the world with their node's address.
+    """Return the unit that masquerades pods' traffic with their node's address.
 
-    What pods send to other pods, to `network.nonMasqueradeCidr` and to the node itself keeps the pod's address. What
-    they send to the rest of the VPC does not: a subnet with another route table has no way back to a pod.
+    Packets to other pods, to `network.nonMasqueradeCidr` and to the node itself keep the pod's address. Packets to the
+    rest of the VPC do not: a subnet with another route table has no route back to the pod.
     """
-    pods, vpc, own = cluster.network.pod_cidr, cluster.network.vpc.cidr, cluster.network.non_masquerade_cidr
-    kept = [*([own] if own else []), *([] if own and pods.subnet_of(own) else [pods])]
-    # Amazon's resolver, the VPC's second address, answers the VPC's own addresses only, which pods' are not.
-    resolver = [vpc[2]] if own and vpc.overlaps(own) else []
+    pods, vpc, non_masquerade = cluster.network.pod_cidr, cluster.network.vpc.cidr, cluster.network.non_masquerade_cidr
+    unmasqueraded = [
+        *([non_masquerade] if non_masquerade else []),
+        *([] if non_masquerade and pods.subnet_of(non_masquerade) else [pods]),
+    ]
+    # The Amazon-provided DNS server, at the VPC's base address plus two, answers only addresses of the VPC, not pods'.
+    resolver = [vpc[2]] if non_masquerade and vpc.overlaps(non_masquerade) else []
     chain, rule = "CFNGEN-MASQUERADE", f"POSTROUTING -s {pods} -m addrtype ! --dst-type LOCAL"
     commands = [
         f"-iptables -w -t nat -N {chain}",
         f"iptables -w -t nat -F {chain}",
-        *(f"iptables -w -t nat -A {chain} -d {each} -j MASQUERADE" for each in resolver),
-        *(f"iptables -w -t nat -A {chain} -d {each} -j RETURN" for each in kept),
+        *(f"iptables -w -t nat -A {chain} -d {cidr} -j MASQUERADE" for cidr in resolver),
+        *(f"iptables -w -t nat -A {chain} -d {cidr} -j RETURN" for cidr in unmasqueraded),
         f"iptables -w -t nat -A {chain} -j MASQUERADE",
         f"-iptables -w -t nat -D {rule} -j {chain}",
         f"iptables -w -t nat -A {rule} -j {chain}",

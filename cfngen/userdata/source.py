@@ -18,13 +18,13 @@ def source(module: str) -> str:
 
 def required(modules: Iterable[str]) -> tuple[str, ...]:
     """Return modules of `cfngen.boot` and those that they import, by name."""
-    found: set[str] = set()
-    waiting = set(modules)
-    while waiting:
-        module = waiting.pop()
-        found.add(module)
-        waiting |= _imported(module) - found
-    return tuple(sorted(found))
+    names: set[str] = set()
+    unvisited = set(modules)
+    while unvisited:
+        module = unvisited.pop()
+        names.add(module)
+        unvisited |= _imported(module) - names
+    return tuple(sorted(names))
 
 
 @cache
@@ -44,13 +44,13 @@ def packed(module: str) -> str:
 
 
 def strip(text: str) -> str:
-    """Return the same Python program in fewer characters: no comments, docstrings, annotations or needless white space.
+    """Return a Python program without comments, docstrings, annotations and needless white space.
 
-    Names, strings and statements stay as they are. The text follows from the source's tokens, which all Python versions
-    agree on, so the result is the same everywhere (`ast.unparse`'s is not).
+    Names, strings and statements are not changed. The result is made from the source's tokens and is therefore the same
+    with all Python versions (that of `ast.unparse` is not).
     """
-    dropped = _dropped(ast.parse(text))
-    output, level, before, end = [], 0, "\n", (0, 0)
+    dropped = _removable_parts(ast.parse(text))
+    output, level, previous, end = [], 0, "\n", (0, 0)
     tokens = _tokens(text)
     for token, following in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
         if token.type == tokenize.INDENT:
@@ -65,51 +65,57 @@ def strip(text: str) -> str:
         string = token.string
         if token.start in dropped:
             end, string = dropped[token.start]
-        if not string or before == string == "\n":
+        if not string or previous == string == "\n":
             continue
-        if before == "\n":
+        if previous == "\n":
             output.append(" " * level)
-        elif _word(before[-1]) and (_word(string[0]) or string[0] in "\"'"):
+        elif _is_word_character(previous[-1]) and (_is_word_character(string[0]) or string[0] in "\"'"):
             output.append(" ")
         output.append(string)
-        before = string
+        previous = string
     return "".join(output)
 
 
-# White space is written anew; comments go.
+# Tokens that are not copied: comments, and white space, which is written anew.
 _INVISIBLE = {tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 Position = tuple[int, int]
 
 
-def _word(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _dropped(tree: ast.Module) -> dict[Position, tuple[Position, str]]:
-    """Return where parts begin that an instance does not need, each with its end and what stands for it."""
-    found: dict[Position, tuple[Position, str]] = {}
+def _removable_parts(tree: ast.Module) -> dict[Position, tuple[Position, str]]:
+    """Return the parts that an instance does not need: by their start, their end and the replacement."""
+    dropped: dict[Position, tuple[Position, str]] = {}
     for node in (tree, *_statements(tree.body)):
         annotations: list[ast.expr | None] = []
         if isinstance(node, ast.AnnAssign):
             annotations = [node.annotation]
         elif isinstance(node, ast.FunctionDef):
-            given = node.args
-            arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+            parameters = node.args
+            arguments = [
+                *parameters.posonlyargs,
+                *parameters.args,
+                *parameters.kwonlyargs,
+                parameters.vararg,
+                parameters.kwarg,
+            ]
             annotations = [node.returns, *(argument.annotation for argument in arguments if argument)]
         elif isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            found[node.lineno, node.col_offset] = (_end(node), "")
+            dropped[node.lineno, node.col_offset] = (_end(node), "")
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
-            alone = len(node.body) == 1 and not isinstance(node, ast.Module)
+            is_only_statement = len(node.body) == 1 and not isinstance(node, ast.Module)
             docstring = node.body[0]
-            found[docstring.lineno, docstring.col_offset] = (_end(docstring), "pass" if alone else "")
-        found.update(
+            dropped[docstring.lineno, docstring.col_offset] = (_end(docstring), "pass" if is_only_statement else "")
+        dropped.update(
             {
                 (annotation.lineno, annotation.col_offset): (_end(annotation), "")
                 for annotation in annotations
                 if annotation
             }
         )
-    return found
+    return dropped
 
 
 def _statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
@@ -128,16 +134,16 @@ def _tokens(text: str) -> list[tokenize.TokenInfo]:
     """Return the tokens of Python source, an f-string being one token as it was before Python 3.12."""
     lines = text.splitlines()
     tokens: list[tokenize.TokenInfo] = []
-    opened: list[tokenize.TokenInfo] = []
+    open_fstrings: list[tokenize.TokenInfo] = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         kind = tokenize.tok_name[token.type]
         if kind == "FSTRING_START":
-            opened.append(token)
+            open_fstrings.append(token)
         elif kind == "FSTRING_END":
-            first = opened.pop()
-            if not opened:
+            first = open_fstrings.pop()
+            if not open_fstrings:
                 string = lines[first.start[0] - 1][first.start[1] : token.end[1]]
                 tokens.append(tokenize.TokenInfo(tokenize.STRING, string, first.start, token.end, token.line))
-        elif not opened:
+        elif not open_fstrings:
             tokens.append(token)
     return tokens

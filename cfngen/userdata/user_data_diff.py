@@ -1,4 +1,4 @@
-"""What differs between two user data, for a person who is about to replace one by the other."""
+"""Describes what differs between two user data, for an operator who is about to replace instances."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import re
 
 from cfngen.userdata.first_stage import unpacked
 
-# The parts of a role's configuration in words; any other goes by its own name.
-_WORDS = {
+# Descriptions of the keys of a role's configuration; a key without one is shown as it is.
+_DESCRIPTIONS = {
     "apiHost": "the API's name",
     "assets": "what it downloads",
     "before": "the commands before everything else",
@@ -30,43 +30,47 @@ _WORDS = {
     "services": "the services that run",
     "timeout": "the time that it may take",
 }
-# Likewise of the files.
-_FILES = {"/etc/systemd/system/cfngen-masquerade.service": "which traffic of pods leaves with the node's address"}
+# Likewise for files, by path.
+_FILE_DESCRIPTIONS = {
+    "/etc/systemd/system/cfngen-masquerade.service": "which traffic of pods leaves with the node's address"
+}
 _CLOUD_CONFIG = re.compile(r"^#cloud-config\n(.*?)\n--cfngen--$", re.MULTILINE | re.DOTALL)
 
 
-def difference(before: str, after: str) -> str:
+def difference(old_user_data: str, new_user_data: str) -> str:
     """Return in words what differs between two user data; an empty text if one of them cannot be unpacked.
 
     Args:
-        before: what `pack` made, filled in by CloudFormation; in base64 or as text.
-        after: likewise.
+        old_user_data: user data of `pack`, filled in by CloudFormation; in base64 or as text.
+        new_user_data: likewise.
     """
-    old, new = _unpacked(before), _unpacked(after)
+    old, new = _parts_by_name(old_user_data), _parts_by_name(new_user_data)
     if old is None or new is None:
         return ""
     changed = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     if not changed:
         return "only the loader of the boot program changes"
     modules = [path.removeprefix("boot/").removesuffix(".py") for path in changed if path.startswith("boot/")]
-    found = [f"the boot program ({', '.join(modules)})"] if modules else []
-    found += [_WORDS.get(key, key) for key in (path.partition("#")[2] for path in changed) if key]
+    changes = [f"the boot program ({', '.join(modules)})"] if modules else []
+    changes += [_DESCRIPTIONS.get(key, key) for key in (path.partition("#")[2] for path in changed) if key]
     for path in changed:
         if path == "references.json":
-            found.append(f"ids from the stacks ({', '.join(_keys(old.get(path, '{}'), new.get(path, '{}')))})")
+            changes.append(
+                f"ids from the stacks ({', '.join(_changed_keys(old.get(path, '{}'), new.get(path, '{}')))})"
+            )
         elif not path.startswith("boot/") and "#" not in path:
-            found.append(_FILES.get(path.removeprefix("files"), path.removeprefix("files")))
-    return f"what changes: {', '.join(dict.fromkeys(found))}"
+            changes.append(_FILE_DESCRIPTIONS.get(path.removeprefix("files"), path.removeprefix("files")))
+    return f"what changes: {', '.join(dict.fromkeys(changes))}"
 
 
 def parts(text: str) -> list[str]:
-    """Return what user data brings about as lines to be compared: every part under its name.
+    """Return the content of user data as lines for a diff, each prefixed with its part's name; none if it is damaged.
 
     Args:
-        text: what `pack` made, filled in by CloudFormation; in base64 or as text. An empty list if it is not whole.
+        text: user data of `pack`, filled in by CloudFormation; in base64 or as text.
     """
     lines: list[str] = []
-    for path, part in sorted((_unpacked(text) or {}).items()):
+    for path, part in sorted((_parts_by_name(text) or {}).items()):
         if "#" in path:
             with contextlib.suppress(ValueError):
                 part = json.dumps(json.loads(part), indent=2, sort_keys=True)
@@ -74,10 +78,10 @@ def parts(text: str) -> list[str]:
     return lines
 
 
-def _unpacked(text: str) -> dict[str, str] | None:
-    """Return the parts of what user data brings about, each as text or digest, or None if it is not whole.
+def _parts_by_name(text: str) -> dict[str, str] | None:
+    """Return the parts of both stages by name, each as text or digest; None if the user data is damaged.
 
-    The parts of the second stage, which the stack holds, are known by the digests in the first one's configuration.
+    The second stage is in the stack; the first stage's configuration has the digests of its parts.
     """
     stage = unpacked(text)
     if stage is None:
@@ -85,12 +89,12 @@ def _unpacked(text: str) -> dict[str, str] | None:
     config = dict(stage.config)
     config.pop("program", None)
     contents = config.pop("contents", {})
-    own = {f"config.json#{key}": json.dumps(value) for key, value in config.items()}
-    beside = _CLOUD_CONFIG.search(stage.script)
-    own.update({"user-data#cloudConfig": beside[1]} if beside else {})
-    return {"references.json": stage.references, **stage.files, **own, **contents}
+    first_stage = {f"config.json#{key}": json.dumps(value) for key, value in config.items()}
+    cloud_config = _CLOUD_CONFIG.search(stage.script)
+    first_stage.update({"user-data#cloudConfig": cloud_config[1]} if cloud_config else {})
+    return {"references.json": stage.references, **stage.files, **first_stage, **contents}
 
 
-def _keys(before: str, after: str) -> list[str]:
-    old, new = json.loads(before), json.loads(after)
+def _changed_keys(old_json: str, new_json: str) -> list[str]:
+    old, new = json.loads(old_json), json.loads(new_json)
     return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))

@@ -42,7 +42,7 @@ def successor(master: Master, volume: bool = True, **more: Any) -> Master:
     config = copy.deepcopy(master.config)
     config["facts"]["instanceId"] += "+"
     config.update(more)
-    for key in ("way", "restore", "secretVersion"):
+    for key in ("bootMode", "restore", "secretVersion"):
         config.pop(key, None)
     found = Master(master.world, config)
     found.files.update(master.volume() if volume else {})

@@ -26,7 +26,7 @@ class PowerCutError(Exception):
 class Impatient(Master):
     """A master that tries everything once."""
 
-    def wait(self, what: str, probe: Any, hint: str, seconds: float = 120, passing: Any = Pending) -> Any:
+    def wait(self, description: str, probe: Any, hint: str, seconds: float = 120, retry_on: Any = Pending) -> Any:
         return probe()
 
     def sleep(self, seconds: float) -> None:
@@ -271,7 +271,7 @@ def test_two_masters_never_run_helm_at_once(cluster: Cluster, master: Master) ->
         if machine is master and name == "alpha":
             # While the one installs, the other's timer fires; it waits, and finds little left to do.
             cluster.during = lambda machine, name: None
-            said.append(addons._attempt(other, other.configuration(ALPHA, BETA))[0])
+            said.append(addons._try_releases(other, other.configuration(ALPHA, BETA))[0])
 
     cluster.during = meanwhile
     addons.apply(master, master.configuration(ALPHA, BETA))
@@ -288,7 +288,7 @@ def test_lock_is_renewed_with_each_release_however_long_all_of_them_take(cluster
     def slowly(machine: ScriptedMachine, name: str) -> None:
         machine.sleep(400)
         if machine is master:
-            seen.append(addons._attempt(other, other.configuration(ALPHA, BETA))[0])
+            seen.append(addons._try_releases(other, other.configuration(ALPHA, BETA))[0])
 
     cluster.during = slowly
     addons.apply(master, master.configuration(ALPHA, BETA))
@@ -418,7 +418,7 @@ def test_boot_waits_while_another_master_installs_the_essentials(cluster: Cluste
 
     def meanwhile(machine: ScriptedMachine, name: str) -> None:
         cluster.during = lambda machine, name: None
-        assert addons._attempt(other, other.configuration(NETWORK))[0].startswith(MASTER)
+        assert addons._try_releases(other, other.configuration(NETWORK))[0].startswith(MASTER)
 
     cluster.during = meanwhile
     addons.essentials(master, master.configuration(NETWORK))

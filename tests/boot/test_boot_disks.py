@@ -280,7 +280,7 @@ def test_reboot_changes_nothing() -> None:
 def test_file_system_of_an_earlier_boot_that_is_not_mounted_is_kept() -> None:
     machine = Disks("nvme1n1", "nvme2n1")
     machine.labelled = True
-    machine.files.update({f"/mnt/instance-storage/{name}": "" for name in disks.FOLDERS})
+    machine.files.update({f"/mnt/instance-storage/{name}": "" for name in disks.BIND_MOUNTS})
     run(machine)
     assert machine.ran("mkfs|wipefs|mdadm --create|cp") == []
     assert "mdadm --assemble --scan" in machine.commands

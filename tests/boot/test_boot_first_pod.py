@@ -80,7 +80,7 @@ def test_node_on_which_no_pod_runs_fails_with_the_kubelets_reason() -> None:
     assert "journalctl -u kubelet" in caught.value.hint
     assert "SyncLoop" not in str(caught.value)
     assert first_pod.MANIFEST not in node.files
-    assert first_pod.RAN not in node.files
+    assert first_pod.RAN_FILE not in node.files
 
 
 def test_node_that_is_full_after_a_reboot_is_not_asked_again() -> None:
@@ -93,7 +93,7 @@ def test_node_that_is_full_after_a_reboot_is_not_asked_again() -> None:
 
 def test_node_of_an_image_that_was_made_of_another_is_asked() -> None:
     node = Node()
-    node.files[first_pod.RAN] = "i-0fedcba9876543210"
+    node.files[first_pod.RAN_FILE] = "i-0fedcba9876543210"
     assert first_pod.run(node, config()) == f"a pod of {PAUSE} ran"
 
 

@@ -71,13 +71,13 @@ def test_lock_that_another_master_took_a_moment_earlier_is_not_had(
 ) -> None:
     lease.take(masters[0], NAME, FIRST)
     lease.give_back(masters[0], NAME, FIRST)
-    read = lease._read
+    read = lease._read_lease
 
     def late(machine: Master, name: str) -> dict[str, Any]:
         found = read(machine, name)
         cluster.objects["lease", NAME]["metadata"]["resourceVersion"] = "another"
         return found
 
-    monkeypatch.setattr(lease, "_read", late)
+    monkeypatch.setattr(lease, "_read_lease", late)
     with pytest.raises(Pending, match="another master may have been faster"):
         lease.take(masters[1], NAME, SECOND)

@@ -405,6 +405,6 @@ def test_documents_are_separated_as_yaml_wants_it() -> None:
 
 def test_what_a_task_says_is_told_from_what_the_boot_says(machine: Quick, capsys: pytest.CaptureFixture[str]) -> None:
     machine.say("one")
-    machine.voice = "cfngen-addons"
+    machine.prefix = "cfngen-addons"
     machine.say("two")
     assert capsys.readouterr().out.splitlines() == ["cfngen: one", "cfngen-addons: two"]

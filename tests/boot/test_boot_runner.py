@@ -227,7 +227,7 @@ def test_boot_runs_the_steps_of_the_role_and_signals(installed: Installed) -> No
         "done in 2.1 s",
     ]
     assert signals(installed) == ["SUCCESS"]
-    assert installed.voice == "cfngen"
+    assert installed.prefix == "cfngen"
 
 
 def test_task_runs_its_own_steps_under_its_own_name_and_signals_nothing(installed: Installed) -> None:
@@ -235,7 +235,7 @@ def test_task_runs_its_own_steps_under_its_own_name_and_signals_nothing(installe
     assert installed.files["/mnt/master/kubernetes-version"] == "v1.36.3"
     assert installed.said == ["[2/2] note: None (0.0 s)"]
     assert signals(installed) == []
-    assert installed.voice == "cfngen-versions"
+    assert installed.prefix == "cfngen-versions"
 
 
 def test_failed_step_fails_the_unit(installed: Installed) -> None:

@@ -17,7 +17,7 @@ from troposphere import Ref
 
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, master, node, roles
-from cfngen.userdata.pack import LIMIT, LONGEST, UserDataTooLargeError
+from cfngen.userdata.pack import LIMIT, MAX_REFERENCE_LENGTHS, UserDataTooLargeError
 from cfngen.userdata.source import packed
 
 MASTER = ("stack", "volumeId", "privateAddress", "publicAddress", "caSecretArn", "joinSecretArn", "routeTableId")
@@ -130,7 +130,7 @@ def test_references_stand_in_the_order_given_and_texts_are_not_split() -> None:
 
 def test_size_is_that_of_the_longest_references() -> None:
     found = of_master(Cluster())
-    assert found.size == len(rendered(found, {name: "x" * length for name, length in LONGEST.items()}))
+    assert found.size == len(rendered(found, {name: "x" * length for name, length in MAX_REFERENCE_LENGTHS.items()}))
     assert found.size > len(rendered(found, VALUES))
     assert found.limit == LIMIT == 16384
 
@@ -139,8 +139,8 @@ def test_real_references_are_never_longer_than_reckoned() -> None:
     region = "ap-southeast-99"
     name = "JoinSecret" + "X" * 20
     longest = f"arn:aws-us-gov:secretsmanager:{region}:123456789012:secret:{name}-abcdefghijkl-AbCdEf"
-    assert len(longest) <= LONGEST["joinSecretArn"]
-    assert all(len(value) <= LONGEST[name] for name, value in VALUES.items())
+    assert len(longest) <= MAX_REFERENCE_LENGTHS["joinSecretArn"]
+    assert all(len(value) <= MAX_REFERENCE_LENGTHS[name] for name, value in VALUES.items())
 
 
 def greeting(letters: int) -> Cluster:

@@ -34,13 +34,13 @@ def releases(cluster: Cluster) -> list[dict[str, Any]]:
     Raises:
         UnknownChartError: the catalogue holds no chart of an add-on for the cluster's Kubernetes version.
     """
-    found = [described(cluster, release, values) for release, values in network(cluster)]
+    described_releases = [described(cluster, release, values) for release, values in network(cluster)]
     for make, field in CATALOGUE:
         addon: Addon = getattr(cluster.addons, field)
         if addon.enabled:
-            found.append(described(cluster, make(cluster), addon.values))
+            described_releases.append(described(cluster, make(cluster), addon.values))
     for chart in cluster.addons.charts:
         version = chart.url.rpartition("/")[2].removesuffix(".tgz").removeprefix(f"{chart.name}-")
         release = Release(chart.name, chart.namespace, version, chart.url, chart.sha256)
-        found.append(described(cluster, release, chart.values))
-    return found
+        described_releases.append(described(cluster, release, chart.values))
+    return described_releases

@@ -1,7 +1,7 @@
-"""The network plug-in: what comes before every other add-on, for their pods need addresses.
+"""The network plug-ins, which are installed before every other add-on.
 
-Agents have the host's network, so they find the API by its name in the instance's /etc/hosts: it answers before
-kube-proxy has made the services' addresses work.
+Their agents use hostNetwork and find the API by its name in the instance's /etc/hosts, because service addresses do not
+work until kube-proxy runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cfngen.userdata.addons.release import Release, known, of_chart, replicas
 
 # With these the plug-in holds ten addresses for a node of few pods, and two free ones for one of many
 # (cfngen.cluster.checks.networking counts with the first). Its own default is a whole interface more than is used.
-_MINIMUM, _WARM = "10", "2"
+_MINIMUM_IP_TARGET, _WARM_IP_TARGET = "10", "2"
 
 
 def network(cluster: Cluster) -> list[tuple[Release, Mapping[str, Any]]]:
@@ -25,9 +25,9 @@ def network(cluster: Cluster) -> list[tuple[Release, Mapping[str, Any]]]:
     Raises:
         UnknownChartError: the catalogue holds no chart of it for the cluster's Kubernetes version.
     """
-    make = _PLUGINS.get(cluster.network.plugin)
-    found = make(cluster) if make else []
-    return [(each, {} if each.name.endswith("-crds") else cluster.network.plugin_values) for each in found]
+    make_releases = _PLUGINS.get(cluster.network.plugin)
+    releases = make_releases(cluster) if make_releases else []
+    return [(release, {} if release.name.endswith("-crds") else cluster.network.plugin_values) for release in releases]
 
 
 def _cilium(cluster: Cluster) -> list[Release]:
@@ -72,10 +72,10 @@ def _calico(cluster: Cluster) -> list[Release]:
         "goldmane": {"enabled": False},
         "whisker": {"enabled": False},
     }
-    space = "tigera-operator"
+    namespace = "tigera-operator"
     return [
-        _release(cluster, "calico-crds", "calico-crds", space, {}),
-        _release(cluster, "tigera-operator", "calico", space, values),
+        _release(cluster, "calico-crds", "calico-crds", namespace, {}),
+        _release(cluster, "tigera-operator", "calico", namespace, values),
     ]
 
 
@@ -97,8 +97,8 @@ def _amazon_vpc(cluster: Cluster) -> list[Release]:
             "ADDITIONAL_ENI_TAGS": json.dumps(tags, sort_keys=True),
             "CLUSTER_ENDPOINT": f"https://{api_host(cluster)}:{cluster.api.port}",
             "ENABLE_SUBNET_DISCOVERY": "false",
-            "MINIMUM_IP_TARGET": _MINIMUM,
-            "WARM_IP_TARGET": _WARM,
+            "MINIMUM_IP_TARGET": _MINIMUM_IP_TARGET,
+            "WARM_IP_TARGET": _WARM_IP_TARGET,
         },
         "nodeAgent": {"enabled": False},
     }

@@ -14,7 +14,7 @@ from cfngen.userdata.mirror import mirrored
 
 CHARTS = "/opt/cfngen/charts"
 MASTER = "node-role.kubernetes.io/control-plane"
-# A pod with the host's network has the host's ports: an old one must go before a new one can come.
+# Pods with hostNetwork occupy the host's ports: the old pod must be deleted before the new one can start.
 ONE_FOR_ONE = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 
 
@@ -77,7 +77,7 @@ def described(cluster: Cluster, release: Release, values: Mapping[str, Any]) -> 
             "sha256": release.sha256,
             "file": f"{CHARTS}/{release.name}-{release.sha256[:12]}.tgz",
         },
-        # Text, and its braces hidden from the filling in of facts: every master must read the same values.
+        # As text with escaped braces, so that no facts are filled in: all masters must have the same values.
         "values": json.dumps(merge(release.values, values), sort_keys=True).replace("${", "$\\u007b"),
         "patches": [dict(patch) for patch in release.patches],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cfngen.cluster.model import Cluster
 from cfngen.userdata.addons.release import ONE_FOR_ONE, Release, known, of_chart, on_masters, replicas
 
-SPACE = "kube-system"
+NAMESPACE = "kube-system"
 
 
 def cluster_autoscaler(cluster: Cluster) -> Release:
@@ -25,7 +25,7 @@ def cluster_autoscaler(cluster: Cluster) -> Release:
         "extraArgs": {"balance-similar-node-groups": True},
         **on_masters(),
     }
-    return of_chart(pinned, "cluster-autoscaler", SPACE, values)
+    return of_chart(pinned, "cluster-autoscaler", NAMESPACE, values)
 
 
 def node_termination_handler(cluster: Cluster) -> Release:
@@ -42,4 +42,4 @@ def node_termination_handler(cluster: Cluster) -> Release:
         "enableScheduledEventDraining": True,
         "extraEnv": [{"name": "ENABLE_ASG_LIFECYCLE_DRAINING", "value": "false"}],
     }
-    return of_chart(pinned, "aws-node-termination-handler", SPACE, values)
+    return of_chart(pinned, "aws-node-termination-handler", NAMESPACE, values)

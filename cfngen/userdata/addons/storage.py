@@ -10,10 +10,10 @@ from cfngen.userdata.addons.release import Release, host_network, known, of_char
 
 # The name of kube-up's default class.
 STORAGE_CLASS = "default"
-SPACE = "kube-system"
-# The root volume, and the interfaces that bear pods' addresses: on most types each takes the place of a volume. 110
-# pods, which is what a node takes unless `maxPods` says more, need four interfaces of any instance type at most.
-RESERVED_PLACES = 1 + 3
+NAMESPACE = "kube-system"
+# Attachments for the root volume and for the network interfaces with pods' addresses: on most instance types interfaces
+# and volumes share one limit. 110 pods, the default of `maxPods`, need at most four interfaces of any instance type.
+RESERVED_ATTACHMENTS = 1 + 3
 
 
 def aws_ebs_csi_driver(cluster: Cluster) -> Release:
@@ -34,7 +34,7 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
             "extraVolumeTags": {key: value for key, value in tags.items() if "=" not in key},
             **on_masters(),
         },
-        "node": {"metadataSources": "kubernetes", "enableWindows": False, **_places(cluster)},
+        "node": {"metadataSources": "kubernetes", "enableWindows": False, **_reserved_attachments(cluster)},
         "storageClasses": [
             {
                 "name": STORAGE_CLASS,
@@ -50,17 +50,21 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
     return of_chart(
         known(cluster, "aws-ebs-csi-driver"),
         "aws-ebs-csi-driver",
-        SPACE,
+        NAMESPACE,
         values,
-        patches=(host_network(SPACE, "ebs-csi-controller"),),
+        patches=(host_network(NAMESPACE, "ebs-csi-controller"),),
     )
 
 
-def _places(cluster: Cluster) -> dict[str, Any]:
-    """Return how many places for volumes a node keeps free where pods have addresses of further interfaces.
+def _reserved_attachments(cluster: Cluster) -> dict[str, Any]:
+    """Return how many volume attachments a node reserves if pods have addresses of further network interfaces.
 
     The driver takes this number or the user's own limit, never both.
     """
     node = cluster.addons.aws_ebs_csi_driver.values.get("node")
-    limited = isinstance(node, dict) and node.get("volumeAttachLimit") is not None
-    return {"reservedVolumeAttachments": RESERVED_PLACES} if network_plugin(cluster).interfaces and not limited else {}
+    has_own_limit = isinstance(node, dict) and node.get("volumeAttachLimit") is not None
+    return (
+        {"reservedVolumeAttachments": RESERVED_ATTACHMENTS}
+        if network_plugin(cluster).interfaces and not has_own_limit
+        else {}
+    )

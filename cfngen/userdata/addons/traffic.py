@@ -13,7 +13,7 @@ from cfngen.userdata.addons.release import (
     replicas,
 )
 
-SPACE = "kube-system"
+NAMESPACE = "kube-system"
 
 
 def aws_load_balancer_controller(cluster: Cluster) -> Release:
@@ -41,7 +41,7 @@ def aws_load_balancer_controller(cluster: Cluster) -> Release:
         "keepTLSSecret": True,
         **on_masters(),
     }
-    return of_chart(known(cluster, "aws-load-balancer-controller"), "aws-load-balancer-controller", SPACE, values)
+    return of_chart(known(cluster, "aws-load-balancer-controller"), "aws-load-balancer-controller", NAMESPACE, values)
 
 
 def external_dns(cluster: Cluster) -> Release:
@@ -55,7 +55,7 @@ def external_dns(cluster: Cluster) -> Release:
         "env": [{"name": "AWS_DEFAULT_REGION", "value": cluster.region}],
         **on_masters(),
     }
-    return of_chart(known(cluster, name), name, SPACE, values, patches=(host_network(SPACE, name),))
+    return of_chart(known(cluster, name), name, NAMESPACE, values, patches=(host_network(NAMESPACE, name),))
 
 
 def cert_manager(cluster: Cluster) -> Release:

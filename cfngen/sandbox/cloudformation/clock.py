@@ -71,10 +71,10 @@ class Simulation:
             StuckError: the condition does not hold, and nothing is left that could change that
         """
         while not until():
-            ready = [entry for entry in self._waiting if entry[1]()]
-            if ready:
-                self._waiting.remove(ready[0])
-                self._resume(ready[0][0])
+            runnable = [entry for entry in self._waiting if entry[1]()]
+            if runnable:
+                self._waiting.remove(runnable[0])
+                self._resume(runnable[0][0])
             elif not self.clock.jump():
                 raise StuckError(f"{len(self._waiting)} operations wait for what nothing will bring about")
 
@@ -82,9 +82,9 @@ class Simulation:
         """Let so much time pass, and everything happen that is due by its end."""
         end = self.clock.now + seconds
         while True:
-            if ready := next((entry for entry in self._waiting if entry[1]()), None):
-                self._waiting.remove(ready)
-                self._resume(ready[0])
+            if runnable := next((entry for entry in self._waiting if entry[1]()), None):
+                self._waiting.remove(runnable)
+                self._resume(runnable[0])
             elif self.clock.due is not None and self.clock.due <= end:
                 self.clock.jump()
             else:

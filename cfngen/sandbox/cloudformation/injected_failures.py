@@ -33,19 +33,19 @@ class InjectedFailures:
         """Let the service of a resource ask for fewer calls until a time of the clock."""
         self._throttled[logical_id] = until
 
-    def throttled(self, logical_id: str) -> float:
+    def throttled_until(self, logical_id: str) -> float:
         """Until when the service of a resource asks for fewer calls; it has been asked then."""
         return self._throttled.pop(logical_id, 0.0)
 
-    def strike(self, stack_name: str, logical_id: str, during: str) -> None:
+    def raise_injected(self, stack_name: str, logical_id: str, during: str) -> None:
         """Fail if that was asked for.
 
         Raises:
             ResourceError: it was
         """
-        for each in self._pending:
-            if (each.logical_id, each.during) == (logical_id, during) and stack_name.startswith(each.stack):
-                each.times -= 1
-                if each.times == 0:
-                    self._pending.remove(each)
-                raise ResourceError(each.reason)
+        for failure in self._pending:
+            if (failure.logical_id, failure.during) == (logical_id, during) and stack_name.startswith(failure.stack):
+                failure.times -= 1
+                if failure.times == 0:
+                    self._pending.remove(failure)
+                raise ResourceError(failure.reason)

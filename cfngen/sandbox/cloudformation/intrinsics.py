@@ -82,12 +82,12 @@ class Scope:
         return self._attribute(logical_id, self.resolve(attribute))
 
     def _fn_sub(self, argument: Any) -> str:
-        text, local = (argument, {}) if isinstance(argument, str) else argument
-        local = self.resolve(local)
+        text, local_values = (argument, {}) if isinstance(argument, str) else argument
+        local_values = self.resolve(local_values)
 
         def value(name: str) -> str:
-            if name in local:
-                return str(local[name])
+            if name in local_values:
+                return str(local_values[name])
             return str(self._fn_getatt(name) if "." in name else self._ref(name))
 
         return _whole(
@@ -116,11 +116,13 @@ class Scope:
         return str(text).split(delimiter)
 
     def _fn_findinmap(self, argument: Any) -> Any:
-        name, first, second = self.resolve(argument)
+        mapping_name, top_level_key, second_level_key = self.resolve(argument)
         try:
-            return self._body["Mappings"][name][first][second]
+            return self._body["Mappings"][mapping_name][top_level_key][second_level_key]
         except KeyError as error:
-            raise ResourceError(f"Template error: Unable to get mapping for {name}::{first}::{second}") from error
+            raise ResourceError(
+                f"Template error: Unable to get mapping for {mapping_name}::{top_level_key}::{second_level_key}"
+            ) from error
 
     def _fn_base64(self, argument: Any) -> str:
         text = _text(self.resolve(argument))
@@ -137,11 +139,11 @@ class Scope:
         if UNKNOWN in block:
             raise ResourceError("Template error: Fn::Cidr needs a CIDR, and its value is not known yet")
         networks = ipaddress.ip_network(block).subnets(new_prefix=32 - int(bits))
-        return [str(each) for each, _ in zip(networks, range(int(count)), strict=False)]
+        return [str(network) for network, _ in zip(networks, range(int(count)), strict=False)]
 
     def _fn_if(self, argument: Any) -> Any:
-        name, yes, no = argument
-        return self.resolve(yes if self.condition(name) else no)
+        name, if_true, if_false = argument
+        return self.resolve(if_true if self.condition(name) else if_false)
 
     def _fn_equals(self, argument: Any) -> bool:
         first, second = self.resolve(argument)
@@ -157,8 +159,8 @@ class Scope:
         return not self.resolve(argument)[0]
 
     def _fn_contains(self, argument: Any) -> bool:
-        items, wanted = self.resolve(argument)
-        return wanted in items
+        items, item = self.resolve(argument)
+        return item in items
 
 
 def _text(value: Any) -> str:

@@ -202,8 +202,8 @@ def _versions_of_instances() -> None:
         self.version = template.get_version(group.launch_template_version).number if template else None
 
     def launch_template(self: Any) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = described.fget(self)
-        return found and {**found, "Version": self.version}
+        described_template: dict[str, Any] | None = described.fget(self)
+        return described_template and {**described_template, "Version": self.version}
 
     setattr(InstanceState, "__init__", __init__)  # noqa: B010
     setattr(InstanceState, "launch_template", property(launch_template))  # noqa: B010

@@ -21,18 +21,18 @@ NESTED_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # of a nes
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
 
 
-def resolved(service: Region, stack: Stack, definition: ResourceDefinition) -> dict[str, Any]:
+def resolve_properties(service: Region, stack: Stack, definition: ResourceDefinition) -> dict[str, Any]:
     """Properties of a resource, whose dependencies are settled.
 
     Raises:
         ResourceError: they cannot be resolved, the type does not take them, or its service does not take their texts
     """
-    properties = conforming(service.region, service.scope(stack), stack.tags, definition)
+    properties = conformed_properties(service.region, service.scope(stack), stack.tags, definition)
     texts.check_properties(definition.type, properties)
     return properties
 
 
-def conforming(
+def conformed_properties(
     region: str, scope: Scope, stack_tags: Mapping[str, str], definition: ResourceDefinition
 ) -> dict[str, Any]:
     """Properties resolved in a scope.
@@ -41,13 +41,13 @@ def conforming(
         ResourceError: they cannot be resolved, or the type does not take them
         NotModelledError: CloudFormation takes them, and the double does not
     """
-    made = scope.resolve(definition.body.get("Properties", {}))
-    holder = property_schemas.tag_property(region, definition.type)
-    if holder == "Tags" and stack_tags:
-        made["Tags"] = _with_stack_tags(stack_tags, definition.type, made.get("Tags", []))
-    properties = property_schemas.conform(region, definition.type, made)
-    known = HANDLERS[definition.type].properties if definition.type in HANDLERS else NESTED_PROPERTIES
-    if unknown := set(properties) - known:
+    resolved = scope.resolve(definition.body.get("Properties", {}))
+    tag_property = property_schemas.tag_property(region, definition.type)
+    if tag_property == "Tags" and stack_tags:
+        resolved["Tags"] = _with_stack_tags(stack_tags, definition.type, resolved.get("Tags", []))
+    properties = property_schemas.conform(region, definition.type, resolved)
+    supported = HANDLERS[definition.type].properties if definition.type in HANDLERS else NESTED_PROPERTIES
+    if unknown := set(properties) - supported:
         raise NotModelledError(f"properties {sorted(unknown)} of {definition.type}")
     return properties
 
@@ -55,13 +55,13 @@ def conforming(
 def _with_stack_tags(
     stack_tags: Mapping[str, str], resource_type: str, tags: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    own = {tag["Key"] for tag in tags}
+    own_keys = {tag["Key"] for tag in tags}
     propagated = {"PropagateAtLaunch": True} if resource_type == GROUP else {}
-    inherited = [{"Key": key, "Value": value, **propagated} for key, value in stack_tags.items() if key not in own]
+    inherited = [{"Key": key, "Value": value, **propagated} for key, value in stack_tags.items() if key not in own_keys]
     return [*tags, *inherited]
 
 
-def call(service: Region, stack: Stack, resource: Resource) -> Call:
+def handler_call(service: Region, stack: Stack, resource: Resource) -> Call:
     """What a handler is told about a resource."""
 
     def name(*, limit: int = 128, stack_name: bool = True) -> str:
@@ -73,33 +73,33 @@ def call(service: Region, stack: Stack, resource: Resource) -> Call:
 def attribute(stack: Stack, logical_id: str, name: str) -> Any:
     """What GetAtt gives for a resource that the present operation has settled."""
     resource = stack.resources.get(logical_id)
-    if resource is None or resource.progress != "settled":
+    if resource is None or resource.progress != "complete":
         raise ResourceError(f"Template error: {logical_id} is not complete, so that it has no {name} yet")
-    return known_attribute(resource, name)
+    return attribute_of_existing(resource, name)
 
 
-def known_attribute(resource: Resource, name: str) -> Any:
+def attribute_of_existing(resource: Resource, name: str) -> Any:
     """What GetAtt gives for a resource that exists."""
     if name not in resource.attributes:
         raise ResourceError(f"Requested attribute {name} does not exist in schema for {resource.type}")
     return resource.attributes[name]
 
 
-def no_attribute(logical_id: str, name: str) -> Any:
+def refuse_attribute(logical_id: str, name: str) -> Any:
     """GetAtt where no resource exists yet."""
     raise ResourceError(f"Template error: {logical_id} is not complete, so that it has no {name} yet")
 
 
-def wanted(scope: Scope, definitions: Mapping[str, ResourceDefinition]) -> list[str]:
+def enabled_resources(scope: Scope, definitions: Mapping[str, ResourceDefinition]) -> list[str]:
     """Logical ids of the resources whose condition holds."""
     return [
         key
-        for key, each in definitions.items()
-        if "Condition" not in each.body or scope.condition(each.body["Condition"])
+        for key, definition in definitions.items()
+        if "Condition" not in definition.body or scope.condition(definition.body["Condition"])
     ]
 
 
-def outputs(service: Region, stack: Stack) -> tuple[dict[str, str], dict[str, str]]:
+def resolve_outputs(service: Region, stack: Stack) -> tuple[dict[str, str], dict[str, str]]:
     """Outputs of a stack all of whose resources are settled, and what it exports.
 
     Raises:
@@ -108,16 +108,16 @@ def outputs(service: Region, stack: Stack) -> tuple[dict[str, str], dict[str, st
     scope = service.scope(stack)
     values: dict[str, str] = {}
     exports: dict[str, str] = {}
-    for key, each in stack.template.body.get("Outputs", {}).items():
-        if "Condition" in each and not scope.condition(each["Condition"]):
+    for key, output in stack.template.body.get("Outputs", {}).items():
+        if "Condition" in output and not scope.condition(output["Condition"]):
             continue
-        value = scope.resolve(each["Value"])
+        value = scope.resolve(output["Value"])
         if isinstance(value, (dict, list)):
-            where = f"Template format error: Output {key} is malformed."
-            raise ResourceError(f"{where} The Value field of every Outputs member must evaluate to a String.")
+            message = f"Template format error: Output {key} is malformed."
+            raise ResourceError(f"{message} The Value field of every Outputs member must evaluate to a String.")
         values[key] = str(value)
-        if "Export" in each:
-            exports[str(scope.resolve(each["Export"]["Name"]))] = values[key]
+        if "Export" in output:
+            exports[str(scope.resolve(output["Export"]["Name"]))] = values[key]
     _check_exports(service, stack, exports)
     return values, exports
 
@@ -141,10 +141,10 @@ def import_value(service: Region, name: str) -> str:
     raise ResourceError(f"No export named {name} found.")
 
 
-def imported(service: Region, stack: Stack) -> set[str]:
+def imported_names(service: Region, stack: Stack) -> set[str]:
     """Names that a stack imports."""
-    scope = service.bare_scope(stack.revision, stack.name, stack.id)
-    return {str(scope.resolve(each)) for each in _imports(stack.template.body)}
+    scope = service.scope_of_revision(stack.revision, stack.name, stack.id)
+    return {str(scope.resolve(name)) for name in _imports(stack.template.body)}
 
 
 def _imports(value: Any) -> Iterator[Any]:

@@ -43,15 +43,17 @@ def known(region: str, resource_type: str) -> bool:
 
 def schema(region: str, resource_type: str) -> Schema:
     """The published schema of a type."""
-    found: Schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).schema
-    return found
+    resource_schema: Schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).schema
+    return resource_schema
 
 
 @functools.cache
 def has_attribute(region: str, resource_type: str, attribute: str) -> bool:
     """Whether GetAtt takes an attribute of a type."""
-    known = list(PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).get_atts)
-    return attribute in known or any(regex.fullmatch(each, attribute) for each in known if "\\" in each)
+    attributes = list(PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).get_atts)
+    return attribute in attributes or any(
+        regex.fullmatch(pattern, attribute) for pattern in attributes if "\\" in pattern
+    )
 
 
 def tag_property(region: str, resource_type: str) -> str | None:
@@ -69,17 +71,23 @@ def recreation(region: str, resource_type: str, path: str) -> str:
         Always, Conditionally or Never
     """
     root = schema(region, resource_type)
-    for key, answer in (("createOnlyProperties", "Always"), ("conditionalCreateOnlyProperties", "Conditionally")):
-        for each in root.get(key, []):
-            if _covers(each.removeprefix("/properties"), path):
-                return answer
+    for key, requires_recreation in (
+        ("createOnlyProperties", "Always"),
+        ("conditionalCreateOnlyProperties", "Conditionally"),
+    ):
+        for pattern in root.get(key, []):
+            if _covers(pattern.removeprefix("/properties"), path):
+                return requires_recreation
     return "Never"
 
 
 def _covers(pattern: str, path: str) -> bool:
-    wanted, parts = pattern.split("/"), path.split("/")
-    shared = min(len(wanted), len(parts))
-    return all(left in ("*", right) for left, right in zip(wanted[:shared], parts[:shared], strict=True))
+    pattern_parts, path_parts = pattern.split("/"), path.split("/")
+    length = min(len(pattern_parts), len(path_parts))
+    return all(
+        pattern_part in ("*", path_part)
+        for pattern_part, path_part in zip(pattern_parts[:length], path_parts[:length], strict=True)
+    )
 
 
 def conform(region: str, resource_type: str, properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,10 +130,10 @@ class _Conformer:
 
     def _dereferenced(self, schema: Schema) -> Schema:
         while "$ref" in schema:
-            found: Any = self._root
+            target: Any = self._root
             for part in schema["$ref"].removeprefix("#/").split("/"):
-                found = found[part]
-            schema = {**{key: item for key, item in schema.items() if key != "$ref"}, **found}
+                target = target[part]
+            schema = {**{key: item for key, item in schema.items() if key != "$ref"}, **target}
         return schema
 
     def _branch(self, branches: list[Schema], value: Any, path: str) -> Any:
@@ -157,14 +165,14 @@ class _Conformer:
     def _check_alternatives(self, schema: Schema, value: Mapping[str, Any], path: str) -> None:
         """Hold an object against alternatives that only name the keys which one of them requires."""
         for keyword in ("anyOf", "oneOf"):
-            alternatives = [self._dereferenced(each) for each in schema.get(keyword, [])]
+            alternatives = [self._dereferenced(subschema) for subschema in schema.get(keyword, [])]
             if not all("required" in alternative for alternative in alternatives):
                 continue
-            fitting = [alternative for alternative in alternatives if set(alternative["required"]) <= set(value)]
-            if alternatives and not fitting:
+            matching = [alternative for alternative in alternatives if set(alternative["required"]) <= set(value)]
+            if alternatives and not matching:
                 raise _refusal(path, f"no subschema matched out of the total {len(alternatives)} subschemas")
-            if keyword == "oneOf" and len(fitting) > 1:
-                raise _refusal(path, f"{len(fitting)} subschemas matched instead of one")
+            if keyword == "oneOf" and len(matching) > 1:
+                raise _refusal(path, f"{len(matching)} subschemas matched instead of one")
 
     def _scalar(self, schema: Schema, types: list[str], value: Any, path: str) -> Any:
         try:
@@ -188,11 +196,11 @@ class _Conformer:
 
 
 def _check_items(schema: Schema, items: list[Any], path: str) -> None:
-    fewest, most = schema.get("minItems", 0), schema.get("maxItems", len(items))
-    if len(items) < fewest:
-        raise _refusal(path, f"expected minimum item count: {fewest}, found: {len(items)}")
-    if len(items) > most:
-        raise _refusal(path, f"expected maximum item count: {most}, found: {len(items)}")
+    minimum, maximum = schema.get("minItems", 0), schema.get("maxItems", len(items))
+    if len(items) < minimum:
+        raise _refusal(path, f"expected minimum item count: {minimum}, found: {len(items)}")
+    if len(items) > maximum:
+        raise _refusal(path, f"expected maximum item count: {maximum}, found: {len(items)}")
     texts = [text for text in (json.dumps(item, sort_keys=True) for item in items) if UNKNOWN not in text]
     if schema.get("uniqueItems") and len(set(texts)) < len(texts):
         raise _refusal(path, "array items are not unique")
@@ -207,11 +215,11 @@ def _check_groups(schema: Schema, keys: set[str], path: str) -> None:
         if not keys & set(group):
             raise _refusal(path, f"one of {sorted(group)} is required")
     for keyword in ("dependentRequired", "dependencies"):
-        for key, others in schema.get(keyword, {}).items():
-            if key in keys and isinstance(others, list) and (missing := sorted(set(others) - keys)):
+        for key, other_keys in schema.get(keyword, {}).items():
+            if key in keys and isinstance(other_keys, list) and (missing := sorted(set(other_keys) - keys)):
                 raise _refusal(path, f"property [{key}] requires {missing}")
-    for key, others in schema.get("dependentExcluded", {}).items():
-        if key in keys and (excluded := sorted(set(others) & keys)):
+    for key, other_keys in schema.get("dependentExcluded", {}).items():
+        if key in keys and (excluded := sorted(set(other_keys) & keys)):
             raise _refusal(path, f"property [{key}] cannot be given together with {excluded}")
 
 

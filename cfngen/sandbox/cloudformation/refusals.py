@@ -7,9 +7,9 @@ import json
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
 
-PAUSED = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
-UPDATABLE = STABLE | PAUSED
-POLICY_LIMIT = 16_384  # bytes
+FAILED_WITHOUT_ROLLBACK = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
+UPDATABLE = STABLE | FAILED_WITHOUT_ROLLBACK
+MAX_POLICY_BYTES = 16_384  # bytes
 DELETED = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
 
 
@@ -21,9 +21,9 @@ def check_update(stack: Stack) -> None:
         raise ValidationError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
 
 
-def check_going_on(stack: Stack, *, disable_rollback: bool) -> None:
+def check_resume(stack: Stack, *, disable_rollback: bool) -> None:
     """Refuse to go on from a failure that was kept, unless the next one will be kept too."""
-    if stack.status in PAUSED and not disable_rollback:
+    if stack.status in FAILED_WITHOUT_ROLLBACK and not disable_rollback:
         raise ValidationError(
             f"This stack is currently in a non-terminal [{stack.status}] state. To update the stack from this state, "
             "please use the disable-rollback parameter with update-stack API. To rollback to the last known good "
@@ -45,7 +45,7 @@ def check_rollback(stack: Stack) -> None:
     """
     if stack.parent or stack.status not in ("CREATE_FAILED", "UPDATE_FAILED"):
         raise ValidationError(f"RollbackStack cannot be called from current stack status ({stack.status})")
-    if stack.memory is None:
+    if stack.stable_state is None:
         _check_unprotected(stack)
 
 
@@ -66,7 +66,7 @@ def check_skip(name: str, resource: Resource) -> None:
             f"Resource [{name}] cannot be skipped: its embedded stack is in {resource.child.status}, and must be in "
             f"one of the following states: {', '.join(sorted(DELETED))}"
         )
-    if resource.status != "UPDATE_FAILED" or not resource.unrestored:
+    if resource.status != "UPDATE_FAILED" or not resource.rollback_failed:
         raise ValidationError(
             f"Resource [{name}] cannot be skipped: you can specify only resources that are in the UPDATE_FAILED state "
             "because a rollback failed. You can't specify resources that are in the UPDATE_FAILED state for other "
@@ -109,10 +109,10 @@ def _check_unprotected(stack: Stack) -> None:
 
 def check_policy(body: str) -> None:
     """Refuse a stack policy that is none, or that is too long (API: SetStackPolicy)."""
-    if len(body.encode()) > POLICY_LIMIT:
+    if len(body.encode()) > MAX_POLICY_BYTES:
         raise ValidationError(
             "1 validation error detected: Value at 'stackPolicyBody' failed to satisfy constraint: Member must have "
-            f"length less than or equal to {POLICY_LIMIT}"
+            f"length less than or equal to {MAX_POLICY_BYTES}"
         )
     try:
         statements = json.loads(body)["Statement"]

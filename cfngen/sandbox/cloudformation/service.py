@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from cfngen.sandbox.cloudformation import lifecycle, planning, refusals
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
-from cfngen.sandbox.cloudformation.drift import Detection, ResourceDrift, detect, found
+from cfngen.sandbox.cloudformation.drift import Detection, ResourceDrift, detect, latest_drifts
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Stack
@@ -134,7 +134,7 @@ class CloudFormation(Region):
             raise ValidationError(f"Stack {stack.id} is in {stack.status} state and cannot be signaled")
         if resource is None:
             raise ValidationError(f"Resource {logical_id} does not exist for stack {stack_name}")
-        if resource.status not in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS") or not resource.signals_wanted:
+        if resource.status not in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS") or not resource.expected_signals:
             raise ValidationError(f"Resource {logical_id} is in {resource.status} state and cannot be signaled")
         if unique_id in resource.signals and status != "FAILURE":
             raise ValidationError(
@@ -239,7 +239,7 @@ class CloudFormation(Region):
 
     def resource_drifts(self, name: str) -> list[ResourceDrift]:
         """What the last detection has found about each resource of a stack."""
-        return found(self.detections, self.stack(name))
+        return latest_drifts(self.detections, self.stack(name))
 
     # Time and what goes wrong in it
 

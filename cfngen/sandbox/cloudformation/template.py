@@ -88,7 +88,7 @@ def parse(text: str) -> Template:
     texts.check_template(body)
     template_functions.check(body)
     _check_references(body)
-    definitions = {key: _definition(body, key, each) for key, each in body["Resources"].items()}
+    definitions = {key: _definition(body, key, resource) for key, resource in body["Resources"].items()}
     _check_order(definitions)
     return Template(body, definitions)
 
@@ -105,9 +105,9 @@ def references(value: Any) -> Iterator[str]:
             elif key == "Fn::GetAtt":
                 yield item.split(".")[0] if isinstance(item, str) else item[0]
             elif key == "Fn::Sub":
-                text, local = (item, {}) if isinstance(item, str) else item
-                yield from (name.split(".")[0] for name in SUBSTITUTION.findall(text) if name not in local)
-                yield from references(local)
+                text, local_values = (item, {}) if isinstance(item, str) else item
+                yield from (name.split(".")[0] for name in SUBSTITUTION.findall(text) if name not in local_values)
+                yield from references(local_values)
             else:
                 yield from references(item)
 
@@ -124,10 +124,10 @@ def attributes(value: Any) -> Iterator[tuple[str, str]]:
                 if isinstance(attribute, str):
                     yield name, attribute
             elif key == "Fn::Sub":
-                text, local = (item, {}) if isinstance(item, str) else item
-                found = (name for name in SUBSTITUTION.findall(text) if name not in local and "." in name)
-                yield from (tuple(name.split(".", 1)) for name in found)
-                yield from attributes(local)
+                text, local_values = (item, {}) if isinstance(item, str) else item
+                placeholders = (name for name in SUBSTITUTION.findall(text) if name not in local_values and "." in name)
+                yield from (tuple(name.split(".", 1)) for name in placeholders)
+                yield from attributes(local_values)
             else:
                 yield from attributes(item)
 
@@ -148,14 +148,14 @@ def _definition(body: Mapping[str, Any], logical_id: str, resource: Mapping[str,
 
 def _check_references(body: Mapping[str, Any]) -> None:
     parameters = set(body.get("Parameters", {}))
-    for section, known in (
+    for section, declared in (
         ("Resources", parameters | set(body["Resources"])),
         ("Outputs", parameters | set(body["Resources"])),
         ("Conditions", parameters),
         ("Rules", parameters),
     ):
         used = {name for name in references(body.get(section, {})) if not name.startswith("AWS::")}
-        if missing := sorted(used - known):
+        if missing := sorted(used - declared):
             raise ValidationError(
                 f"Template format error: Unresolved resource dependencies {missing} in the {section} block of the "
                 "template"
@@ -163,9 +163,9 @@ def _check_references(body: Mapping[str, Any]) -> None:
 
 
 def _check_order(definitions: Mapping[str, ResourceDefinition]) -> None:
-    remaining = {key: set(each.needs) for key, each in definitions.items()}
-    while free := [key for key, needs in remaining.items() if not needs & set(remaining)]:
-        for key in free:
+    remaining = {key: set(definition.needs) for key, definition in definitions.items()}
+    while resolvable := [key for key, dependencies in remaining.items() if not dependencies & set(remaining)]:
+        for key in resolvable:
             del remaining[key]
     if remaining:
         raise ValidationError(f"Circular dependency between resources: {sorted(remaining)}")

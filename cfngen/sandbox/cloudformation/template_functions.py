@@ -77,24 +77,26 @@ def _check_parameters(body: Mapping[str, Any]) -> None:
 
 def _check_resources(body: Mapping[str, Any]) -> None:
     for name, resource in body["Resources"].items():
-        where = f"Template format error: [/Resources/{name}]"
+        prefix = f"Template format error: [/Resources/{name}]"
         if not isinstance(resource, dict) or "Type" not in resource:
-            raise ValidationError(f"{where} Every Resources object must contain a Type member.")
+            raise ValidationError(f"{prefix} Every Resources object must contain a Type member.")
         if not isinstance(resource["Type"], str):
-            raise ValidationError(f"{where} Every Type member must be a string.")
+            raise ValidationError(f"{prefix} Every Type member must be a string.")
         for attribute in ("DeletionPolicy", "UpdateReplacePolicy"):
             if not isinstance(resource.get(attribute, ""), str):
-                raise ValidationError(f"{where} Every {attribute} member must be a string.")
+                raise ValidationError(f"{prefix} Every {attribute} member must be a string.")
         if not isinstance(resource.get("Properties", {}), dict):
-            raise ValidationError(f"{where} 'Properties' must be an object")
-        needed = resource.get("DependsOn", [])
-        if not isinstance(needed, str) and not (isinstance(needed, list) and all(isinstance(n, str) for n in needed)):
-            raise ValidationError(f"{where} DependsOn must be a string or list of strings.")
+            raise ValidationError(f"{prefix} 'Properties' must be an object")
+        depends_on = resource.get("DependsOn", [])
+        if not isinstance(depends_on, str) and not (
+            isinstance(depends_on, list) and all(isinstance(n, str) for n in depends_on)
+        ):
+            raise ValidationError(f"{prefix} DependsOn must be a string or list of strings.")
         _check_condition(body, resource.get("Condition"), "Resources")
 
 
 def _check_outputs(body: Mapping[str, Any]) -> None:
-    exported: list[str] = []
+    export_names: list[str] = []
     for name, output in body.get("Outputs", {}).items():
         if not isinstance(output, dict) or "Value" not in output:
             raise ValidationError("Template format error: Every Outputs member must contain a Value object")
@@ -102,14 +104,14 @@ def _check_outputs(body: Mapping[str, Any]) -> None:
         if "Export" in output:
             if not isinstance(output["Export"], dict) or set(output["Export"]) != {"Name"}:
                 raise ValidationError(f"Template format error: Output {name} is malformed. The Export needs a Name")
-            exported.append(str(output["Export"]["Name"]))
-    if len(set(exported)) < len(exported):
+            export_names.append(str(output["Export"]["Name"]))
+    if len(set(export_names)) < len(export_names):
         raise ValidationError("Template format error: Export names must be unique within a template")
 
 
 def _check_mappings(body: Mapping[str, Any]) -> None:
     for name, mapping in body.get("Mappings", {}).items():
-        where = f"Template format error: Every Mappings attribute must be a String or a List. ({name})"
+        message = f"Template format error: Every Mappings attribute must be a String or a List. ({name})"
         if not isinstance(mapping, dict) or not all(isinstance(keys, dict) for keys in mapping.values()):
             raise ValidationError(f"Template format error: Mapping {name} needs two levels of keys")
         if len(mapping) > MAPPING_ATTRIBUTES:
@@ -118,21 +120,21 @@ def _check_mappings(body: Mapping[str, Any]) -> None:
                 f"allowed, {MAPPING_ATTRIBUTES}"
             )
         if any(isinstance(value, dict) for keys in mapping.values() for value in keys.values()):
-            raise ValidationError(where)
+            raise ValidationError(message)
 
 
 def _check_conditions(body: Mapping[str, Any]) -> None:
     conditions = body.get("Conditions", {})
-    needs: dict[str, set[str]] = {}
+    dependencies: dict[str, set[str]] = {}
     for name, condition in conditions.items():
         if not isinstance(condition, dict) or len(condition) != 1 or not {*condition} <= OF_CONDITIONS | {"Condition"}:
             raise ValidationError(
                 "Template format error: Conditions can only be boolean operations on parameters and other conditions "
                 f"({name})"
             )
-        needs[name] = {argument for _, function, argument in _functions(condition) if function == "Condition"}
-        for needed in needs[name]:
-            _check_condition(body, needed, "Conditions")
+        dependencies[name] = {argument for _, function, argument in _functions(condition) if function == "Condition"}
+        for dependency in dependencies[name]:
+            _check_condition(body, dependency, "Conditions")
     resources = set(body["Resources"])
     used = {argument for _, function, argument in _functions(conditions) if function == "Ref" and argument in resources}
     used |= {_referenced(argument) for _, function, argument in _functions(conditions) if function == "Fn::GetAtt"}
@@ -141,11 +143,13 @@ def _check_conditions(body: Mapping[str, Any]) -> None:
             f"Template format error: Unresolved dependencies [{', '.join(sorted(used))}]. Cannot reference resources "
             "in the Conditions block of the template"
         )
-    while free := [name for name, needed in needs.items() if not needed & set(needs)]:
-        for name in free:
-            del needs[name]
-    if needs:
-        raise ValidationError(f"Template error: Found circular condition dependency with {', '.join(sorted(needs))}")
+    while resolvable := [name for name, dependency in dependencies.items() if not dependency & set(dependencies)]:
+        for name in resolvable:
+            del dependencies[name]
+    if dependencies:
+        raise ValidationError(
+            f"Template error: Found circular condition dependency with {', '.join(sorted(dependencies))}"
+        )
 
 
 def _check_condition(body: Mapping[str, Any], name: Any, section: str) -> None:
@@ -178,8 +182,8 @@ def _check_function(body: Mapping[str, Any], section: str, name: str, function: 
             f"are: [{', '.join(sorted(FUNCTIONS))}]"
         )
     if function in OF_CONDITIONS and section not in ("Conditions", "Rules"):
-        where = f"[/{section}/{name}]"
-        raise ValidationError(f"Template error: {where} {function} is only supported in conditions and rules")
+        location = f"[/{section}/{name}]"
+        raise ValidationError(f"Template error: {location} {function} is only supported in conditions and rules")
     if function == "Ref" and (not isinstance(argument, str) or not argument):
         raise ValidationError("Template format error: All Ref references must be of type String")
     if function == "Ref" and argument.startswith("AWS::") and argument not in PSEUDO_PARAMETERS:

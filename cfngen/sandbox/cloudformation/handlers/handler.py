@@ -70,7 +70,7 @@ class Call:
 
 
 @contextlib.contextmanager
-def completing(created: Created) -> Iterator[None]:
+def unfinished_on_failure(created: Created) -> Iterator[None]:
     """Let what goes wrong within leave a resource that exists, and that is therefore removed again.
 
     Raises:
@@ -106,34 +106,34 @@ class Handler:
     def snapshot(self, call: Call) -> None:
         raise ResourceError("this type has no snapshots")
 
-    def update(self, call: Call, before: Mapping[str, Any]) -> Mapping[str, Any]:
+    def update(self, call: Call, previous: Mapping[str, Any]) -> Mapping[str, Any]:
         """Change a resource in place; returns attributes that have another value now.
 
         Args:
             call: with the new properties
-            before: the properties it has had
+            previous: the old properties
 
         Raises:
             ResourceError: refused, before anything was changed
             NotModelledError: a property that CloudFormation changes in place and the double does not
         """
-        changed = {key for key in {*call.properties, *before} if call.properties.get(key) != before.get(key)}
+        changed = {key for key in {*call.properties, *previous} if call.properties.get(key) != previous.get(key)}
         if refused := sorted(changed & self.unchangeable):
             raise ResourceError(f"Updates are not supported for the properties {refused}")
-        if unknown := sorted(changed - self.changeable):
-            raise NotModelledError(f"changes of {unknown} in place")
-        attributes = self.change(call, before, changed)
+        if not_modelled := sorted(changed - self.changeable):
+            raise NotModelledError(f"changes of {not_modelled} in place")
+        attributes = self.change(call, previous, changed)
         if "Tags" in changed:
-            self.retag(call, before)
+            self.retag(call, previous)
         return attributes
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         """Change everything but tags."""
         return {}
 
-    def retag(self, call: Call, before: Mapping[str, Any]) -> None:
+    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
         """Change the tags, as EC2 does it."""
-        retag(call, self.tagged_id(call), before.get("Tags", []), call.properties.get("Tags", []))
+        retag(call, self.tagged_id(call), previous.get("Tags", []), call.properties.get("Tags", []))
 
     def tagged_id(self, call: Call) -> str:
         """What the tags hang on."""
@@ -167,9 +167,9 @@ def removing_on_failure(remove: Callable[[], object]) -> Iterator[None]:
         raise
 
 
-def retag(call: Call, identifier: str, before: list[dict[str, str]], after: list[dict[str, str]]) -> None:
+def retag(call: Call, resource_id: str, old_tags: list[dict[str, str]], new_tags: list[dict[str, str]]) -> None:
     """Replace tags of a resource of EC2."""
-    if gone := [{"Key": key} for key in {tag["Key"] for tag in before} - {tag["Key"] for tag in after}]:
-        call.ec2.delete_tags(Resources=[identifier], Tags=gone)
-    if after:
-        call.ec2.create_tags(Resources=[identifier], Tags=after)
+    if removed_keys := [{"Key": key} for key in {tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}]:
+        call.ec2.delete_tags(Resources=[resource_id], Tags=removed_keys)
+    if new_tags:
+        call.ec2.create_tags(Resources=[resource_id], Tags=new_tags)

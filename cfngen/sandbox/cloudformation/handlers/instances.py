@@ -18,26 +18,28 @@ class NetworkInterface(Handler):
     changeable = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
 
     def create(self, call: Call) -> Created:
-        made = call.ec2.create_network_interface(
+        interface = call.ec2.create_network_interface(
             **call.only("SubnetId", "PrivateIpAddress", "Description"),
             Groups=call.properties.get("GroupSet", []),
             **call.tagged("network-interface"),
         )["NetworkInterface"]
-        identifier = made["NetworkInterfaceId"]
-        check = {"Value": call.properties.get("SourceDestCheck", True)}
+        identifier = interface["NetworkInterfaceId"]
+        source_dest_check = {"Value": call.properties.get("SourceDestCheck", True)}
         with removing_on_failure(lambda: call.ec2.delete_network_interface(NetworkInterfaceId=identifier)):
-            call.ec2.modify_network_interface_attribute(NetworkInterfaceId=identifier, SourceDestCheck=check)
-        address = made["PrivateIpAddress"]
-        return Created(identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": made["VpcId"]})
+            call.ec2.modify_network_interface_attribute(
+                NetworkInterfaceId=identifier, SourceDestCheck=source_dest_check
+            )
+        address = interface["PrivateIpAddress"]
+        return Created(identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": interface["VpcId"]})
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        values = {
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        arguments = {
             "GroupSet": {"Groups": call.properties.get("GroupSet", [])},
             "Description": {"Description": {"Value": call.properties.get("Description", "")}},
             "SourceDestCheck": {"SourceDestCheck": {"Value": call.properties.get("SourceDestCheck", True)}},
         }
-        for key in changed & set(values):
-            call.ec2.modify_network_interface_attribute(NetworkInterfaceId=call.physical_id, **values[key])
+        for key in changed & set(arguments):
+            call.ec2.modify_network_interface_attribute(NetworkInterfaceId=call.physical_id, **arguments[key])
         return {}
 
     def delete(self, call: Call) -> None:
@@ -49,8 +51,8 @@ class ElasticIp(Handler):
     changeable = frozenset({"Tags"})
 
     def create(self, call: Call) -> Created:
-        made = call.ec2.allocate_address(Domain=call.properties.get("Domain", "vpc"), **call.tagged("elastic-ip"))
-        return Created(made["PublicIp"], {key: made[key] for key in ("PublicIp", "AllocationId")})
+        address = call.ec2.allocate_address(Domain=call.properties.get("Domain", "vpc"), **call.tagged("elastic-ip"))
+        return Created(address["PublicIp"], {key: address[key] for key in ("PublicIp", "AllocationId")})
 
     def tagged_id(self, call: Call) -> str:
         return str(call.attributes["AllocationId"])
@@ -79,14 +81,14 @@ class Volume(Handler):
     snapshots = True
 
     def create(self, call: Call) -> Created:
-        plain = self.properties - {"Tags"}
+        settings = self.properties - {"Tags"}
         if fault := call.properties.get("Encrypted") and keys.fault(call.region, call.properties.get("KmsKeyId", "")):
             # API, CreateVolume: the key is looked at later, and the volume then has failed.
             raise ResourceError(f"Volume did not stabilize: {fault}")
-        identifier = call.ec2.create_volume(**call.only(*plain), **call.tagged("volume"))["VolumeId"]
+        identifier = call.ec2.create_volume(**call.only(*settings), **call.tagged("volume"))["VolumeId"]
         return Created(identifier, {"VolumeId": identifier})
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         settings = call.only(*sorted(self.modified))
         [volume] = call.ec2.describe_volumes(VolumeIds=[call.physical_id])["Volumes"]
         if any(volume.get(key) != value for key, value in settings.items()):
@@ -104,10 +106,12 @@ class KeyPair(Handler):
     properties = frozenset({"KeyName", "PublicKeyMaterial", "Tags"})
 
     def create(self, call: Call) -> Created:
-        made = call.ec2.import_key_pair(
+        key_pair = call.ec2.import_key_pair(
             KeyName=call["KeyName"], PublicKeyMaterial=call["PublicKeyMaterial"].encode(), **call.tagged("key-pair")
         )
-        return Created(call["KeyName"], {"KeyPairId": made["KeyPairId"], "KeyFingerprint": made["KeyFingerprint"]})
+        return Created(
+            call["KeyName"], {"KeyPairId": key_pair["KeyPairId"], "KeyFingerprint": key_pair["KeyFingerprint"]}
+        )
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_key_pair(KeyName=call.physical_id)
@@ -160,24 +164,26 @@ class LaunchTemplate(Handler):
 
     def create(self, call: Call) -> Created:
         _check_modelled(call["LaunchTemplateData"], MODELLED)
-        made = call.ec2.create_launch_template(
+        launch_template = call.ec2.create_launch_template(
             LaunchTemplateName=call.name(),
             LaunchTemplateData=call["LaunchTemplateData"],
             **call.only("TagSpecifications"),
         )["LaunchTemplate"]
         versions = {"LatestVersionNumber": "1", "DefaultVersionNumber": "1"}
-        return Created(made["LaunchTemplateId"], {"LaunchTemplateId": made["LaunchTemplateId"], **versions})
+        return Created(
+            launch_template["LaunchTemplateId"], {"LaunchTemplateId": launch_template["LaunchTemplateId"], **versions}
+        )
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         if "TagSpecifications" in changed:
-            retag(call, call.physical_id, _own_tags(before), _own_tags(call.properties))
+            retag(call, call.physical_id, _own_tags(previous), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
             return {}
         _check_modelled(call["LaunchTemplateData"], MODELLED)
-        made = call.ec2.create_launch_template_version(
+        version = call.ec2.create_launch_template_version(
             LaunchTemplateId=call.physical_id, LaunchTemplateData=call["LaunchTemplateData"]
         )["LaunchTemplateVersion"]
-        return {"LatestVersionNumber": str(made["VersionNumber"])}
+        return {"LatestVersionNumber": str(version["VersionNumber"])}
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_launch_template(LaunchTemplateId=call.physical_id)
@@ -222,37 +228,41 @@ class AutoScalingGroup(Handler):
         )
         return Created(name)
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         if settings := _settings(call, changed):
             client("autoscaling", call.region).update_auto_scaling_group(
                 AutoScalingGroupName=call.physical_id, **settings
             )
         if HOOKS in changed:
-            _put_hooks(call, call.physical_id, before)
+            _put_hooks(call, call.physical_id, previous)
         return {}
 
-    def retag(self, call: Call, before: Mapping[str, Any]) -> None:
+    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
         autoscaling = client("autoscaling", call.region)
-        old, new = (_group_tags(call.physical_id, each.get("Tags", [])) for each in (before, call.properties))
-        kept = {tag["Key"] for tag in new}
-        if gone := [tag for tag in old if tag["Key"] not in kept]:
-            autoscaling.delete_tags(Tags=gone)
-        if new:
-            autoscaling.create_or_update_tags(Tags=new)
+        old_tags, new_tags = (
+            _group_tags(call.physical_id, properties.get("Tags", [])) for properties in (previous, call.properties)
+        )
+        new_keys = {tag["Key"] for tag in new_tags}
+        if removed_tags := [tag for tag in old_tags if tag["Key"] not in new_keys]:
+            autoscaling.delete_tags(Tags=removed_tags)
+        if new_tags:
+            autoscaling.create_or_update_tags(Tags=new_tags)
 
     def replaces(self, call: Call) -> bool:
         """Reference, "UpdatePolicy": only AutoScalingReplacingUpdate replaces a group."""
         return bool(call.update_policy.get("AutoScalingReplacingUpdate", {}).get("WillReplace", False))
 
     def actual(self, call: Call) -> Mapping[str, Any] | None:
-        found = client("autoscaling", call.region).describe_auto_scaling_groups(
+        groups = client("autoscaling", call.region).describe_auto_scaling_groups(
             AutoScalingGroupNames=[call.physical_id]
         )["AutoScalingGroups"]
-        if not found:
+        if not groups:
             return None
-        sizes = {key: str(found[0][key]) for key in ("MinSize", "MaxSize", "DesiredCapacity") if key in call.properties}
+        sizes = {
+            key: str(groups[0][key]) for key in ("MinSize", "MaxSize", "DesiredCapacity") if key in call.properties
+        }
         keys = ("Key", "Value", "PropagateAtLaunch")
-        tags = [{key: tag[key] for key in keys} for tag in found[0]["Tags"]]
+        tags = [{key: tag[key] for key in keys} for tag in groups[0]["Tags"]]
         return {**sizes, **({"Tags": tags} if tags or "Tags" in call.properties else {})}
 
     def delete(self, call: Call) -> None:
@@ -263,17 +273,17 @@ class AutoScalingGroup(Handler):
 
 def _settings(call: Call, keys: set[str]) -> dict[str, Any]:
     """What the service's calls say of a group, without its tags."""
-    given = call.only(*sorted(keys - {"Tags", HOOKS}))
-    settings: dict[str, Any] = {key: int(value) if key in SIZES else value for key, value in given.items()}
+    properties = call.only(*sorted(keys - {"Tags", HOOKS}))
+    settings: dict[str, Any] = {key: int(value) if key in SIZES else value for key, value in properties.items()}
     if subnets := settings.get("VPCZoneIdentifier"):
         settings["VPCZoneIdentifier"] = ",".join(subnets)
     return settings
 
 
-def _put_hooks(call: Call, group: str, before: Mapping[str, Any]) -> None:
+def _put_hooks(call: Call, group: str, previous: Mapping[str, Any]) -> None:
     """Give a group the lifecycle hooks that it is to have now."""
     autoscaling, names = client("autoscaling", call.region), {hook["LifecycleHookName"] for hook in _hooks(call)}
-    for name in {each["LifecycleHookName"] for each in before.get(HOOKS, [])} - names:
+    for name in {old_hook["LifecycleHookName"] for old_hook in previous.get(HOOKS, [])} - names:
         autoscaling.delete_lifecycle_hook(AutoScalingGroupName=group, LifecycleHookName=name)
     for hook in _hooks(call):
         autoscaling.put_lifecycle_hook(AutoScalingGroupName=group, **hook)
@@ -281,8 +291,8 @@ def _put_hooks(call: Call, group: str, before: Mapping[str, Any]) -> None:
 
 def _hooks(call: Call) -> Iterator[dict[str, Any]]:
     """Lifecycle hooks; templates may have numbers as text."""
-    for each in call.properties.get(HOOKS, []):
-        yield {**each, **{key: int(value) for key, value in each.items() if key == "HeartbeatTimeout"}}
+    for hook in call.properties.get(HOOKS, []):
+        yield {**hook, **{key: int(value) for key, value in hook.items() if key == "HeartbeatTimeout"}}
 
 
 def _group_tags(name: str, tags: list[dict[str, Any]]) -> list[dict[str, Any]]:

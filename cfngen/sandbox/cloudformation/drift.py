@@ -1,4 +1,4 @@
-"""Drift: what the account has, compared with what the template says."""
+"""Drift detection: compares the actual resources with the template."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PropertyDifference:
-    """A property that is not as the template says.
+    """A property whose actual value differs from the template.
 
     Attributes:
         path: e.g. `/MaxSize`
-        expected: as JSON, or nothing
-        actual: as JSON, or nothing
+        expected: the value in the template as JSON, or ""
+        actual: the actual value as JSON, or ""
         kind: ADD, REMOVE or NOT_EQUAL
     """
 
@@ -37,12 +37,12 @@ class PropertyDifference:
 
 @dataclass(frozen=True)
 class ResourceDrift:
-    """What a detection has found about one resource.
+    """The drift of one resource.
 
     Attributes:
         status: IN_SYNC, MODIFIED or DELETED
-        expected: the compared properties as the template says, as JSON
-        actual: as the account has them, as JSON
+        expected: the compared properties in the template, as JSON
+        actual: the actual properties, as JSON
     """
 
     stack_id: str
@@ -58,7 +58,7 @@ class ResourceDrift:
 
 @dataclass(frozen=True)
 class Detection:
-    """A finished detection.
+    """A finished drift detection.
 
     Attributes:
         status: DETECTION_COMPLETE
@@ -74,15 +74,15 @@ class Detection:
 
     @property
     def drifted(self) -> int:
-        """How many resources have drifted."""
+        """The number of resources that have drifted."""
         return sum(resource.status in ("MODIFIED", "DELETED") for resource in self.resources)
 
 
 def detect(service: Region, stack: Stack, identifier: str) -> Detection:
-    """Compare every resource of a stack that can be compared; nested stacks are detected by themselves.
+    """Detect drift of all resources of a stack whose type supports it, without those of nested stacks.
 
     Raises:
-        ValidationError: the stack is not in a status for it
+        ValidationError: the stack's status does not allow drift detection
     """
     if stack.status not in STABLE | {"UPDATE_ROLLBACK_FAILED"}:
         raise ValidationError(f"Drift detection cannot be performed on stack [{stack.id}] in status {stack.status}")
@@ -122,7 +122,7 @@ def _compare_resource(
 
 
 def _sorted(value: Any) -> Any:
-    """Lists whose order means nothing, in one order."""
+    """Sort a list, because drift detection ignores the order of lists; other values are returned unchanged."""
     return sorted(value, key=lambda item: json.dumps(item, sort_keys=True)) if isinstance(value, list) else value
 
 
@@ -131,7 +131,7 @@ def _json(value: Any) -> str:
 
 
 def latest_drifts(detections: list[Detection], stack: Stack) -> list[ResourceDrift]:
-    """What the last detection has found about each resource of a stack."""
+    """The drift of each resource of a stack, from the latest drift detection."""
     for detection in reversed(detections):
         if detection.stack_id == stack.id:
             return list(detection.resources)

@@ -97,7 +97,7 @@ class Region:
         self.detections: list[Detection] = []
         self._stacks: list[Stack] = []
         self._change_sets: list[ChangeSet] = []
-        self._numbers = itertools.count()
+        self._sequence = itertools.count()
 
     @property
     def metadata_tags(self) -> bool:
@@ -156,7 +156,7 @@ class Region:
         if resource_type == properties.WAIT_CONDITION:
             return
         names = (f"{verb} {resource_type}", resource_type, "*")
-        seconds = self.order.lasting(next((self.durations[name] for name in names if name in self.durations), 0))
+        seconds = self.order.vary_duration(next((self.durations[name] for name in names if name in self.durations), 0))
         if seconds:
             end = self.clock.now + seconds
             self.clock.later(seconds, lambda: None)
@@ -251,7 +251,7 @@ class Region:
         self, stack: Stack, logical_id: str, *, limit: int = MAX_NAME_LENGTH, with_stack: bool = True
     ) -> str:
         """A generated name like CloudFormation's: stack name, logical id and a unique suffix of twelve characters."""
-        suffix = hashlib.sha256(f"{stack.id} {logical_id} {next(self._numbers)}".encode()).hexdigest()[:12].upper()
+        suffix = hashlib.sha256(f"{stack.id} {logical_id} {next(self._sequence)}".encode()).hexdigest()[:12].upper()
         return generated_names.generated(stack.name if with_stack else "", logical_id, suffix, limit)
 
     def record(self, stack: Stack, resource: Resource | None, status: str, reason: str = "") -> None:
@@ -288,7 +288,7 @@ class Region:
 
     def uuid(self) -> str:
         """A new UUID; the sequence is the same in every run."""
-        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.region} {next(self._numbers)}"))
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.region} {next(self._sequence)}"))
 
     def _zone_names(self, region: str) -> list[str]:
         return [

@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation.errors import (
     ValidationError,
 )
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
-from cfngen.sandbox.cloudformation.properties import GROUP, enabled_resources
+from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP, enabled_resources
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
 
@@ -227,7 +227,8 @@ def check_types(service: Region, parsed: template.Template) -> None:
     if missing := sorted(types - set(HANDLERS) - {NESTED}):
         raise NotModelledError(f"resource types {missing}")
     if unsupported := sorted(
-        {resource.type for resource in parsed.resources.values() if "UpdatePolicy" in resource.body} - {GROUP}
+        {resource.type for resource in parsed.resources.values() if "UpdatePolicy" in resource.body}
+        - {AUTO_SCALING_GROUP}
     ):
         raise NotModelledError(f"UpdatePolicy of {unsupported}")
     for key, definition in parsed.resources.items():

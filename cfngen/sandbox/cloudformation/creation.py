@@ -17,7 +17,7 @@ from cfngen.sandbox.cloudformation.admission import NESTED
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError, UnfinishedError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.properties import GROUP
+from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 
 if TYPE_CHECKING:
@@ -193,9 +193,9 @@ def provision(service: Region, stack: Stack, resource: Resource, status: str) ->
     if resource.type == NESTED:
         yield from _create_nested(service, stack, resource, status)
         return
-    if resource.type == GROUP:
+    if resource.type == AUTO_SCALING_GROUP:
         update_policies.rolling_policy(service, stack, resource)
-    earlier_activities = signals.activity_ids(service) if resource.type == GROUP else ()
+    earlier_activities = signals.activity_ids(service) if resource.type == AUTO_SCALING_GROUP else ()
     try:
         created = HANDLERS[resource.type].create(properties.handler_call(service, stack, resource))
     except UnfinishedError as error:
@@ -205,7 +205,7 @@ def provision(service: Region, stack: Stack, resource: Resource, status: str) ->
     resource.physical_id, resource.attributes = created.physical_id, dict(created.attributes)
     resource.signals, resource.expected_signals = {}, expected_signals
     service.record(stack, resource, status, "Resource creation Initiated")
-    if resource.type == GROUP:
+    if resource.type == AUTO_SCALING_GROUP:
         signals.notify_launches(service, resource, set())
         yield from signals.stabilize(service, resource, earlier_activities)
         if resource.generation != generation:

@@ -19,7 +19,7 @@ from cfngen.sandbox.cloudformation.properties import (
     enabled_resources,
 )
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, masked
-from cfngen.sandbox.cloudformation.template import SUBSTITUTION, ResourceDefinition
+from cfngen.sandbox.cloudformation.template import PLACEHOLDER, ResourceDefinition
 
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
@@ -97,7 +97,7 @@ class _Comparer:
     def _record(self, key: str, change: Change | None) -> None:
         self._changes[key] = change
         keeps_physical_id = key in self._existing and (change is None or change.replacement == "False")
-        self._scope.name(key, self._existing[key].physical_id if keeps_physical_id else UNKNOWN)
+        self._scope.set_name(key, self._existing[key].physical_id if keeps_physical_id else UNKNOWN)
 
     def _attribute(self, key: str, name: str) -> Any:
         if key in self._existing and self._changes.get(key) is None:
@@ -249,7 +249,7 @@ def _references(value: Any) -> Iterator[tuple[str, str]]:
                 yield name, attribute
             elif key == "Fn::Sub":
                 text, local_values = (item, {}) if isinstance(item, str) else item
-                for placeholder in SUBSTITUTION.findall(text):
+                for placeholder in PLACEHOLDER.findall(text):
                     name, _, attribute = placeholder.partition(".")
                     if placeholder not in local_values:
                         yield name, attribute

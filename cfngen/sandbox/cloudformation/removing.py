@@ -12,7 +12,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.cloudformation.clock import Condition, Operation
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
-from cfngen.sandbox.cloudformation.properties import GROUP, handler_call
+from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP, handler_call
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def remove_resource(
         else:
             yield from service.wait_for_duration(resource.type, "delete")
             request = handler_call(service, stack, resource)
-            if resource.type == GROUP:
+            if resource.type == AUTO_SCALING_GROUP:
                 yield from _empty_group(service, resource.physical_id)
             if policy == "Snapshot":
                 HANDLERS[resource.type].snapshot(request)

@@ -13,7 +13,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import client
-from cfngen.sandbox.cloudformation.properties import GROUP, WAIT_CONDITION
+from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.stack import Launched, Resource, Stack
 from cfngen.sandbox.services import scaling_activities
 
@@ -50,7 +50,7 @@ def signals_to_await(service: Region, stack: Stack, resource: Resource) -> tuple
         return 0, 0
     signal = policy.get("ResourceSignal", {})
     if (
-        resource.type not in (GROUP, WAIT_CONDITION)
+        resource.type not in (AUTO_SCALING_GROUP, WAIT_CONDITION)
         or set(policy) != {"ResourceSignal"}
         or set(signal) - {"Count", "Timeout"}
     ):
@@ -91,7 +91,7 @@ def notify_later_launches(service: Region, group: str, instance_ids: list[str]) 
     """Do the same for instances that a group launched later on its own, for example as replacements."""
     for stack in service.stacks():
         for resource in stack.resources.values():
-            if resource.type == GROUP and resource.physical_id == group and resource.exists:
+            if resource.type == AUTO_SCALING_GROUP and resource.physical_id == group and resource.exists:
                 _notify(service, resource, instance_ids)
 
 

@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation.creation import RESOURCE_ERRORS
 from cfngen.sandbox.cloudformation.differences import find_differences
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.properties import GROUP
+from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP
 from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Revision, StableState, Stack
 from cfngen.sandbox.cloudformation.stack_policies import denial
 
@@ -262,7 +262,7 @@ def modify(
         return
     if resource.type == NESTED:
         yield from _update_nested(service, stack, resource)
-    elif resource.type == GROUP:
+    elif resource.type == AUTO_SCALING_GROUP:
         yield from rolling.change(service, stack, resource, old_properties)
     else:
         try:

@@ -1,4 +1,4 @@
-"""AWS::ElasticLoadBalancingV2 types: a load balancer, what it listens on, and where it sends that."""
+"""Handlers of AWS::ElasticLoadBalancingV2 types: load balancers, listeners and target groups."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, unfinished_on_failure
 
-NAME_LIMIT = 32
+MAX_NAME_LENGTH = 32
 HEALTH_CHECK_KEYS = frozenset(
     {
         "HealthCheckEnabled",
@@ -26,7 +26,7 @@ def _elbv2(call: Call) -> Any:
     return client("elbv2", call.region)
 
 
-class _Balancing(Handler):
+class _Elbv2Handler(Handler):
     def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
         old_tags, new_tags = previous.get("Tags", []), call.properties.get("Tags", [])
         if removed_keys := sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}):
@@ -35,14 +35,14 @@ class _Balancing(Handler):
             _elbv2(call).add_tags(ResourceArns=[call.physical_id], Tags=new_tags)
 
 
-class LoadBalancer(_Balancing):
+class LoadBalancer(_Elbv2Handler):
     properties = frozenset(
         {"Name", "Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"}
     )
     changeable = frozenset({"Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"})
 
     def create(self, call: Call) -> Created:
-        name = call.properties.get("Name") or call.name(limit=NAME_LIMIT)
+        name = call.properties.get("Name") or call.name(limit=MAX_NAME_LENGTH)
         elbv2 = _elbv2(call)
         load_balancer = elbv2.create_load_balancer(
             Name=name, **call.only("Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "Tags")
@@ -78,14 +78,14 @@ class LoadBalancer(_Balancing):
         _elbv2(call).delete_load_balancer(LoadBalancerArn=call.physical_id)
 
 
-class TargetGroup(_Balancing):
+class TargetGroup(_Elbv2Handler):
     properties = frozenset(
         {"VpcId", "Protocol", "Port", "TargetType", "Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS}
     )
     changeable = frozenset({"Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS})
 
     def create(self, call: Call) -> Created:
-        name = call.name(limit=NAME_LIMIT, stack_name=False)
+        name = call.name(limit=MAX_NAME_LENGTH, stack_name=False)
         elbv2 = _elbv2(call)
         target_group = elbv2.create_target_group(
             Name=name, **call.only("VpcId", "Protocol", "Port", "TargetType", "Tags", *HEALTH_CHECK_KEYS)
@@ -119,7 +119,7 @@ class TargetGroup(_Balancing):
         _elbv2(call).delete_target_group(TargetGroupArn=call.physical_id)
 
 
-class Listener(_Balancing):
+class Listener(_Elbv2Handler):
     properties = frozenset({"LoadBalancerArn", "Protocol", "Port", "DefaultActions", "Tags"})
     changeable = frozenset({"Protocol", "Port", "DefaultActions", "Tags"})
 

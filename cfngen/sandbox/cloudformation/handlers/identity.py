@@ -1,4 +1,4 @@
-"""IAM, KMS and Secrets Manager types."""
+"""Handlers of IAM, KMS and Secrets Manager types."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, unfinished_on_failure
 from cfngen.sandbox.services import iam_propagation
 
-MAX_ROLE_NAME = 64  # characters, IAM user guide, "IAM object identifiers and quotas"
-MAX_PROFILE_NAME = 128
+MAX_ROLE_NAME_LENGTH = 64  # IAM user guide, "IAM object identifiers and quotas"
+MAX_PROFILE_NAME_LENGTH = 128
 
 
 class Role(Handler):
@@ -21,7 +21,7 @@ class Role(Handler):
     changeable = properties
 
     def create(self, call: Call) -> Created:
-        name = call.name(limit=MAX_ROLE_NAME)
+        name = call.name(limit=MAX_ROLE_NAME_LENGTH)
         role = call.iam.create_role(
             RoleName=name,
             AssumeRolePolicyDocument=_to_json(call["AssumeRolePolicyDocument"]),
@@ -72,7 +72,7 @@ class Role(Handler):
         call.iam.tag_role(RoleName=call.physical_id, Tags=call.properties.get("Tags", []))
 
     def delete(self, call: Call) -> None:
-        """Delete the role; what somebody else has attached to it is in the way, as in IAM."""
+        """Delete the role; as in IAM, this fails if other policies are attached to it."""
         for policy in call.properties.get("Policies", []):
             with contextlib.suppress(call.iam.exceptions.NoSuchEntityException):
                 call.iam.delete_role_policy(RoleName=call.physical_id, PolicyName=policy["PolicyName"])
@@ -83,14 +83,14 @@ class Role(Handler):
 
 
 class ManagedPolicy(Handler):
-    """A new document is a new version; the one before it goes, since a policy has five at most."""
+    """A new document creates a new version; old versions are deleted, because a policy can have only five."""
 
     properties = frozenset({"Description", "PolicyDocument", "Roles"})
     changeable = frozenset({"PolicyDocument", "Roles"})
 
     def create(self, call: Call) -> Created:
         policy = call.iam.create_policy(
-            PolicyName=call.name(limit=MAX_PROFILE_NAME),
+            PolicyName=call.name(limit=MAX_PROFILE_NAME_LENGTH),
             PolicyDocument=self._document(call),
             **call.only("Description"),
         )["Policy"]
@@ -104,7 +104,7 @@ class ManagedPolicy(Handler):
         arn = call.physical_id
         if "PolicyDocument" in changed:
             call.iam.create_policy_version(PolicyArn=arn, PolicyDocument=self._document(call), SetAsDefault=True)
-            self._prune(call)
+            self._delete_old_versions(call)
         old_roles, new_roles = (set(properties.get("Roles", [])) for properties in (previous, call.properties))
         for role in sorted(old_roles - new_roles):
             call.iam.detach_role_policy(RoleName=role, PolicyArn=arn)
@@ -116,10 +116,10 @@ class ManagedPolicy(Handler):
         for role in call.properties.get("Roles", []):
             with contextlib.suppress(call.iam.exceptions.NoSuchEntityException):
                 call.iam.detach_role_policy(RoleName=role, PolicyArn=call.physical_id)
-        self._prune(call)
+        self._delete_old_versions(call)
         call.iam.delete_policy(PolicyArn=call.physical_id)
 
-    def _prune(self, call: Call) -> None:
+    def _delete_old_versions(self, call: Call) -> None:
         for version in call.iam.list_policy_versions(PolicyArn=call.physical_id)["Versions"]:
             if not version["IsDefaultVersion"]:
                 call.iam.delete_policy_version(PolicyArn=call.physical_id, VersionId=version["VersionId"])
@@ -129,13 +129,13 @@ class ManagedPolicy(Handler):
 
 
 class InstanceProfile(Handler):
-    """CloudFormation waits until a profile can be used before it is complete."""
+    """The creation waits until the instance profile has propagated, as CloudFormation does."""
 
     properties = frozenset({"Roles"})
     changeable = properties
 
     def create(self, call: Call) -> Created:
-        name = call.name(limit=MAX_PROFILE_NAME)
+        name = call.name(limit=MAX_PROFILE_NAME_LENGTH)
         profile = call.iam.create_instance_profile(InstanceProfileName=name)["InstanceProfile"]
         created = Created(name, {"Arn": profile["Arn"]})
         with unfinished_on_failure(created):
@@ -160,7 +160,7 @@ class InstanceProfile(Handler):
 
 
 class Key(Handler):
-    """A deleted key stays for its waiting period."""
+    """A deletion only schedules the deletion of the key, after its waiting period."""
 
     properties = frozenset({"Description", "EnableKeyRotation", "PendingWindowInDays", "KeyPolicy", "Tags"})
     changeable = properties
@@ -168,7 +168,7 @@ class Key(Handler):
     def create(self, call: Call) -> Created:
         kms = client("kms", call.region)
         tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in call.properties.get("Tags", [])]
-        # Without a policy a key has that of KMS, which leaves it to IAM.
+        # Without a key policy, KMS sets its default one, which leaves access to IAM.
         policy = {"Policy": json.dumps(call["KeyPolicy"])} if "KeyPolicy" in call.properties else {}
         key = kms.create_key(Tags=tags, **policy, **call.only("Description"))["KeyMetadata"]
         created = Created(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
@@ -206,7 +206,7 @@ class Key(Handler):
 
 
 class Secret(Handler):
-    """Ref gives the ARN, as for no other type here. Deletion skips the recovery window."""
+    """Ref returns the ARN, unlike for other types here. Deletion skips the recovery window."""
 
     properties = frozenset({"Description", "KmsKeyId", "Tags"})
     changeable = properties
@@ -234,7 +234,7 @@ class Secret(Handler):
 
 
 def _to_json(document: object) -> str:
-    """A document as a request carries it: with its characters as they are, since IAM takes only some."""
+    """A policy document as JSON, without escaping non-ASCII characters, because IAM checks the characters."""
     return json.dumps(document, ensure_ascii=False)
 
 

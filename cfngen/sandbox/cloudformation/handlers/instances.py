@@ -1,4 +1,4 @@
-"""AWS::EC2 and AWS::AutoScaling types that instances are made of."""
+"""Handlers of AWS::EC2 and AWS::AutoScaling types: instances, their launch templates, disks and addresses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, removing_on_failure, retag
 from cfngen.sandbox.services import keys
 
-SIZES = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
-HOOKS = "LifecycleHookSpecificationList"
+SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
+HOOKS_KEY = "LifecycleHookSpecificationList"
 
 
 class NetworkInterface(Handler):
@@ -65,7 +65,7 @@ class ElasticIpAssociation(Handler):
     properties = frozenset({"AllocationId", "NetworkInterfaceId"})
 
     def create(self, call: Call) -> Created:
-        # In a VPC an address moves by itself (EC2 API, AssociateAddress); moto wants to be told.
+        # In a VPC, reassociation is allowed by default (EC2 API, AssociateAddress); moto needs the argument.
         identifier = call.ec2.associate_address(**call.properties, AllowReassociation=True)["AssociationId"]
         return Created(identifier, {"Id": identifier})
 
@@ -83,7 +83,7 @@ class Volume(Handler):
     def create(self, call: Call) -> Created:
         settings = self.properties - {"Tags"}
         if fault := call.properties.get("Encrypted") and keys.fault(call.region, call.properties.get("KmsKeyId", "")):
-            # API, CreateVolume: the key is looked at later, and the volume then has failed.
+            # API, CreateVolume: the key is checked after the call, and the volume then fails.
             raise ResourceError(f"Volume did not stabilize: {fault}")
         identifier = call.ec2.create_volume(**call.only(*settings), **call.tagged("volume"))["VolumeId"]
         return Created(identifier, {"VolumeId": identifier})
@@ -117,53 +117,53 @@ class KeyPair(Handler):
         call.ec2.delete_key_pair(KeyName=call.physical_id)
 
 
-def _leaves(*keys: str) -> dict[str, Any]:
-    return {key: {} for key in keys}
+def _keys(*names: str) -> dict[str, Any]:
+    return {name: {} for name in names}
 
 
-# What the emulator's launches take account of: keys of LaunchTemplateData, and of what is below them.
-MODELLED: Mapping[str, Any] = {
+# The keys of LaunchTemplateData, at all levels, that the emulator's launches support.
+SUPPORTED_KEYS: Mapping[str, Any] = {
     "BlockDeviceMappings": {
         "DeviceName": {},
-        "Ebs": _leaves(
+        "Ebs": _keys(
             "DeleteOnTermination", "Encrypted", "Iops", "KmsKeyId", "SnapshotId", "Throughput", "VolumeSize",
             "VolumeType",
         ),
     },
-    "IamInstanceProfile": _leaves("Arn", "Name"),
-    "InstanceMarketOptions": {"MarketType": {}, "SpotOptions": _leaves("MaxPrice", "SpotInstanceType")},
-    "MetadataOptions": _leaves("HttpEndpoint", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags"),
-    "NetworkInterfaces": _leaves(
+    "IamInstanceProfile": _keys("Arn", "Name"),
+    "InstanceMarketOptions": {"MarketType": {}, "SpotOptions": _keys("MaxPrice", "SpotInstanceType")},
+    "MetadataOptions": _keys("HttpEndpoint", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags"),
+    "NetworkInterfaces": _keys(
         "AssociatePublicIpAddress", "DeleteOnTermination", "Description", "DeviceIndex", "Groups",
         "NetworkInterfaceId", "PrivateIpAddress", "SubnetId",
     ),
-    "TagSpecifications": {"ResourceType": {}, "Tags": _leaves("Key", "Value")},
-    **_leaves("ImageId", "InstanceType", "KeyName", "SecurityGroupIds", "UserData"),
+    "TagSpecifications": {"ResourceType": {}, "Tags": _keys("Key", "Value")},
+    **_keys("ImageId", "InstanceType", "KeyName", "SecurityGroupIds", "UserData"),
 }  # fmt: skip
 
 
-def _check_modelled(data: Any, modelled: Mapping[str, Any], path: str = "LaunchTemplateData") -> None:
-    """Refuse what the launches of the emulator would pass over in silence.
+def _check_supported(data: Any, supported: Mapping[str, Any], path: str = "LaunchTemplateData") -> None:
+    """Refuse launch template data that the emulator's launches would ignore.
 
     Raises:
-        NotModelledError: what, and where
+        NotModelledError: names the unsupported keys and their path
     """
     for item in data if isinstance(data, list) else [data]:
         if isinstance(item, Mapping):
-            if unknown := sorted(set(item) - set(modelled)):
+            if unknown := sorted(set(item) - set(supported)):
                 raise NotModelledError(f"{unknown} in {path}")
             for key, value in item.items():
-                _check_modelled(value, modelled[key], f"{path}.{key}")
+                _check_supported(value, supported[key], f"{path}.{key}")
 
 
 class LaunchTemplate(Handler):
-    """New data make a new version; the default version stays the first one."""
+    """New data creates a new version; the default version stays the first one."""
 
     properties = frozenset({"LaunchTemplateData", "TagSpecifications"})
     changeable = properties
 
     def create(self, call: Call) -> Created:
-        _check_modelled(call["LaunchTemplateData"], MODELLED)
+        _check_supported(call["LaunchTemplateData"], SUPPORTED_KEYS)
         launch_template = call.ec2.create_launch_template(
             LaunchTemplateName=call.name(),
             LaunchTemplateData=call["LaunchTemplateData"],
@@ -179,7 +179,7 @@ class LaunchTemplate(Handler):
             retag(call, call.physical_id, _own_tags(previous), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
             return {}
-        _check_modelled(call["LaunchTemplateData"], MODELLED)
+        _check_supported(call["LaunchTemplateData"], SUPPORTED_KEYS)
         version = call.ec2.create_launch_template_version(
             LaunchTemplateId=call.physical_id, LaunchTemplateData=call["LaunchTemplateData"]
         )["LaunchTemplateVersion"]
@@ -190,7 +190,7 @@ class LaunchTemplate(Handler):
 
 
 def _own_tags(properties: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Tags of the template itself, not of what is launched from it."""
+    """The tags of the launch template itself, not those of the instances."""
     specifications = properties.get("TagSpecifications", [])
     return [
         tag
@@ -201,7 +201,7 @@ def _own_tags(properties: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 class AutoScalingGroup(Handler):
-    """Which instances an update replaces is the business of the UpdatePolicy."""
+    """Updates only the group itself; `rolling` replaces its instances."""
 
     properties = frozenset(
         {
@@ -212,14 +212,14 @@ class AutoScalingGroup(Handler):
             "VPCZoneIdentifier",
             "LaunchTemplate",
             "Tags",
-            HOOKS,
+            HOOKS_KEY,
         }
     )
     changeable = properties
 
     def create(self, call: Call) -> Created:
         name = call.name()
-        hooks = {HOOKS: list(_hooks(call))} if call.properties.get(HOOKS) else {}
+        hooks = {HOOKS_KEY: list(_hooks(call))} if call.properties.get(HOOKS_KEY) else {}
         client("autoscaling", call.region).create_auto_scaling_group(
             AutoScalingGroupName=name,
             Tags=_group_tags(name, call.properties.get("Tags", [])),
@@ -233,7 +233,7 @@ class AutoScalingGroup(Handler):
             client("autoscaling", call.region).update_auto_scaling_group(
                 AutoScalingGroupName=call.physical_id, **settings
             )
-        if HOOKS in changed:
+        if HOOKS_KEY in changed:
             _put_hooks(call, call.physical_id, previous)
         return {}
 
@@ -272,26 +272,26 @@ class AutoScalingGroup(Handler):
 
 
 def _settings(call: Call, keys: set[str]) -> dict[str, Any]:
-    """What the service's calls say of a group, without its tags."""
-    properties = call.only(*sorted(keys - {"Tags", HOOKS}))
-    settings: dict[str, Any] = {key: int(value) if key in SIZES else value for key, value in properties.items()}
+    """The arguments of CreateAutoScalingGroup and UpdateAutoScalingGroup, without tags and lifecycle hooks."""
+    properties = call.only(*sorted(keys - {"Tags", HOOKS_KEY}))
+    settings: dict[str, Any] = {key: int(value) if key in SIZE_KEYS else value for key, value in properties.items()}
     if subnets := settings.get("VPCZoneIdentifier"):
         settings["VPCZoneIdentifier"] = ",".join(subnets)
     return settings
 
 
 def _put_hooks(call: Call, group: str, previous: Mapping[str, Any]) -> None:
-    """Give a group the lifecycle hooks that it is to have now."""
+    """Set a group's lifecycle hooks, and delete old ones."""
     autoscaling, names = client("autoscaling", call.region), {hook["LifecycleHookName"] for hook in _hooks(call)}
-    for name in {old_hook["LifecycleHookName"] for old_hook in previous.get(HOOKS, [])} - names:
+    for name in {old_hook["LifecycleHookName"] for old_hook in previous.get(HOOKS_KEY, [])} - names:
         autoscaling.delete_lifecycle_hook(AutoScalingGroupName=group, LifecycleHookName=name)
     for hook in _hooks(call):
         autoscaling.put_lifecycle_hook(AutoScalingGroupName=group, **hook)
 
 
 def _hooks(call: Call) -> Iterator[dict[str, Any]]:
-    """Lifecycle hooks; templates may have numbers as text."""
-    for hook in call.properties.get(HOOKS, []):
+    """The lifecycle hooks of a group, with the heartbeat timeout as a number."""
+    for hook in call.properties.get(HOOKS_KEY, []):
         yield {**hook, **{key: int(value) for key, value in hook.items() if key == "HeartbeatTimeout"}}
 
 

@@ -1,4 +1,4 @@
-"""AWS::EC2 types that make a network."""
+"""Handlers of AWS::EC2 types for networking."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, removing_on_failure
 
-DEFAULT_EGRESS = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]  # egress of a new group
+DEFAULT_EGRESS = [
+    {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
+]  # the egress rule that EC2 adds to a new security group
 
 
 class Vpc(Handler):
@@ -154,7 +156,7 @@ class SubnetRouteTableAssociation(Handler):
 
 
 class SecurityGroup(Handler):
-    """As CloudFormation does, given egress rules replace the rule that EC2 puts into a new group."""
+    """As in CloudFormation, egress rules in the template replace the default egress rule of a new group."""
 
     properties = frozenset({"GroupDescription", "VpcId", "SecurityGroupEgress", "Tags"})
     changeable = frozenset({"SecurityGroupEgress", "Tags"})
@@ -168,14 +170,14 @@ class SecurityGroup(Handler):
             with removing_on_failure(lambda: call.ec2.delete_security_group(GroupId=group_id)):
                 call.ec2.revoke_security_group_egress(GroupId=group_id, IpPermissions=DEFAULT_EGRESS)
                 call.ec2.authorize_security_group_egress(
-                    GroupId=group_id, IpPermissions=[_permission(rule) for rule in egress]
+                    GroupId=group_id, IpPermissions=[_to_ip_permission(rule) for rule in egress]
                 )
         return Created(group_id, {"GroupId": group_id, "Id": group_id, "VpcId": call["VpcId"]})
 
     def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         if "SecurityGroupEgress" in changed:
             old_permissions, new_permissions = (
-                [_permission(rule) for rule in properties.get("SecurityGroupEgress", [])] or DEFAULT_EGRESS
+                [_to_ip_permission(rule) for rule in properties.get("SecurityGroupEgress", [])] or DEFAULT_EGRESS
                 for properties in (previous, call.properties)
             )
             if removed := [permission for permission in old_permissions if permission not in new_permissions]:
@@ -185,11 +187,11 @@ class SecurityGroup(Handler):
         return {}
 
     def actual(self, call: Call) -> Mapping[str, Any] | None:
-        rules = _rules(call, call.physical_id, egress=True)
+        rules = _read_rules(call, call.physical_id, egress=True)
         if rules is None:
             return None
-        expected = [_comparable(rule) for rule in call.properties.get("SecurityGroupEgress", [])]
-        actual_rules = [_comparable(rule) for rule in rules]
+        expected = [_without_description(rule) for rule in call.properties.get("SecurityGroupEgress", [])]
+        actual_rules = [_without_description(rule) for rule in rules]
         if sorted(map(str, expected)) == sorted(map(str, actual_rules)):
             return call.only("SecurityGroupEgress")
         return {"SecurityGroupEgress": actual_rules}
@@ -215,29 +217,31 @@ class SecurityGroupIngress(Handler):
 
     def create(self, call: Call) -> Created:
         rule_id = call.ec2.authorize_security_group_ingress(
-            GroupId=call["GroupId"], IpPermissions=[_permission(call.properties)]
+            GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(call.properties)]
         )["SecurityGroupRules"][0]["SecurityGroupRuleId"]  # fmt: skip
         return Created(rule_id, {"Id": rule_id})
 
     def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         rule = {"Description": "", **call.properties}
         call.ec2.update_security_group_rule_descriptions_ingress(
-            GroupId=call["GroupId"], IpPermissions=[_permission(rule)]
+            GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(rule)]
         )
         return {}
 
     def actual(self, call: Call) -> Mapping[str, Any] | None:
-        expected = _comparable(call.properties)
-        rules = _rules(call, call["GroupId"], egress=False) or []
-        return call.properties if expected in map(_comparable, rules) else None
+        expected = _without_description(call.properties)
+        rules = _read_rules(call, call["GroupId"], egress=False) or []
+        return call.properties if expected in map(_without_description, rules) else None
 
     def delete(self, call: Call) -> None:
-        call.ec2.revoke_security_group_ingress(GroupId=call["GroupId"], IpPermissions=[_permission(call.properties)])
+        call.ec2.revoke_security_group_ingress(
+            GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(call.properties)]
+        )
 
 
 PORT_KEYS = frozenset({"IpProtocol", "FromPort", "ToPort"})
 GROUP_KEYS = frozenset({"GroupId", "Description"})
-# How IpPermissions call the other side of a rule, by how templates call it.
+# Keys of IpPermissions for the source or destination of a rule, by its key in templates.
 PEER_KEYS = {
     "CidrIp": ("IpRanges", "CidrIp"),
     "SourceSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
@@ -247,8 +251,8 @@ PEER_KEYS = {
 }
 
 
-def _permission(rule: Any) -> dict[str, Any]:
-    """A rule of a template as an IpPermission of EC2."""
+def _to_ip_permission(rule: Any) -> dict[str, Any]:
+    """Convert a template's rule to an IpPermission of EC2."""
     if unknown := sorted(set(rule) - PORT_KEYS - GROUP_KEYS - set(PEER_KEYS)):
         raise NotModelledError(f"{unknown} in rules of security groups")
     peers = sorted(set(rule) & set(PEER_KEYS))
@@ -259,8 +263,8 @@ def _permission(rule: Any) -> dict[str, Any]:
     return {**{port: rule[port] for port in PORT_KEYS if port in rule}, kind: [{key: rule[peers[0]], **description}]}
 
 
-def _rules(call: Call, group_id: str, *, egress: bool) -> list[dict[str, Any]] | None:
-    """A group's rules in the terms of a template; None if there is no such group."""
+def _read_rules(call: Call, group_id: str, *, egress: bool) -> list[dict[str, Any]] | None:
+    """The rules of a group in the format of a template; None if there is no such group."""
     groups = call.ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": [group_id]}])["SecurityGroups"]
     if not groups:
         return None
@@ -280,8 +284,8 @@ def _rules(call: Call, group_id: str, *, egress: bool) -> list[dict[str, Any]] |
     return rules
 
 
-def _comparable(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """What a rule allows, without its description; all protocols have no ports."""
+def _without_description(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule without its description, for comparison; a rule for all protocols (-1) has no ports."""
     keys = ["IpProtocol", "CidrIp", "SourcePrefixListId", "SourceSecurityGroupId", "DestinationSecurityGroupId"]
     if str(rule["IpProtocol"]) != "-1":
         keys += ["FromPort", "ToPort"]

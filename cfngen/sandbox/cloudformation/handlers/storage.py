@@ -1,4 +1,4 @@
-"""AWS::S3 types: a bucket's settings are made call by call, as S3 has no call that takes all of them."""
+"""Handlers of AWS::S3 types; a bucket's settings need one call each, because S3 has no call for all of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from botocore.exceptions import ClientError
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, unfinished_on_failure
 
-MAX_BUCKET_NAME = 63  # characters, S3 user guide, "Bucket naming rules"
+MAX_BUCKET_NAME_LENGTH = 63  # S3 user guide, "Bucket naming rules"
 
 
 class Bucket(Handler):
-    """A name of its own is not modelled. S3 refuses to delete a bucket in which something is."""
+    """BucketName is not supported. As in S3, deleting a bucket that is not empty fails."""
 
     properties = frozenset(
         {
@@ -30,9 +30,9 @@ class Bucket(Handler):
     changeable = properties
 
     def create(self, call: Call) -> Created:
-        name = call.name(limit=MAX_BUCKET_NAME).lower()
+        name = call.name(limit=MAX_BUCKET_NAME_LENGTH).lower()
         region = call.region
-        _check_modelled(call)
+        _check_supported(call)
         configuration = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
         _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **configuration)
         created = Created(name, {"Arn": f"arn:aws:s3:::{name}", "DomainName": f"{name}.s3.amazonaws.com"})
@@ -41,7 +41,7 @@ class Bucket(Handler):
         return created
 
     def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        _check_modelled(call)
+        _check_supported(call)
         _apply_settings(call, call.physical_id, changed - {"Tags"})
         return {}
 
@@ -58,7 +58,7 @@ class BucketPolicy(Handler):
 
     def create(self, call: Call) -> Created:
         s3 = _s3(call)
-        with contextlib.suppress(ClientError):  # there is none, or no bucket
+        with contextlib.suppress(ClientError):  # no policy, or no bucket
             s3.get_bucket_policy(Bucket=call["Bucket"])
             raise ResourceError(f"The bucket policy already exists on bucket {call['Bucket']}.")
         self._put(call)
@@ -82,11 +82,11 @@ def _s3(call: Call) -> Any:
 RULE_KEYS = frozenset({"Id", "Status", "Prefix", "ExpirationInDays", "AbortIncompleteMultipartUpload"})
 
 
-def _check_modelled(call: Call) -> None:
-    """Refuse settings that would be left out.
+def _check_supported(call: Call) -> None:
+    """Refuse settings that the emulator does not support.
 
     Raises:
-        NotModelledError: there are some
+        NotModelledError: names them
     """
     rules = call.properties.get("LifecycleConfiguration", {}).get("Rules", [])
     encryption = call.properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
@@ -98,7 +98,7 @@ def _check_modelled(call: Call) -> None:
 
 
 def _apply_settings(call: Call, name: str, keys: set[str]) -> None:
-    """Set the properties that are named, and take away those that the template no longer has."""
+    """Apply the named properties to a bucket, and delete those that the template no longer has."""
     s3, bucket, properties = _s3(call), {"Bucket": name}, call.properties
     if "BucketEncryption" in keys:
         rules = properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
@@ -125,7 +125,7 @@ def _apply_settings(call: Call, name: str, keys: set[str]) -> None:
 
 
 def _to_s3_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """A rule of a template in the words of S3's own call."""
+    """Convert a template's lifecycle rule to the format of PutBucketLifecycleConfiguration."""
     expiration = {"Expiration": {"Days": rule["ExpirationInDays"]}} if "ExpirationInDays" in rule else {}
     unchanged = {key: rule[key] for key in ("Status", "AbortIncompleteMultipartUpload") if key in rule}
     identifier = {"ID": rule["Id"]} if "Id" in rule else {}

@@ -1,4 +1,4 @@
-"""The emulator itself: whatever happens to a stack, the account has what the stacks say, and nothing outlives deletion."""
+"""The emulator itself: whatever happens to a stack, the account has what the stacks say; deletion leaves nothing."""
 
 from __future__ import annotations
 

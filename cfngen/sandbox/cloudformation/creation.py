@@ -23,12 +23,8 @@ from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
 
-RESOURCE_ERRORS = (
-    ApiError,
-    ResourceError,
-    ClientError,
-    ParamValidationError,
-)  # errors that put a resource into a FAILED status
+# Errors that put a resource into a FAILED status.
+RESOURCE_ERRORS = (ApiError, ResourceError, ClientError, ParamValidationError)
 
 
 def create(service: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operation:
@@ -44,8 +40,8 @@ def create(service: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Opera
     logical_ids = properties.enabled_resources(service.scope(stack), stack.template.resources)
     failure_reason = stack.revision.failure_reason
 
-    def start(key: str) -> None:
-        resource = stack.resources[key] = Resource(key, stack.template.resources[key])
+    def start(logical_id: str) -> None:
+        resource = stack.resources[logical_id] = Resource(logical_id, stack.template.resources[logical_id])
         service.simulation.start(create_resource(service, stack, resource))
 
     if not failure_reason:
@@ -96,42 +92,42 @@ def start_in_order(
     generation = stack.generation
     started: set[str] = set()
     while stack.generation == generation:
-        for key in logical_ids:
-            dependencies = stack.template.resources[key].needs & set(logical_ids)
-            if key not in started and all(_progress_of(stack, dependency) == "complete" for dependency in dependencies):
-                started.add(key)
-                start(key)
-        progress = {key: _progress_of(stack, key) for key in started}
-        if ("failed" in progress.values() and not continue_after_failure) or list(progress.values()) == [
-            "complete"
-        ] * len(logical_ids):
+        for logical_id in logical_ids:
+            dependencies = stack.template.resources[logical_id].needs & set(logical_ids)
+            if logical_id not in started and all(
+                _progress_of(stack, dependency) == "complete" for dependency in dependencies
+            ):
+                started.add(logical_id)
+                start(logical_id)
+        progress = {logical_id: _progress_of(stack, logical_id) for logical_id in started}
+        all_complete = list(progress.values()) == ["complete"] * len(logical_ids)
+        any_failed = "failed" in progress.values()
+        can_start_another = _can_start_another(stack, logical_ids, progress)
+        if all_complete or (any_failed and not continue_after_failure):
             return
-        if (
-            continue_after_failure
-            and "in_progress" not in progress.values()
-            and "failed" in progress.values()
-            and not _can_start_another(stack, logical_ids, progress)
-        ):
+        if any_failed and not can_start_another and "in_progress" not in progress.values():
             return
-        if not _can_start_another(stack, logical_ids, progress):
+        if not can_start_another:
             yield functools.partial(_has_progressed, stack, generation, progress)
 
 
 def _can_start_another(stack: Stack, logical_ids: list[str], progress: Mapping[str, str]) -> bool:
     """Whether there is a resource that has not started, and whose dependencies are complete."""
-    complete = {key for key, state in progress.items() if state == "complete"}
+    complete = {logical_id for logical_id, state in progress.items() if state == "complete"}
     return any(
-        stack.template.resources[key].needs & set(logical_ids) <= complete for key in logical_ids if key not in progress
+        stack.template.resources[logical_id].needs & set(logical_ids) <= complete
+        for logical_id in logical_ids
+        if logical_id not in progress
     )
 
 
-def _progress_of(stack: Stack, key: str) -> str:
-    return stack.resources[key].progress if key in stack.resources else ""
+def _progress_of(stack: Stack, logical_id: str) -> str:
+    return stack.resources[logical_id].progress if logical_id in stack.resources else ""
 
 
 def _has_progressed(stack: Stack, generation: int, earlier_progress: Mapping[str, str]) -> bool:
     return stack.generation != generation or any(
-        _progress_of(stack, key) != state for key, state in earlier_progress.items()
+        _progress_of(stack, logical_id) != state for logical_id, state in earlier_progress.items()
     )
 
 

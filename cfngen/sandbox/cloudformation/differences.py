@@ -29,6 +29,20 @@ if TYPE_CHECKING:
 CompareNested = Callable[[str, Resource | None, Mapping[str, Any]], ChangeSet | None]
 
 
+# The detail of a change without a difference in the template, e.g. of a nested stack.
+AUTOMATIC_CHANGE = Detail(
+    attribute="Properties",
+    name="",
+    path="",
+    requires_recreation="Never",
+    before=None,
+    after=None,
+    change_type="Modify",
+    evaluation="Dynamic",
+    change_source="Automatic",
+)
+
+
 @dataclass
 class Comparison:
     """The changes of a stack's resources, and the findings of early validation."""
@@ -50,22 +64,26 @@ def find_differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, 
         yield path, old, new
 
 
-def compare(service: Region, stack: Stack, revision: Revision, *, nested: bool, nest: CompareNested) -> Comparison:
+def compare(
+    service: Region, stack: Stack, revision: Revision, *, nested: bool, compare_nested: CompareNested
+) -> Comparison:
     """Compare a stack with a new revision of it.
 
     Raises:
         ResourceError: the new template cannot be resolved
     """
-    return _Comparer(service, stack, revision, nested, nest).compare()
+    return _Comparer(service, stack, revision, nested, compare_nested).compare()
 
 
 class _Comparer:
-    def __init__(self, service: Region, stack: Stack, revision: Revision, nested: bool, nest: CompareNested) -> None:
+    def __init__(
+        self, service: Region, stack: Stack, revision: Revision, nested: bool, compare_nested: CompareNested
+    ) -> None:
         self._service = service
         self._stack = stack
         self._revision = revision
         self._nested = nested
-        self._nest = nest
+        self._compare_nested = compare_nested
         self._changes: dict[str, Change | None] = {}  # by logical id; None for a resource without changes
         self._scope = service.scope_of_revision(revision, stack.name, stack.id, {}, self._attribute)
         self._existing = {key: resource for key, resource in stack.resources.items() if resource.exists}
@@ -80,67 +98,91 @@ class _Comparer:
         definitions = self._revision.template.resources
         scope = self._service.scope_of_revision(self._revision, self._stack.name, self._stack.id)
         logical_ids = enabled_resources(scope, definitions)
-        while pending := [key for key in logical_ids if key not in self._changes]:
-            for key in pending:
-                if all(need in self._changes for need in definitions[key].needs & set(logical_ids)):
+        while pending := [logical_id for logical_id in logical_ids if logical_id not in self._changes]:
+            for logical_id in pending:
+                if all(dependency in self._changes for dependency in definitions[logical_id].needs & set(logical_ids)):
                     try:
-                        self._record(key, self._change(key, definitions[key]))
+                        self._record(logical_id, self._change(logical_id, definitions[logical_id]))
                     except PropertyError as error:
-                        result.findings.append(_finding(key, definitions[key], error))
-                        self._record(key, None)
-        result.changes = [change for key in definitions if (change := self._changes.get(key))]
+                        result.findings.append(_finding(logical_id, definitions[logical_id], error))
+                        self._record(logical_id, None)
+        result.changes = [change for logical_id in definitions if (change := self._changes.get(logical_id))]
         result.changes += [
-            self._removal(resource) for key, resource in self._existing.items() if key not in logical_ids
+            self._removal(resource) for logical_id, resource in self._existing.items() if logical_id not in logical_ids
         ]
         return result
 
-    def _record(self, key: str, change: Change | None) -> None:
-        self._changes[key] = change
-        keeps_physical_id = key in self._existing and (change is None or change.replacement == "False")
-        self._scope.set_name(key, self._existing[key].physical_id if keeps_physical_id else UNKNOWN)
+    def _record(self, logical_id: str, change: Change | None) -> None:
+        self._changes[logical_id] = change
+        keeps_physical_id = logical_id in self._existing and (change is None or change.replacement == "False")
+        self._scope.set_name(logical_id, self._existing[logical_id].physical_id if keeps_physical_id else UNKNOWN)
 
-    def _attribute(self, key: str, name: str) -> Any:
-        if key in self._existing and self._changes.get(key) is None:
-            return attribute_of_existing(self._existing[key], name)
+    def _attribute(self, logical_id: str, name: str) -> Any:
+        if logical_id in self._existing and self._changes.get(logical_id) is None:
+            return attribute_of_existing(self._existing[logical_id], name)
         return UNKNOWN
 
-    def _change(self, key: str, definition: ResourceDefinition) -> Change | None:
+    def _change(self, logical_id: str, definition: ResourceDefinition) -> Change | None:
         new_properties = conformed_properties(self._service.region, self._scope, self._revision.tags, definition)
-        resource = self._existing.get(key)
+        resource = self._existing.get(logical_id)
         if resource is not None and resource.type != definition.type:
             raise ResourceError(f"Update of resource type is not permitted. The new template modifies resource type of "
-                                f"the following resources: [{key}]")  # fmt: skip
+                                f"the following resources: [{logical_id}]")  # fmt: skip
         if resource is None or (resource.status == "CREATE_FAILED" and self._stack.finished):
-            child = self._nest(key, None, new_properties) if definition.type == NESTED else None
+            child = self._compare_nested(logical_id, None, new_properties) if definition.type == NESTED else None
             return Change(
-                "Add", key, "", definition.type, "", "", (), (), child, "", self._context(definition, new_properties)
+                action="Add",
+                logical_id=logical_id,
+                physical_id="",
+                type=definition.type,
+                replacement="",
+                policy_action="",
+                scope=(),
+                details=(),
+                child=child,
+                before_context="",
+                after_context=self._context(definition, new_properties),
             )
         details = [*self._property_details(resource, definition, new_properties)]
-        child = self._nest(key, resource, new_properties) if definition.type == NESTED else None
+        child = self._compare_nested(logical_id, resource, new_properties) if definition.type == NESTED else None
         details += _attribute_details(resource.definition, definition, ("Metadata",))
         if definition.type == NESTED and not self._nested and not details:
-            details.append(
-                Detail("Properties", "", "", "Never", None, None, "Modify", "Dynamic", "Automatic")
-            )  # the nested template may have changed, which only the update will show
-        failed = resource.status == "UPDATE_FAILED"
-        if not details and child is None and not failed:
+            details.append(AUTOMATIC_CHANGE)  # the nested template may have changed, which only the update will show
+        update_failed = resource.status == "UPDATE_FAILED"
+        if not details and child is None and not update_failed:
             return None
         details += _attribute_details(resource.definition, definition, POLICY_ATTRIBUTES)
         if not details:
-            details.append(Detail("Properties", "", "", "Never", None, None, "Modify", "Dynamic", "Automatic"))
+            details.append(AUTOMATIC_CHANGE)
         replacement = _replacement(details)
         return Change(
-            "Modify", key, resource.physical_id, resource.type, replacement,
-            "" if replacement == "False" else f"ReplaceAnd{definition.replace_policy}",
-            tuple(dict.fromkeys(detail.attribute for detail in details)), tuple(details), child,
-            self._context(resource.definition, resource.properties), self._context(definition, new_properties),
-        )  # fmt: skip
+            action="Modify",
+            logical_id=logical_id,
+            physical_id=resource.physical_id,
+            type=resource.type,
+            replacement=replacement,
+            policy_action="" if replacement == "False" else f"ReplaceAnd{definition.replace_policy}",
+            scope=tuple(dict.fromkeys(detail.attribute for detail in details)),
+            details=tuple(details),
+            child=child,
+            before_context=self._context(resource.definition, resource.properties),
+            after_context=self._context(definition, new_properties),
+        )
 
     def _removal(self, resource: Resource) -> Change:
-        policy = resource.definition.deletion_policy.replace("RetainExceptOnCreate", "Retain")
-        context = self._context(resource.definition, resource.properties)
-        return Change("Remove", resource.logical_id, resource.physical_id, resource.type, "", policy, (), (), None,
-                      context, "")  # fmt: skip
+        return Change(
+            action="Remove",
+            logical_id=resource.logical_id,
+            physical_id=resource.physical_id,
+            type=resource.type,
+            replacement="",
+            policy_action=resource.definition.deletion_policy.replace("RetainExceptOnCreate", "Retain"),
+            scope=(),
+            details=(),
+            child=None,
+            before_context=self._context(resource.definition, resource.properties),
+            after_context="",
+        )
 
     def _property_details(
         self, resource: Resource, definition: ResourceDefinition, new_properties: Mapping[str, Any]
@@ -150,14 +192,14 @@ class _Comparer:
         new_template = definition.body.get("Properties", {})
         for path, old, new in find_differences(resource.properties, new_properties):
             name = path.split("/")[1]
-            recreation = property_schemas.recreation(self._service.region, resource.type, path)
+            requires_recreation = property_schemas.recreation(self._service.region, resource.type, path)
             is_tag = name == tag_property
             is_known = not _contains_unknown(new)
             fields = (
                 "Tags" if is_tag else "Properties",
                 "" if is_tag else name,
                 f"/Properties{path}",
-                recreation,
+                requires_recreation,
                 self._as_text(old),
                 self._as_text(new),
                 "Add" if old is None else "Remove" if new is None else "Modify",
@@ -209,11 +251,19 @@ def _attribute_details(
         old, new = old_definition.body.get(attribute), new_definition.body.get(attribute)
         if old != new:
             change_type = "Add" if old is None else "Remove" if new is None else "Modify"
-            texts = (None if value is None else value if isinstance(value, str) else json.dumps(value)
-                     for value in (old, new))  # fmt: skip
-            old_text, new_text = texts
+            old_text, new_text = (
+                value if value is None or isinstance(value, str) else json.dumps(value) for value in (old, new)
+            )
             yield Detail(
-                attribute, "", f"/{attribute}", "Never", old_text, new_text, change_type, "Static", "DirectModification"
+                attribute=attribute,
+                name="",
+                path=f"/{attribute}",
+                requires_recreation="Never",
+                before=old_text,
+                after=new_text,
+                change_type=change_type,
+                evaluation="Static",
+                change_source="DirectModification",
             )
 
 
@@ -262,6 +312,6 @@ def _contains_unknown(value: Any) -> bool:
     return UNKNOWN in (value if isinstance(value, str) else json.dumps(value))
 
 
-def _finding(key: str, definition: ResourceDefinition, error: PropertyError) -> Finding:
-    path = f"/Resources/{key}/Properties{error.path.removeprefix('#')}"
-    return Finding(key, definition.type, "AWS::EarlyValidation::PropertyValidation", path, error.message)
+def _finding(logical_id: str, definition: ResourceDefinition, error: PropertyError) -> Finding:
+    path = f"/Resources/{logical_id}/Properties{error.path.removeprefix('#')}"
+    return Finding(logical_id, definition.type, "AWS::EarlyValidation::PropertyValidation", path, error.message)

@@ -259,11 +259,7 @@ def _launch_without_default_vpc() -> None:
     original = InstanceBackend.run_instances
 
     def run_instances(self: Any, *arguments: Any, **options: Any) -> Any:
-        if (
-            options.get("launch_template")
-            and not options.get("subnet_id")
-            and self.get_launch_without_default_vpc() is None
-        ):
+        if options.get("launch_template") and not options.get("subnet_id") and self.get_default_vpc() is None:
             data = self._get_template_from_args(options["launch_template"]).data
             named = [
                 network_interface.get("NetworkInterfaceId") for network_interface in data.get("NetworkInterfaces", [])

@@ -38,7 +38,7 @@ def create(
     stack_name: str,
     name: str,
     submission: Submission,
-    kind: str,
+    change_set_type: str,
     on_failure: str,
     nested: bool,
     description: str,
@@ -51,12 +51,12 @@ def create(
         ApiError: the call is refused
     """
     admission.check_name("changeSetName", name)
-    if kind not in ("CREATE", "UPDATE") or on_failure not in ON_STACK_FAILURE_VALUES:
-        raise ValidationError(f"ChangeSetType {kind} or OnStackFailure {on_failure} is no value of the API")
-    if on_failure == "DELETE" and kind != "CREATE":
+    if change_set_type not in ("CREATE", "UPDATE") or on_failure not in ON_STACK_FAILURE_VALUES:
+        raise ValidationError(f"ChangeSetType {change_set_type} or OnStackFailure {on_failure} is no value of the API")
+    if on_failure == "DELETE" and change_set_type != "CREATE":
         raise ValidationError("OnStackFailure DELETE is supported only for change sets of type CREATE")
     stack = _live_stack(service, stack_name)
-    if kind == "UPDATE":
+    if change_set_type == "UPDATE":
         if stack is None:
             raise ValidationError(f"Stack [{stack_name}] does not exist")
         refusals.check_update(stack)
@@ -75,7 +75,7 @@ def create(
         service.record(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")
     for other in same_name:
         service.remove_change_set(other)
-    change_set = _new_change_set(service, stack, name, kind, revision, token)
+    change_set = _new_change_set(service, stack, name, change_set_type, revision, token)
     change_set.nested, change_set.on_failure, change_set.description = nested, on_failure, description
     change_set.express = express
     stack.operations.append((change_set.operation_id, "CREATE_CHANGESET"))
@@ -91,11 +91,13 @@ def _live_stack(service: Region, stack_name: str) -> Stack | None:
 
 
 def _new_change_set(
-    service: Region, stack: Stack, name: str, kind: str, revision: Revision | None, token: str = ""
+    service: Region, stack: Stack, name: str, change_set_type: str, revision: Revision | None, token: str = ""
 ) -> ChangeSet:
     account = stack.id.split(":")[4]
     arn = f"arn:aws:cloudformation:{service.region}:{account}:changeSet/{name}/{service.uuid()}"
-    change_set = ChangeSet(name, arn, stack, kind, service.clock.time, operation_id=service.uuid(), token=token)
+    change_set = ChangeSet(
+        name, arn, stack, change_set_type, service.clock.time, operation_id=service.uuid(), token=token
+    )
     change_set.revision = revision
     if revision:
         change_set.parameters, change_set.tags = shown(revision), dict(revision.tags)
@@ -130,11 +132,13 @@ def _compute_changes(service: Region, change_set: ChangeSet) -> None:
     if revision is None:
         return
 
-    def nest(key: str, resource: Resource | None, properties: Mapping[str, Any]) -> ChangeSet | None:
-        return _create_nested(service, change_set, key, resource, properties) if change_set.nested else None
+    def compare_nested(logical_id: str, resource: Resource | None, properties: Mapping[str, Any]) -> ChangeSet | None:
+        return _create_nested(service, change_set, logical_id, resource, properties) if change_set.nested else None
 
     try:
-        comparison = compare(service, change_set.stack, revision, nested=change_set.nested, nest=nest)
+        comparison = compare(
+            service, change_set.stack, revision, nested=change_set.nested, compare_nested=compare_nested
+        )
     except ResourceError as error:
         _fail(change_set, str(error))
         return
@@ -152,14 +156,14 @@ def _compute_changes(service: Region, change_set: ChangeSet) -> None:
 def _create_nested(
     service: Region,
     parent: ChangeSet,
-    key: str,
+    logical_id: str,
     resource: Resource | None,
     properties: Mapping[str, Any],
 ) -> ChangeSet | None:
     """Create the change set of a nested stack; None if the nested stack does not change."""
     stack = resource.child if resource else None
-    name = stack.name if stack else service.physical_name(parent.stack, key)
-    nested_resource = Resource(key, ResourceDefinition(NESTED, {}, frozenset()), properties=dict(properties))
+    name = stack.name if stack else service.physical_name(parent.stack, logical_id)
+    nested_resource = Resource(logical_id, ResourceDefinition(NESTED, {}, frozenset()), properties=dict(properties))
     revision, refusal = None, ""
     try:
         revision = creation.nested_revision(service, parent.stack, nested_resource, name, parent.revision)
@@ -171,7 +175,7 @@ def _create_nested(
         stack = service.new_stack(name, revision or EMPTY_REVISION, parent.stack)
         service.begin(stack, "CREATE_CHANGESET")
         service.record(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")
-    suffix = service.physical_name(parent.stack, key, with_stack=False)
+    suffix = service.physical_name(parent.stack, logical_id, with_stack=False)
     change_set = _new_change_set(
         service, stack, f"{parent.name}-{suffix}"[:128], "UPDATE" if resource else "CREATE", revision
     )
@@ -195,13 +199,13 @@ def changes_nothing(old: Revision, new: Revision) -> bool:
 def no_update_reason(service: Region, stack: Stack, revision: Revision) -> str:
     """The error of UpdateStack if there is nothing to update, otherwise ""."""
 
-    def nest(key: str, resource: Resource | None, properties: Mapping[str, Any]) -> None:
+    def compare_nested(logical_id: str, resource: Resource | None, properties: Mapping[str, Any]) -> None:
         return None
 
     if revision.failure_reason:
         return ""
     try:
-        comparison = compare(service, stack, revision, nested=False, nest=nest)
+        comparison = compare(service, stack, revision, nested=False, compare_nested=compare_nested)
     except ResourceError:
         return ""
     has_no_changes = not comparison.changes and not comparison.findings

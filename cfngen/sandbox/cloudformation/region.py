@@ -201,11 +201,11 @@ class Region:
         self.add_stack(stack)
         return stack
 
-    def begin(self, stack: Stack, kind: str, token: str = "") -> int:
+    def begin(self, stack: Stack, operation_type: str, token: str = "") -> int:
         """Begin an operation of a stack, which supersedes the current one; returns the stack's new generation."""
         stack.generation += 1
         stack.token = token
-        stack.operations.append((self.uuid(), kind))
+        stack.operations.append((self.uuid(), operation_type))
         return stack.generation
 
     def scope_of_revision(

@@ -44,8 +44,8 @@ def delete(
             text = f"Export {name} cannot be deleted as it is in use by {' and '.join(importers)}"
             service.record(stack, None, previous_status, text)
             return
-    for key in retain:
-        service.record(stack, stack.resources[key], "DELETE_SKIPPED")
+    for logical_id in retain:
+        service.record(stack, stack.resources[logical_id], "DELETE_SKIPPED")
     failed = yield from remove_resources(service, stack, force=force)
     if failed:
         service.record(stack, None, "DELETE_FAILED", failure_message("delete", failed))
@@ -54,54 +54,54 @@ def delete(
     service.record(stack, None, "DELETE_COMPLETE")
 
 
-def failure_message(verb: str, keys: Collection[str]) -> str:
+def failure_message(verb: str, logical_ids: Collection[str]) -> str:
     """The status reason of a stack whose resources failed."""
-    return f"The following resource(s) failed to {verb}: [{', '.join(keys)}]. "
+    return f"The following resource(s) failed to {verb}: [{', '.join(logical_ids)}]. "
 
 
 def remove_resources(service: Region, stack: Stack, *, force: bool = False) -> Generator[Condition, None, list[str]]:
     """Delete all resources of a stack, obsolete ones included; returns the logical ids that could not be deleted."""
     yield from remove_obsolete(service, stack)
-    remaining = {key: existing for key, existing in stack.resources.items() if existing.exists}
+    remaining = {logical_id: existing for logical_id, existing in stack.resources.items() if existing.exists}
     failed: list[str] = []
     while removable := _without_dependents(remaining, failed):
-        for key in service.order.next_of(reversed(removable)):
-            resource = remaining[key]
+        for logical_id in service.order.next_of(reversed(removable)):
+            resource = remaining[logical_id]
             yield from remove_resource(service, stack, resource, resource.definition.deletion_policy, force=force)
             if resource.exists:
-                failed.append(key)
+                failed.append(logical_id)
             else:
-                del remaining[key]
+                del remaining[logical_id]
     return failed
 
 
 def remove_obsolete(service: Region, stack: Stack) -> Generator[Condition, None, bool]:
     """Delete the resources that an update made obsolete; returns whether any of them could not be deleted."""
-    any_left = False
+    any_not_deleted = False
     while stack.obsolete_resources:
         latest = {obsolete.logical_id: (obsolete, policy) for obsolete, policy in stack.obsolete_resources}
         stack.obsolete_resources = [
             entry for entry in stack.obsolete_resources if entry not in latest.values()
         ]  # earlier ones with the same logical id
         for resource in dependents_first(
-            service, {key: obsolete for key, (obsolete, _) in latest.items() if obsolete.exists}
+            service, {logical_id: obsolete for logical_id, (obsolete, _) in latest.items() if obsolete.exists}
         ):
             yield from remove_resource(service, stack, resource, latest[resource.logical_id][1])
-            any_left = any_left or resource.exists
-    return any_left
+            any_not_deleted = any_not_deleted or resource.exists
+    return any_not_deleted
 
 
 def dependents_first(service: Region, resources: Mapping[str, Resource]) -> list[Resource]:
     """Sort resources so that each comes before the ones that it depends on."""
     remaining, ordered = dict(resources), []
     while removable := _without_dependents(remaining, []):
-        ordered += [remaining.pop(key) for key in service.order.next_of(reversed(removable))]
+        ordered += [remaining.pop(logical_id) for logical_id in service.order.next_of(reversed(removable))]
     return ordered
 
 
 def _without_dependents(remaining: dict[str, Resource], failed: list[str]) -> list[str]:
     needed = {need for resource in remaining.values() for need in resource.definition.needs}
-    return [key for key in remaining if key not in needed and key not in failed]
+    return [logical_id for logical_id in remaining if logical_id not in needed and logical_id not in failed]
 
 
 def remove_resource(

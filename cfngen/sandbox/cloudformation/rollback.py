@@ -28,20 +28,19 @@ def roll_back(service: Region, stack: Stack, reason: str) -> Operation:
     stack.obsolete_resources = [
         (resource, policy) for resource, policy in stack.obsolete_resources if resource.physical_id not in stable_ids
     ]
-    for key, resource in list(stack.resources.items()):
-        old = stable_state.resources.get(key)
-        if old is None or (
-            resource.physical_id != old.physical_id and resource.exists
-        ):  # a new resource, or a replacement
+    for logical_id, resource in list(stack.resources.items()):
+        old = stable_state.resources.get(logical_id)
+        replaces_old = old is not None and resource.physical_id != old.physical_id and resource.exists
+        if old is None or replaces_old:
             policy = resource.definition.deletion_policy if old is None else "Delete"
             stack.obsolete_resources.append((resource, "Delete" if policy == "RetainExceptOnCreate" else policy))
         if old is None:
-            del stack.resources[key]
-    for key, old in stable_state.resources.items():
-        current = stack.resources.get(key)
+            del stack.resources[logical_id]
+    for logical_id, old in stable_state.resources.items():
+        current = stack.resources.get(logical_id)
         if current is None or current.physical_id != old.physical_id or current.is_replacement:
             status = current.status if current else old.status
-            stack.resources[key] = dataclasses.replace(old, was_updated=current is not None, status=status)
+            stack.resources[logical_id] = dataclasses.replace(old, was_updated=current is not None, status=status)
     yield from restore_resources(service, stack)
 
 
@@ -60,14 +59,16 @@ def restore_resources(service: Region, stack: Stack) -> Operation:
     yield from creation.start_in_order(
         stack,
         logical_ids,
-        lambda key: service.simulation.start(_restore_resource(service, stack, stack.resources[key])),
+        lambda logical_id: service.simulation.start(_restore_resource(service, stack, stack.resources[logical_id])),
         continue_after_failure=True,
     )
     if stack.generation != generation:
         return
-    if unfinished := [key for key, restored in stack.resources.items() if restored.progress != "complete"]:
-        blamed = [key for key in unfinished if stack.resources[key].progress == "failed"]
-        service.record(stack, None, "UPDATE_ROLLBACK_FAILED", removing.failure_message("update", blamed))
+    if unfinished := [
+        logical_id for logical_id, restored in stack.resources.items() if restored.progress != "complete"
+    ]:
+        failed = [logical_id for logical_id in unfinished if stack.resources[logical_id].progress == "failed"]
+        service.record(stack, None, "UPDATE_ROLLBACK_FAILED", removing.failure_message("update", failed))
         return
     stable_state = _require_stable_state(stack)
     stack.outputs, stack.exports = dict(stable_state.outputs), dict(stable_state.exports)
@@ -111,12 +112,9 @@ def _restore_resource(service: Region, stack: Stack, resource: Resource) -> Oper
 
 def skip(service: Region, stack: Stack, resource: Resource) -> None:
     """Skip a resource in a rollback: leave it as it is, and call it complete."""
-    resource.progress, resource.was_updated, resource.attempted_properties, resource.rollback_failed = (
-        "complete",
-        False,
-        None,
-        False,
-    )
+    resource.progress = "complete"
+    resource.was_updated = resource.rollback_failed = False
+    resource.attempted_properties = None
     service.record(stack, resource, "UPDATE_COMPLETE", "Resource update skipped.")
 
 

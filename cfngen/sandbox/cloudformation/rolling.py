@@ -28,9 +28,12 @@ def change(service: Region, stack: Stack, resource: Resource, old_properties: Ma
     Raises:
         ResourceError: the update failed, or too few new instances signalled success
     """
-    group = resource.physical_id
+    group_name = resource.physical_id
     policy = update_policies.rolling_policy(service, stack, resource)
-    old_instances, earlier_activities = set(signals.group_instance_ids(service, group)), signals.activity_ids(service)
+    old_instances, earlier_activities = (
+        set(signals.group_instance_ids(service, group_name)),
+        signals.activity_ids(service),
+    )
     HANDLERS[resource.type].update(properties.handler_call(service, stack, resource), old_properties)
     signals.notify_launches(service, resource, old_instances)
     signals.check_launches(service, resource, earlier_activities)
@@ -39,7 +42,7 @@ def change(service: Region, stack: Stack, resource: Resource, old_properties: Ma
     launch_template = json.dumps(resource.properties.get("LaunchTemplate"))
     obsolete = [
         instance
-        for instance in signals.group_instance_ids(service, group)
+        for instance in signals.group_instance_ids(service, group_name)
         if service.launched.get(instance) != launch_template
     ]
     if obsolete:
@@ -107,8 +110,8 @@ def _replace_in_batches(
     capacity: int,
     max_size: int,
 ) -> Operation:
-    generation, total, group = resource.generation, len(obsolete), resource.physical_id
-    current_instances = len(signals.group_instance_ids(service, group)) - total
+    generation, total, group_name = resource.generation, len(obsolete), resource.physical_id
+    up_to_date_count = len(signals.group_instance_ids(service, group_name)) - total
     batch_limit = capacity - policy.min_in_service
     if batch_limit <= 0:
         # No instance may be terminated yet: the group grows temporarily, as far as its MaxSize allows.
@@ -117,14 +120,14 @@ def _replace_in_batches(
         text = f"Temporarily setting autoscaling group MinSize and DesiredCapacity to {size}."
         _record_progress(service, stack, resource, text)
         yield from _launch_and_await(service, stack, resource, policy, size)
-        current_instances += batch_limit
+        up_to_date_count += batch_limit
     while obsolete and resource.generation == generation:
         batch = obsolete[: max(min(policy.max_batch_size, batch_limit), 1)]
         obsolete = obsolete[len(batch) :]
-        replacements = max(min(len(batch), capacity - current_instances), 0)
+        replacements = max(min(len(batch), capacity - up_to_date_count), 0)
         text = f"Terminating instance(s) [{','.join(batch)}]; replacing with {replacements} new instance(s)."
         _record_progress(service, stack, resource, text)
-        instances_before = set(signals.group_instance_ids(service, group))
+        instances_before = set(signals.group_instance_ids(service, group_name))
         resource.signals, resource.expected_signals = {}, replacements if policy.waits_for_signals else 0
         for number, instance in enumerate(batch):
             # The group itself launches the replacement of an instance (awslabs/amazon-eks-ami#66).
@@ -135,7 +138,7 @@ def _replace_in_batches(
         _record_progress(service, stack, resource, f"{text} (Progress {100 * (total - len(obsolete)) // total}%).")
         if replacements:
             yield from _await_new_instances(service, stack, resource, policy, replacements, instances_before)
-            current_instances += replacements
+            up_to_date_count += replacements
 
 
 def _launch_and_await(
@@ -158,10 +161,18 @@ def _launch_and_await(
 def _await_new_instances(
     service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, count: int, instances_before: set[str]
 ) -> Operation:
-    """Wait for so many instances that a group did not have before.
+    """Wait for the signals of a group's new instances, or for PauseTime.
+
+    Args:
+        service: the region
+        stack: the group's stack
+        resource: the group
+        policy: its rolling update policy
+        count: the number of new instances
+        instances_before: the instances that the group had before
 
     Raises:
-        ResourceError: too few are ready
+        ResourceError: too few new instances signalled success
     """
     generation = resource.generation
     if policy.waits_for_signals:

@@ -33,7 +33,7 @@ NOT_DELETED = "One or more resources could not be deleted."
 def begin(service: Region, stack: Stack, revision: Revision, token: str = "") -> None:
     """Begin to update a stack; if it is stable now, keep its current state for a rollback."""
     if stack.stable_state is None and stack.status in STABLE:
-        resources = {key: dataclasses.replace(old) for key, old in stack.resources.items() if old.exists}
+        resources = {logical_id: dataclasses.replace(old) for logical_id, old in stack.resources.items() if old.exists}
         stack.stable_state = StableState(stack.revision, resources, dict(stack.outputs), dict(stack.exports))
         for resource in stack.resources.values():
             resource.was_updated = resource.is_replacement = False
@@ -65,7 +65,7 @@ def update(service: Region, stack: Stack) -> Operation:
     if failure_reason or failed:
         yield from _fail(service, stack, failure_reason)
         return
-    for key in [resource for resource in stack.resources if resource not in logical_ids]:
+    for key in [logical_id for logical_id in stack.resources if logical_id not in logical_ids]:
         removed = stack.resources.pop(key)
         policy = removed.definition.deletion_policy
         stack.obsolete_resources.append((removed, "Retain" if policy == "RetainExceptOnCreate" else policy))
@@ -79,10 +79,12 @@ def _fail(service: Region, stack: Stack, failure_reason: str) -> Operation:
     reason = failure_reason
     for verb in () if failure_reason else ("create", "update"):
         status = f"{verb.upper()}_FAILED"
-        if keys := [
-            key for key, resource in stack.resources.items() if resource.status == status and resource.progress
+        if logical_ids := [
+            logical_id
+            for logical_id, resource in stack.resources.items()
+            if resource.status == status and resource.progress
         ]:
-            reason += removing.failure_message(verb, keys)
+            reason += removing.failure_message(verb, logical_ids)
     if stack.root.disable_rollback or stack.stable_state is None:
         service.record(stack, None, "UPDATE_FAILED", reason)
         for child in stack.children.values():
@@ -94,8 +96,12 @@ def _fail(service: Region, stack: Stack, failure_reason: str) -> Operation:
 
 def clean_up(service: Region, stack: Stack, final_status: str) -> Operation:
     """Delete a stack's obsolete resources, then clean up its nested stacks; this completes the update."""
-    any_left = yield from removing.remove_obsolete(service, stack)
-    nested = {key: nested for key, nested in stack.resources.items() if nested.child and _awaits_cleanup(nested.child)}
+    any_not_deleted = yield from removing.remove_obsolete(service, stack)
+    nested = {
+        logical_id: nested
+        for logical_id, nested in stack.resources.items()
+        if nested.child and _awaits_cleanup(nested.child)
+    }
     for resource in removing.dependents_first(service, nested):
         if resource.child is not None:
             service.simulation.start(clean_up(service, resource.child, final_status))
@@ -103,7 +109,7 @@ def clean_up(service: Region, stack: Stack, final_status: str) -> Operation:
             service.record(stack, resource, "UPDATE_COMPLETE")
     stack.stable_state, stack.policy_during_update = None, ""
     prefix = "Update successful. " if final_status == "UPDATE_COMPLETE" else ""
-    service.record(stack, None, final_status, prefix + NOT_DELETED if any_left else "")
+    service.record(stack, None, final_status, prefix + NOT_DELETED if any_not_deleted else "")
 
 
 def _awaits_cleanup(child: Stack) -> bool:
@@ -112,22 +118,22 @@ def _awaits_cleanup(child: Stack) -> bool:
 
 
 def _policy_forbids_removal(service: Region, stack: Stack, logical_ids: list[str]) -> str:
-    for key, resource in stack.resources.items():
-        if key not in logical_ids and resource.exists and (reason := denial(stack, resource, "Update:Delete")):
+    for logical_id, resource in stack.resources.items():
+        if logical_id not in logical_ids and resource.exists and (reason := denial(stack, resource, "Update:Delete")):
             resource.was_updated, resource.progress = True, "failed"
             service.record(stack, resource, "UPDATE_FAILED", reason)
-            return removing.failure_message("update", [key])
+            return removing.failure_message("update", [logical_id])
     return ""
 
 
-def _update_resource(service: Region, stack: Stack, key: str) -> Operation:
-    definition = stack.template.resources[key]
-    resource = stack.resources.get(key)
+def _update_resource(service: Region, stack: Stack, logical_id: str) -> Operation:
+    definition = stack.template.resources[logical_id]
+    resource = stack.resources.get(logical_id)
     if resource is not None and resource.exists and resource.status == "CREATE_FAILED" and resource.child is None:
         yield from removing.remove_resource(service, stack, resource, "Delete")
     if resource is None or not resource.exists:
-        fresh = stack.resources[key] = Resource(key, definition)
-        yield from creation.create_resource(service, stack, fresh)
+        new_resource = stack.resources[logical_id] = Resource(logical_id, definition)
+        yield from creation.create_resource(service, stack, new_resource)
         return
     resource.generation += 1
     generation, resource.progress = resource.generation, "in_progress"
@@ -144,7 +150,7 @@ def _update_resource(service: Region, stack: Stack, key: str) -> Operation:
             resource = _replace(stack, resource, new_properties)
             generation = resource.generation
             service.record(stack, resource, "UPDATE_IN_PROGRESS", REPLACEMENT_REASON)
-            service.failures.raise_injected(stack.name, key, "UPDATE")
+            service.failures.raise_injected(stack.name, logical_id, "UPDATE")
             yield from creation.provision(service, stack, resource, "UPDATE_IN_PROGRESS")
         else:
             old_properties, resource.attempted_properties = resource.properties, None
@@ -153,9 +159,8 @@ def _update_resource(service: Region, stack: Stack, key: str) -> Operation:
             try:
                 yield from modify(service, stack, resource, old_properties, metadata_only=action == "metadata")
             except RESOURCE_ERRORS:
-                resource.attempted_properties = (
-                    new_properties if resource.attempted_properties is None else resource.attempted_properties
-                )
+                if resource.attempted_properties is None:
+                    resource.attempted_properties = new_properties
                 resource.properties = old_properties
                 raise
     except RESOURCE_ERRORS as error:
@@ -216,15 +221,15 @@ def _check_replacement(service: Region, stack: Stack, resource: Resource, new_pr
 
 def _replace(stack: Stack, resource: Resource, new_properties: dict[str, Any]) -> Resource:
     """Put a new resource in the place of another one, which becomes obsolete."""
-    key = resource.logical_id
-    definition = stack.template.resources[key]
+    logical_id = resource.logical_id
+    definition = stack.template.resources[logical_id]
     stack.obsolete_resources.append((dataclasses.replace(resource), definition.replace_policy))
-    fresh = Resource(
-        key, definition, physical_id=resource.physical_id, properties=new_properties, progress="in_progress"
+    replacement = Resource(
+        logical_id, definition, physical_id=resource.physical_id, properties=new_properties, progress="in_progress"
     )
-    fresh.was_updated = fresh.is_replacement = True
-    stack.resources[key] = fresh
-    return fresh
+    replacement.was_updated = replacement.is_replacement = True
+    stack.resources[logical_id] = replacement
+    return replacement
 
 
 def _nested_stack_changes(service: Region, stack: Stack, resource: Resource, new_properties: Mapping[str, Any]) -> bool:
@@ -268,9 +273,8 @@ def modify(
         try:
             changed = HANDLERS[resource.type].update(properties.handler_call(service, stack, resource), old_properties)
         except ResourceError:
-            resource.attempted_properties = dict(
-                old_properties
-            )  # refused: nothing was changed, so there is nothing to roll back
+            # Refused: nothing was changed, so there is nothing to roll back.
+            resource.attempted_properties = dict(old_properties)
             raise
         resource.attributes = {**resource.attributes, **changed}
 

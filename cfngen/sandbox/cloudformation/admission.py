@@ -192,8 +192,8 @@ def revision(
     parsed = parsed or template.parse(template_text)
     check_types(service, parsed)
     _check_attributes(service, parsed)
-    ref_values, failure_reason = parameters.values(parsed, parameter_values, service.stored, service.exists)
-    parameter_strings = parameters.texts(parsed, parameter_values)
+    ref_values, failure_reason = parameters.resolve_values(parsed, parameter_values, service.stored, service.exists)
+    parameter_strings = parameters.value_strings(parsed, parameter_values)
     checked = Revision(
         template_text,
         parsed,
@@ -222,7 +222,7 @@ def check_types(service: Region, parsed: template.Template) -> None:
         NotModelledError: only the emulator does not support the type
     """
     types = {resource.type for resource in parsed.resources.values()}
-    if unknown := sorted(type_ for type_ in types if not property_schemas.known(service.region, type_)):
+    if unknown := sorted(type_ for type_ in types if not property_schemas.type_exists(service.region, type_)):
         raise ValidationError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
     if missing := sorted(types - set(HANDLERS) - {NESTED}):
         raise NotModelledError(f"resource types {missing}")

@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation.properties import (
     conformed_properties,
     enabled_resources,
 )
-from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, masked
+from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, mask_no_echo
 from cfngen.sandbox.cloudformation.template import PLACEHOLDER, ResourceDefinition
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class _Comparer:
         return self._masked(value if isinstance(value, str) else json.dumps(value))
 
     def _masked(self, text: str) -> str:
-        return text if text == UNKNOWN else masked(text, self._stack.revision, self._revision)
+        return text if text == UNKNOWN else mask_no_echo(text, self._stack.revision, self._revision)
 
 
 def _replacement(details: list[Detail]) -> str:

@@ -110,15 +110,26 @@ def _compare_resource(
         {} if actual is None else {key: _sorted(value) for key, value in actual.items() if value or key in expected}
     )
     differences = tuple(
-        PropertyDifference(path, _json(old), _json(new), "ADD" if old is None else "REMOVE" if new is None else
-                           "NOT_EQUAL")
+        PropertyDifference(
+            path=path,
+            expected=_json(old),
+            actual=_json(new),
+            kind="ADD" if old is None else "REMOVE" if new is None else "NOT_EQUAL",
+        )
         for path, old, new in (find_differences(expected, actual_values) if actual is not None else ())
     )  # fmt: skip
     status = "DELETED" if actual is None else "MODIFIED" if differences else "IN_SYNC"
     return ResourceDrift(
-        stack.id, resource.logical_id, resource.physical_id, resource.type, status,
-        json.dumps(expected), "" if actual is None else json.dumps(actual_values), differences, service.clock.time,
-    )  # fmt: skip
+        stack_id=stack.id,
+        logical_id=resource.logical_id,
+        physical_id=resource.physical_id,
+        type=resource.type,
+        status=status,
+        expected=json.dumps(expected),
+        actual="" if actual is None else json.dumps(actual_values),
+        differences=differences,
+        time=service.clock.time,
+    )
 
 
 def _sorted(value: Any) -> Any:

@@ -18,16 +18,18 @@ from typing import Any
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 from cfngen.sandbox.cloudformation.template import Template
 
-STORED = re.compile(r"AWS::SSM::Parameter::Value<(.+)>")
-LISTS = re.compile(r"CommaDelimitedList|List<(.+)>")
-KEYS = {"Type", "Default", "Description", "ConstraintDescription", "NoEcho", "AllowedPattern", "AllowedValues",
-        "MinValue", "MaxValue", "MinLength", "MaxLength"}  # fmt: skip
-MAXIMUM_LENGTH = 4096
+PARAMETER_STORE_TYPE = re.compile(r"AWS::SSM::Parameter::Value<(.+)>")
+LIST_TYPE = re.compile(r"CommaDelimitedList|List<(.+)>")
+PARAMETER_ATTRIBUTES = {
+    "Type", "Default", "Description", "ConstraintDescription", "NoEcho", "AllowedPattern", "AllowedValues", "MinValue",
+    "MaxValue", "MinLength", "MaxLength",
+}  # fmt: skip
+MAX_LENGTH = 4096
 
 Exists = Callable[[str, str], bool]
 
 
-def values(
+def resolve_values(
     template: Template, parameter_values: Mapping[str, str], parameter_store: Mapping[str, str], exists: Exists
 ) -> tuple[dict[str, Any], str]:
     """Return the value of each parameter, and the reason why the stack must fail although the call succeeds (or "").
@@ -53,13 +55,13 @@ def values(
     failure_reason = ""
     for name, definition in definitions.items():
         text = parameter_values.get(name, _text(definition.get("Default")))
-        _check(name, definition, text)
+        _check_constraints(name, definition, text)
         parameter_type = definition["Type"]
-        if match := STORED.fullmatch(parameter_type):
+        if match := PARAMETER_STORE_TYPE.fullmatch(parameter_type):
             if text not in parameter_store:
                 raise ValidationError(f"Unable to fetch parameters [{text}] from parameter store for this account.")
             parameter_type, text = match.group(1), parameter_store[text]
-        ref_values[name] = _typed(name, parameter_type, text)
+        ref_values[name] = _convert(name, parameter_type, text)
         if parameter_type.startswith("AWS::EC2::") and not exists(parameter_type, text):
             failure_reason = (
                 f"Parameter validation failed: parameter value {text} for parameter name {name} does not exist"
@@ -67,7 +69,7 @@ def values(
     return ref_values, failure_reason
 
 
-def texts(template: Template, parameter_values: Mapping[str, str]) -> dict[str, str]:
+def value_strings(template: Template, parameter_values: Mapping[str, str]) -> dict[str, str]:
     """The value of each parameter as a string: the one in the request, or the default."""
     return {
         name: parameter_values.get(name, _text(definition.get("Default")))
@@ -79,8 +81,8 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _typed(name: str, parameter_type: str, text: str) -> Any:
-    if LISTS.fullmatch(parameter_type):
+def _convert(name: str, parameter_type: str, text: str) -> Any:
+    if LIST_TYPE.fullmatch(parameter_type):
         return [item.strip() for item in text.split(",")] if text else []
     if parameter_type == "Number":
         return _number(name, text)
@@ -99,19 +101,19 @@ def _number(name: str, text: str) -> int | float:
             raise ValidationError(f"Parameter '{name}' must be a number.") from None
 
 
-def _check(name: str, definition: Mapping[str, Any], text: str) -> None:
-    if unknown := sorted(set(definition) - KEYS):
+def _check_constraints(name: str, definition: Mapping[str, Any], text: str) -> None:
+    if unknown := sorted(set(definition) - PARAMETER_ATTRIBUTES):
         raise ValidationError(f"Template format error: Unrecognized parameter attribute {unknown} ({name})")
-    problem = _problem(name, definition, text)
+    problem = _constraint_violation(name, definition, text)
     if problem and (description := definition.get("ConstraintDescription")):
         problem = f"Parameter {name} failed to satisfy constraint: {description}"
     if problem:
         raise ValidationError(problem)
 
 
-def _problem(name: str, definition: Mapping[str, Any], text: str) -> str:
-    if len(text) > min(int(definition.get("MaxLength", MAXIMUM_LENGTH)), MAXIMUM_LENGTH):
-        return f"Parameter '{name}' must contain at most {definition.get('MaxLength', MAXIMUM_LENGTH)} characters"
+def _constraint_violation(name: str, definition: Mapping[str, Any], text: str) -> str:
+    if len(text) > min(int(definition.get("MaxLength", MAX_LENGTH)), MAX_LENGTH):
+        return f"Parameter '{name}' must contain at most {definition.get('MaxLength', MAX_LENGTH)} characters"
     if len(text) < int(definition.get("MinLength", 0)):
         return f"Parameter '{name}' must contain at least {definition['MinLength']} characters"
     if "AllowedPattern" in definition and not re.fullmatch(definition["AllowedPattern"], text):

@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation.errors import (
     ResourceError,
     ValidationError,
 )
-from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, shown
+from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, masked_parameters
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _new_change_set(
     )
     change_set.revision = revision
     if revision:
-        change_set.parameters, change_set.tags = shown(revision), dict(revision.tags)
+        change_set.parameters, change_set.tags = masked_parameters(revision), dict(revision.tags)
         change_set.capabilities, change_set.role_arn = revision.capabilities, revision.role_arn
         change_set.notification_arns = revision.notification_arns
     service.add_change_set(change_set)

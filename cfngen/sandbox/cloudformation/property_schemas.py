@@ -32,7 +32,7 @@ REFUSED_BY_SERVICE = frozenset(
 )
 
 
-def known(region: str, resource_type: str) -> bool:
+def type_exists(region: str, resource_type: str) -> bool:
     """Whether CloudFormation supports this resource type in this region."""
     try:
         schema(region, resource_type)

@@ -31,7 +31,7 @@ from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.order import Order
-from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Revision, Stack, masked
+from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Revision, Stack, mask_no_echo
 from cfngen.sandbox.services import capacity, keep_time, metadata_tags, scaling_activities
 from cfngen.sandbox.services.schedule import keep_schedule
 
@@ -264,17 +264,24 @@ class Region:
             logical_id, physical_id, resource_type = stack.name, stack.id, NESTED
         else:
             resource.status, resource.reason, resource.time = status, reason, self.clock.time
-            event_id, resource_properties = (
-                f"{resource.logical_id}-{self.uuid()}",
-                masked(json.dumps(resource.properties), stack.revision),
-            )
+            event_id = f"{resource.logical_id}-{self.uuid()}"
+            resource_properties = mask_no_echo(json.dumps(resource.properties), stack.revision)
             logical_id, physical_id, resource_type = resource.logical_id, resource.physical_id, resource.type
         stack.events.append(
             Event(
-                self.clock.time, stack.name, logical_id, physical_id, resource_type, status, reason,
-                event_id, operation_id, stack.token, resource_properties,
+                time=self.clock.time,
+                stack_name=stack.name,
+                logical_id=logical_id,
+                physical_id=physical_id,
+                type=resource_type,
+                status=status,
+                reason=reason,
+                id=event_id,
+                operation_id=operation_id,
+                token=stack.token,
+                properties=resource_properties,
             )
-        )  # fmt: skip
+        )
 
     def exists(self, parameter_type: str, value: str) -> bool:
         """Whether the account has the object that a parameter of an AWS-specific type names."""
@@ -291,10 +298,8 @@ class Region:
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.region} {next(self._sequence)}"))
 
     def _zone_names(self, region: str) -> list[str]:
-        return [
-            availability_zone["ZoneName"]
-            for availability_zone in client("ec2", region).describe_availability_zones()["AvailabilityZones"]
-        ]
+        zones = client("ec2", region).describe_availability_zones()["AvailabilityZones"]
+        return [zone["ZoneName"] for zone in zones]
 
     def _import_value(self, name: str) -> str:
         return properties.import_value(self, name)

@@ -80,15 +80,12 @@ def group_instance_ids(service: Region, group: str) -> list[str]:
 
 def notify_launches(service: Region, resource: Resource, known_instances: set[str]) -> None:
     """Call `service.instances` for each instance that the group has launched; record its launch template."""
-    _notify(
-        service,
-        resource,
-        [instance for instance in group_instance_ids(service, resource.physical_id) if instance not in known_instances],
-    )
+    instance_ids = group_instance_ids(service, resource.physical_id)
+    _notify(service, resource, [instance_id for instance_id in instance_ids if instance_id not in known_instances])
 
 
 def notify_later_launches(service: Region, group: str, instance_ids: list[str]) -> None:
-    """Do the same for instances that a group launched later on its own, for example as replacements."""
+    """Like `notify_launches`, for instances that a group launched later on its own, for example as replacements."""
     for stack in service.stacks():
         for resource in stack.resources.values():
             if resource.type == AUTO_SCALING_GROUP and resource.physical_id == group and resource.exists:
@@ -138,17 +135,13 @@ def stabilize(service: Region, resource: Resource, earlier_activities: Collectio
     """
     check_launches(service, resource, earlier_activities)
     generation, scaling = resource.generation, autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
-    states = scaling.autoscaling_groups[resource.physical_id].instance_states
-    if any(state.lifecycle_state == "Pending:Wait" for state in states):
-        yield (
-            lambda: (
-                resource.generation != generation
-                or not any(
-                    instance_state.lifecycle_state == "Pending:Wait"
-                    for instance_state in scaling.autoscaling_groups[resource.physical_id].instance_states
-                )
-            )
-        )
+
+    def is_any_pending() -> bool:
+        states = scaling.autoscaling_groups[resource.physical_id].instance_states
+        return any(state.lifecycle_state == "Pending:Wait" for state in states)
+
+    if is_any_pending():
+        yield lambda: resource.generation != generation or not is_any_pending()
 
 
 def await_signals(service: Region, resource: Resource, seconds: int) -> Operation:

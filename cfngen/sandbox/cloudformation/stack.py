@@ -232,20 +232,20 @@ class Stack:
 
     def shown_parameters(self) -> dict[str, str]:
         """Parameters as DescribeStacks returns them, with NoEcho values masked by four asterisks."""
-        return shown(self.revision)
+        return masked_parameters(self.revision)
 
 
-def shown(revision: Revision) -> dict[str, str]:
+def masked_parameters(revision: Revision) -> dict[str, str]:
     """Parameters of a revision as the API returns them, with NoEcho values masked by four asterisks."""
     declared = revision.template.parameters
     no_echo = {key for key, definition in declared.items() if str(definition.get("NoEcho", "")).lower() == "true"}
     return {key: "****" if key in no_echo else value for key, value in revision.parameter_strings.items()}
 
 
-def masked(text: str, *revisions: Revision) -> str:
+def mask_no_echo(text: str, *revisions: Revision) -> str:
     """The text, with the values of NoEcho parameters masked by four asterisks."""
     for revision in revisions:
-        for key, value in shown(revision).items():
+        for key, value in masked_parameters(revision).items():
             secret = revision.parameter_strings[key]
             if value == "****" and secret:
                 text = text.replace(secret, value)

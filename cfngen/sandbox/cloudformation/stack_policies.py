@@ -14,7 +14,7 @@ from typing import Any
 from cfngen.sandbox.cloudformation.errors import NotModelledError
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 
-KEYS = {"Effect", "Action", "NotAction", "Principal", "Resource", "NotResource", "Condition", "Sid"}
+STATEMENT_KEYS = {"Effect", "Action", "NotAction", "Principal", "Resource", "NotResource", "Condition", "Sid"}
 
 
 def denial(stack: Stack, resource: Resource, action: str) -> str:
@@ -25,7 +25,7 @@ def denial(stack: Stack, resource: Resource, action: str) -> str:
     target = f"LogicalResourceId/{resource.logical_id}"
     allowed = False
     for number, statement in enumerate(json.loads(text)["Statement"], 1):
-        if _applies(statement, action, target, resource.type):
+        if _applies_to(statement, action, target, resource.type):
             if statement["Effect"] == "Deny":
                 return (
                     f"Action denied by stack policy: Statement [#{number}] does not allow [{action}] for resource "
@@ -35,8 +35,8 @@ def denial(stack: Stack, resource: Resource, action: str) -> str:
     return "" if allowed else f"Action not allowed by stack policy: no statement allows [{action}] for [{target}]"
 
 
-def _applies(statement: Mapping[str, Any], action: str, target: str, resource_type: str) -> bool:
-    if unknown := sorted(set(statement) - KEYS):
+def _applies_to(statement: Mapping[str, Any], action: str, target: str, resource_type: str) -> bool:
+    if unknown := sorted(set(statement) - STATEMENT_KEYS):
         raise NotModelledError(f"stack policies with {unknown}")
     return (
         _matches_element(statement, "Action", action)

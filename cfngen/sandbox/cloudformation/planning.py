@@ -38,6 +38,7 @@ def create(
     stack_name: str,
     name: str,
     submission: Submission,
+    *,
     change_set_type: str,
     on_failure: str,
     nested: bool,

@@ -57,7 +57,15 @@ class CloudFormation(Region):
             body=body, url=url, parameters=parameters, tags=tags, capabilities=capabilities,
             notification_arns=notification_arns, role_arn=role_arn,
         )  # fmt: skip
-        return lifecycle.create_stack(self, name, submission, on_failure, protected, policy, token)
+        return lifecycle.create_stack(
+            self,
+            name,
+            submission,
+            on_failure=on_failure,
+            protected=protected,
+            policy=policy,
+            token=token,
+        )
 
     def update_stack(
         self,
@@ -83,10 +91,25 @@ class CloudFormation(Region):
             ApiError: the call was refused, or there is nothing to update
         """
         submission = Submission(
-            body, url, previous_template, parameters, previous_parameters, tags, capabilities,
-            notification_arns, role_arn,
-        )  # fmt: skip
-        return lifecycle.update_stack(self, name, submission, disable_rollback, policy_during_update, policy, token)
+            body=body,
+            url=url,
+            previous_template=previous_template,
+            parameters=parameters,
+            previous_parameters=previous_parameters,
+            tags=tags,
+            capabilities=capabilities,
+            notification_arns=notification_arns,
+            role_arn=role_arn,
+        )
+        return lifecycle.update_stack(
+            self,
+            name,
+            submission,
+            disable_rollback=disable_rollback,
+            policy_during_update=policy_during_update,
+            policy=policy,
+            token=token,
+        )
 
     def cancel_update(self, name: str, *, token: str = "") -> None:
         """Cancel an update, and roll it back."""
@@ -192,11 +215,27 @@ class CloudFormation(Region):
             ApiError: the call was refused
         """
         submission = Submission(
-            body, url, previous_template, parameters, previous_parameters, tags, capabilities,
-            notification_arns, role_arn,
-        )  # fmt: skip
+            body=body,
+            url=url,
+            previous_template=previous_template,
+            parameters=parameters,
+            previous_parameters=previous_parameters,
+            tags=tags,
+            capabilities=capabilities,
+            notification_arns=notification_arns,
+            role_arn=role_arn,
+        )
         return planning.create(
-            self, stack_name, name, submission, kind, on_failure, nested, description, express, token
+            self,
+            stack_name,
+            name,
+            submission,
+            change_set_type=kind,
+            on_failure=on_failure,
+            nested=nested,
+            description=description,
+            express=express,
+            token=token,
         )
 
     def change_set(self, name: str, stack_name: str = "") -> ChangeSet:

@@ -301,6 +301,8 @@ def _check_equals(body: Mapping[str, Any], section: str, argument: Any) -> None:
 
 
 def _check_2_to_10(function: str) -> Callable[[Mapping[str, Any], str, Any], None]:
+    """A check that a function such as Fn::And has a list of 2 to 10 arguments."""
+
     def check_argument(body: Mapping[str, Any], section: str, argument: Any) -> None:
         if not _is_list(argument, *range(2, 11)):
             raise ValidationError(

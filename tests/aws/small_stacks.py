@@ -1,4 +1,4 @@
-"""Small templates, and what the tests of the double ask about the stacks made from them."""
+"""Small templates, and what the tests of the emulator ask about the stacks made from them."""
 
 from __future__ import annotations
 

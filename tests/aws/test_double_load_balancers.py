@@ -1,4 +1,4 @@
-"""Load balancers, listeners and target groups of the double: made, changed in place, replaced, refused, removed."""
+"""Load balancers, listeners and target groups of the emulator: made, changed in place, replaced, refused, removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The double itself: managed policies, which roles they are attached to, and what IAM would refuse."""
+"""The emulator itself: managed policies, which roles they are attached to, and what IAM would refuse."""
 
 from __future__ import annotations
 

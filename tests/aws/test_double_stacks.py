@@ -1,4 +1,4 @@
-"""The double itself: how stacks come into being, wait, fail and go."""
+"""The emulator itself: how stacks come into being, wait, fail and go."""
 
 from __future__ import annotations
 

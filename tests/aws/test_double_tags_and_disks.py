@@ -1,4 +1,4 @@
-"""What moto makes otherwise of tags, disks and addresses, and the double puts right, from the creation on."""
+"""What moto makes otherwise of tags, disks and addresses, and the emulator puts right, from the creation on."""
 
 from __future__ import annotations
 

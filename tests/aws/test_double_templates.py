@@ -1,4 +1,4 @@
-"""The double itself: which templates and parameters it takes, and what expressions mean."""
+"""The emulator itself: which templates and parameters it takes, and what expressions mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts and tags that services refuse, and that the double therefore refuses: halfway, in the service's words."""
+"""Texts and tags that services refuse, and that the emulator therefore refuses: halfway, in the service's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several masters on the double: what fails, how they are updated one after another, added, and deleted."""
+"""Several masters on the emulator: what fails, how they are updated one after another, added, and deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three masters on the double at CREATE_COMPLETE: who waited for whom, and what stands in the account."""
+"""Three masters on the emulator at CREATE_COMPLETE: who waited for whom, and what stands in the account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The double itself: what change sets say, and their life from creation to execution."""
+"""The emulator itself: what change sets say, and their life from creation to execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The double itself: what becomes of an update that fails, is undone, or is left as it is."""
+"""The emulator itself: what becomes of an update that fails, is undone, or is left as it is."""
 
 from __future__ import annotations
 

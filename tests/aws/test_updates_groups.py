@@ -1,4 +1,4 @@
-"""The double itself: rolling updates of Auto Scaling groups, and updates that are stopped while instances boot."""
+"""The emulator itself: rolling updates of Auto Scaling groups, and updates that are stopped while instances boot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The double itself: whatever happens to a stack, the account has what the stacks say, and deletion leaves nothing."""
+"""The emulator itself: whatever happens to a stack, the account has what the stacks say; deletion leaves nothing."""
 
 from __future__ import annotations
 

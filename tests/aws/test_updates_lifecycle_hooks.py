@@ -1,4 +1,4 @@
-"""The double itself: lifecycle hooks, and how instances of a group come and go over time."""
+"""The emulator itself: lifecycle hooks, and how instances of a group come and go over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The double itself: in which order resources come, change and go that do not depend on each other."""
+"""The emulator itself: in which order resources come, change and go that do not depend on each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The double itself: every property that our templates can change, changed in place, and what the account has then."""
+"""The emulator itself: every property that our templates can change, changed in place, what the account has then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The double itself: what protects stacks, policies of stacks, what is left behind, and drift."""
+"""The emulator itself: what protects stacks, policies of stacks, what is left behind, and drift."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The double itself: what an update changes, replaces and removes."""
+"""The emulator itself: what an update changes, replaces and removes."""
 
 from __future__ import annotations
 

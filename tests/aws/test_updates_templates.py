@@ -167,7 +167,7 @@ def test_tags_of_the_root_reach_every_resource_that_takes_them() -> None:
     where, stack = ready()
     stack = where.cloud.wait(
         where.cloud.update_stack(
-            "k8s", previous_template=True, previous_parameters=list(stack.revision.given),
+            "k8s", previous_template=True, previous_parameters=list(stack.revision.parameter_strings),
             capabilities=["CAPABILITY_IAM"], tags={"owner": "somebody else"},
         )
     )  # fmt: skip
@@ -218,7 +218,7 @@ def test_an_imported_key_stands_in_the_way_of_other_tags() -> None:
     stack = where.create("cluster")
     where.cloud.wait(
         where.cloud.update_stack(
-            "k8s", previous_template=True, previous_parameters=list(stack.revision.given),
+            "k8s", previous_template=True, previous_parameters=list(stack.revision.parameter_strings),
             capabilities=["CAPABILITY_IAM"], tags={"owner": "somebody else"},
         )
     )  # fmt: skip

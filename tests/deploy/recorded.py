@@ -1,6 +1,6 @@
 """CloudFormation's answers about change sets in the shapes that botocore's model of the service has.
 
-For what a change set can say and the double never does: noise between nested stacks, incomplete answers, throttling.
+For what a change set can say and the emulator never does: noise between nested stacks, incomplete answers, throttling.
 """
 
 from __future__ import annotations

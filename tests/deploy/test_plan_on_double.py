@@ -1,4 +1,4 @@
-"""Plans of a cluster that runs in the double: what an operator changes, and what the plan makes of it."""
+"""Plans of a cluster that runs in the emulator: what an operator changes, and what the plan makes of it."""
 
 from __future__ import annotations
 

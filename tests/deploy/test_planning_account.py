@@ -41,7 +41,7 @@ def existing(operator: Operator) -> Any:
 def test_a_plan_changes_nothing_in_any_status(operator: Operator, existing: Any):
     engine, region = operator.cloud.engine, operator.cloud.cluster.region
     operator.questions.clear()
-    # The double imports nothing, and refuses change sets of what was imported.
+    # The emulator imports nothing, and refuses change sets of what was imported.
     statuses_of_aws = [
         each for each in _STANDINGS if each and each not in ("IMPORT_COMPLETE", "IMPORT_ROLLBACK_COMPLETE")
     ]

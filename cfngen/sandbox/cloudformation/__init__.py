@@ -1,4 +1,4 @@
-"""A double of CloudFormation over moto's service APIs; tests/aws/README.md says what it does and what it does not."""
+"""An emulator of CloudFormation on top of moto; tests/aws/README.md describes what it does and does not do."""
 
 from __future__ import annotations
 

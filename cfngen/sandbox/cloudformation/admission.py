@@ -1,4 +1,4 @@
-"""What is checked before CloudFormation accepts a template: its source, types, parameters, rules and capabilities."""
+"""The checks before CloudFormation accepts a call: template source, types, parameters, rules and capabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation.errors import (
     ValidationError,
 )
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
-from cfngen.sandbox.cloudformation.properties import GROUP, wanted
+from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP, enabled_resources
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
 
 BODY_LIMIT = 51_200  # bytes of a template in the call itself
-OBJECT_LIMIT = 1_048_576  # bytes of a template in S3
+OBJECT_BYTES_LIMIT = 1_048_576  # bytes of a template in S3
 NESTED = "AWS::CloudFormation::Stack"
 # Guide, "Acknowledging IAM resources in CloudFormation templates".
 IAM_TYPES = frozenset(
@@ -37,8 +37,10 @@ IAM_TYPES = frozenset(
 )  # fmt: skip
 IAM_NAMES = frozenset({"GroupName", "InstanceProfileName", "ManagedPolicyName", "RoleName", "UserName"})
 CAPABILITIES = frozenset({"CAPABILITY_AUTO_EXPAND", "CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"})
-NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]{0,127}")  # of stacks and change sets: API, CreateStack, CreateChangeSet
-TAGS = 50
+NAME_PATTERN = re.compile(
+    r"[a-zA-Z][-a-zA-Z0-9]{0,127}"
+)  # of stacks and change sets: API, CreateStack, CreateChangeSet
+MAX_TAGS = 50
 LOOKUPS: Mapping[str, tuple[str, str, str]] = {
     "AWS::EC2::AvailabilityZone::Name": ("describe_availability_zones", "ZoneNames", "AvailabilityZones"),
     "AWS::EC2::Image::Id": ("describe_images", "ImageIds", "Images"),
@@ -50,18 +52,18 @@ LOOKUPS: Mapping[str, tuple[str, str, str]] = {
 
 @dataclass(frozen=True)
 class Submission:
-    """What a caller submits: a template, and all that goes with it.
+    """The template and all settings of one CreateStack, UpdateStack or CreateChangeSet call.
 
     Attributes:
-        body: the template itself, or
-        url: where it is in S3, or
-        previous_template: that the stack keeps the one it has.
-        parameters: values by name, texts as in the API.
-        previous_parameters: names of parameters that keep their values.
-        tags: passed on to every resource that can be tagged; None keeps those of the stack.
-        capabilities: what the caller acknowledges.
-        notification_arns: topics; None keeps those of the stack.
-        role_arn: a service role; nothing keeps that of the stack.
+        body: the template itself (TemplateBody), or
+        url: its location in S3 (TemplateURL), or
+        previous_template: whether the stack keeps its current template (UsePreviousTemplate).
+        parameters: parameter values by name, as strings.
+        previous_parameters: names of the parameters that keep their values (UsePreviousValue).
+        tags: stack tags, which all resources that can be tagged inherit; None keeps the current ones.
+        capabilities: the capabilities that the caller acknowledges.
+        notification_arns: SNS topics; None keeps the current ones.
+        role_arn: the service role; "" keeps the current one.
     """
 
     body: str = ""
@@ -76,7 +78,7 @@ class Submission:
 
 
 def fetch(service: Region, url: str) -> str:
-    """A template from S3, by its virtual-hosted address."""
+    """The template at a virtual-hosted S3 URL."""
     parts = urllib.parse.urlsplit(url)
     bucket, _, host = parts.netloc.partition(".s3.")
     if parts.scheme != "https" or host not in (f"{service.region}.amazonaws.com", "amazonaws.com"):
@@ -86,70 +88,70 @@ def fetch(service: Region, url: str) -> str:
         data: bytes = client("s3", service.region).get_object(Bucket=bucket, Key=key)["Body"].read()
     except ClientError as error:
         raise ValidationError(f"S3 error: {error} ({url})") from error
-    if len(data) > OBJECT_LIMIT:
-        raise ValidationError(f"Template may not exceed {OBJECT_LIMIT} bytes in size.")
+    if len(data) > OBJECT_BYTES_LIMIT:
+        raise ValidationError(f"Template may not exceed {OBJECT_BYTES_LIMIT} bytes in size.")
     return data.decode()
 
 
 def admit(service: Region, submission: Submission, stack: Stack | None, name: str = "") -> Revision:
-    """What a stack is to become, if CloudFormation accepts what was submitted.
+    """Check a submission and return the stack's new revision.
 
     Args:
         service: the region
-        submission: the call
-        stack: the stack as it is, unless it is to be created
-        name: of a stack to be created
+        submission: the call's template and settings
+        stack: the stack to update; None for a new stack
+        name: the name of a new stack
 
     Raises:
-        ApiError: refused
+        ApiError: the submission is refused
     """
     _check_call(submission)
     if len(submission.body.encode()) > BODY_LIMIT:
         raise ValidationError(f"'templateBody' must have length less than or equal to {BODY_LIMIT}")
-    before = stack.revision if stack else None
+    current = stack.revision if stack else None
     if submission.previous_template:
-        if before is None or not before.body:
+        if current is None or not current.body:
             raise ValidationError("Use previous template is only valid on update")
-        text = before.body
+        template_text = current.body
     else:
-        text = submission.body or fetch(service, submission.url)
-    parsed = template.parse(text)
-    given = dict(submission.parameters or {})
+        template_text = submission.body or fetch(service, submission.url)
+    parsed = template.parse(template_text)
+    parameter_values = dict(submission.parameters or {})
     for key in submission.previous_parameters:
-        if before is None or key not in before.given:
+        if current is None or key not in current.parameter_strings:
             raise ValidationError(f"Invalid input for parameter key {key}. Cannot specify usePreviousValue as true "
                                   "for a parameter key not in the previous template")  # fmt: skip
         if key in parsed.parameters:
-            given[key] = before.given[key]
-    kept_tags = dict(before.tags) if before else {}
-    kept_topics = before.notification_arns if before else ()
+            parameter_values[key] = current.parameter_strings[key]
+    current_tags = dict(current.tags) if current else {}
+    current_topics = current.notification_arns if current else ()
     return revision(
         service,
-        text,
-        given,
-        kept_tags if submission.tags is None else submission.tags,
+        template_text,
+        parameter_values,
+        current_tags if submission.tags is None else submission.tags,
         submission.capabilities,
         stack.name if stack else name,
-        topics=kept_topics if submission.notification_arns is None else tuple(submission.notification_arns),
-        role_arn=submission.role_arn or (before.role_arn if before else ""),
+        topics=current_topics if submission.notification_arns is None else tuple(submission.notification_arns),
+        role_arn=submission.role_arn or (current.role_arn if current else ""),
         parsed=parsed,
     )
 
 
-def check_name(parameter: str, name: str) -> None:
-    """Refuse a name of a stack or of a change set.
+def check_name(parameter_name: str, name: str) -> None:
+    """Check the name of a stack or of a change set.
 
     Args:
-        parameter: of the call, `stackName` or `changeSetName`.
+        parameter_name: the parameter of the call, `stackName` or `changeSetName`.
         name: the name.
 
     Raises:
-        ValidationError: it is none
+        ValidationError: the name is not allowed
     """
-    if not NAME.fullmatch(name):
+    if not NAME_PATTERN.fullmatch(name):
         raise ValidationError(
-            f"1 validation error detected: Value '{name}' at '{parameter}' failed to satisfy constraint: Member must "
-            "satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*"
+            f"1 validation error detected: Value '{name}' at '{parameter_name}' failed to satisfy constraint: Member "
+            "must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*"
         )
 
 
@@ -160,10 +162,10 @@ def _check_call(submission: Submission) -> None:
             f"must satisfy constraint: [Member must satisfy enum value set: {sorted(CAPABILITIES)}]"
         )
     tags = submission.tags or {}
-    if len(tags) > TAGS:
+    if len(tags) > MAX_TAGS:
         raise ValidationError(
             "1 validation error detected: Value at 'tags' failed to satisfy constraint: Member must have length less "
-            f"than or equal to {TAGS}"
+            f"than or equal to {MAX_TAGS}"
         )
     for key, value in tags.items():
         if fault := TAG_KEY.fault(key) or STACK_TAG_VALUE.fault(value):
@@ -172,8 +174,8 @@ def _check_call(submission: Submission) -> None:
 
 def revision(
     service: Region,
-    text: str,
-    given: Mapping[str, str],
+    template_text: str,
+    parameter_values: Mapping[str, str],
     tags: Mapping[str, str],
     capabilities: Sequence[str],
     name: str,
@@ -182,50 +184,61 @@ def revision(
     role_arn: str = "",
     parsed: template.Template | None = None,
 ) -> Revision:
-    """A template and its parameters, checked.
+    """Check a template with its parameters, tags and capabilities, and return them as a revision.
 
     Raises:
-        ApiError: refused
+        ApiError: one of them is refused
     """
-    parsed = parsed or template.parse(text)
+    parsed = parsed or template.parse(template_text)
     check_types(service, parsed)
     _check_attributes(service, parsed)
-    values, complaint = parameters.values(parsed, given, service.stored, service.exists)
-    texts = parameters.texts(parsed, given)
-    made = Revision(text, parsed, texts, values, dict(tags), tuple(capabilities), topics, role_arn, complaint)
-    _check_rules(service, made, name)
+    ref_values, failure_reason = parameters.resolve_values(parsed, parameter_values, service.stored, service.exists)
+    parameter_strings = parameters.value_strings(parsed, parameter_values)
+    checked = Revision(
+        template_text,
+        parsed,
+        parameter_strings,
+        ref_values,
+        dict(tags),
+        tuple(capabilities),
+        topics,
+        role_arn,
+        failure_reason,
+    )
+    _check_rules(service, checked, name)
     try:
-        wanted(service.bare_scope(made, name), parsed.resources)
+        enabled_resources(service.scope_of_revision(checked, name), parsed.resources)
     except ResourceError as error:
         raise ValidationError(str(error)) from error
     _check_capabilities(parsed, capabilities)
-    return made
+    return checked
 
 
 def check_types(service: Region, parsed: template.Template) -> None:
-    """Refuse types that do not exist, or that the double does not know.
+    """Refuse resource types that do not exist, or that the emulator does not support.
 
     Raises:
-        ValidationError: as CloudFormation would
-        NotModelledError: the double is too small
+        ValidationError: CloudFormation would refuse the template too
+        NotModelledError: only the emulator does not support the type
     """
     types = {resource.type for resource in parsed.resources.values()}
-    if unknown := sorted(type_ for type_ in types if not property_schemas.known(service.region, type_)):
+    if unknown := sorted(type_ for type_ in types if not property_schemas.type_exists(service.region, type_)):
         raise ValidationError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
     if missing := sorted(types - set(HANDLERS) - {NESTED}):
         raise NotModelledError(f"resource types {missing}")
-    if rolled := sorted(
-        {resource.type for resource in parsed.resources.values() if "UpdatePolicy" in resource.body} - {GROUP}
+    if unsupported := sorted(
+        {resource.type for resource in parsed.resources.values() if "UpdatePolicy" in resource.body}
+        - {AUTO_SCALING_GROUP}
     ):
-        raise NotModelledError(f"UpdatePolicy of {rolled}")
-    for key, each in parsed.resources.items():
-        policies = (each.deletion_policy, each.replace_policy)
-        if "Snapshot" in policies and not (each.type in HANDLERS and HANDLERS[each.type].snapshots):
-            raise ValidationError(f"Template error: resource type {each.type} does not support snapshots ({key})")
+        raise NotModelledError(f"UpdatePolicy of {unsupported}")
+    for key, definition in parsed.resources.items():
+        policies = (definition.deletion_policy, definition.replace_policy)
+        if "Snapshot" in policies and not (definition.type in HANDLERS and HANDLERS[definition.type].snapshots):
+            raise ValidationError(f"Template error: resource type {definition.type} does not support snapshots ({key})")
 
 
 def _check_attributes(service: Region, parsed: template.Template) -> None:
-    """Refuse attributes that a type does not have; what a nested stack gives is only known when it is there."""
+    """Refuse GetAtt of attributes that a type does not have; outputs of nested stacks cannot be checked yet."""
     for name, attribute in template.attributes(parsed.body):
         definition = parsed.resources.get(name)
         if definition is not None and not property_schemas.has_attribute(service.region, definition.type, attribute):
@@ -235,17 +248,17 @@ def _check_attributes(service: Region, parsed: template.Template) -> None:
 
 
 def _check_capabilities(parsed: template.Template, capabilities: Sequence[str]) -> None:
-    iam = [resource for resource in parsed.resources.values() if resource.type in IAM_TYPES]
-    named = any(IAM_NAMES & set(each.body.get("Properties", {})) for each in iam)
-    if named and "CAPABILITY_NAMED_IAM" not in capabilities:
+    iam_resources = [resource for resource in parsed.resources.values() if resource.type in IAM_TYPES]
+    has_custom_name = any(IAM_NAMES & set(definition.body.get("Properties", {})) for definition in iam_resources)
+    if has_custom_name and "CAPABILITY_NAMED_IAM" not in capabilities:
         raise InsufficientCapabilitiesError("Requires capabilities : [CAPABILITY_NAMED_IAM]")
-    if iam and not set(capabilities) & {"CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"}:
+    if iam_resources and not set(capabilities) & {"CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"}:
         raise InsufficientCapabilitiesError("Requires capabilities : [CAPABILITY_IAM]")
 
 
-def _check_rules(service: Region, made: Revision, name: str) -> None:
-    scope = service.bare_scope(made, name)
-    for rule_name, rule in made.template.body.get("Rules", {}).items():
+def _check_rules(service: Region, revision: Revision, name: str) -> None:
+    scope = service.scope_of_revision(revision, name)
+    for rule_name, rule in revision.template.body.get("Rules", {}).items():
         if not scope.resolve(rule.get("RuleCondition", {"Fn::Equals": ["", ""]})):
             continue
         for assertion in rule["Assertions"]:

@@ -1,4 +1,4 @@
-"""Change sets: what they say, and their life from creation to execution."""
+"""The emulator's model of a change set: its changes with their details, its findings and its status."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from cfngen.sandbox.cloudformation.stack import Revision, Stack
 
 @dataclass(frozen=True)
 class Detail:
-    """One difference of a resource, at one path.
+    """One difference of a resource at one path (ResourceChangeDetail).
 
     Attributes:
         attribute: Properties, Tags, Metadata, CreationPolicy, UpdatePolicy, DeletionPolicy or UpdateReplacePolicy.
-        name: the property, if it is one.
+        name: the name of the property if the attribute is Properties.
         path: e.g. `/Properties/LaunchTemplateData/InstanceType`.
         requires_recreation: Never, Conditionally or Always.
-        before: as text, or None where it is added.
-        after: as text, or None where it is removed.
+        before: the old value as a string, or None if it is added.
+        after: the new value as a string, or None if it is removed.
         change_type: Add, Remove or Modify.
-        evaluation: Static, or Dynamic where the value is certain only when the change set is executed.
+        evaluation: Static, or Dynamic if the value is known only when the change set is executed.
         change_source: DirectModification, ParameterReference, ResourceReference, ResourceAttribute or Automatic.
-        causing_entity: the parameter, resource or attribute that changes, if it is one.
+        causing_entity: the parameter, resource or attribute whose change causes this one, or "".
     """
 
     attribute: str
@@ -39,17 +39,17 @@ class Detail:
 
 @dataclass(frozen=True)
 class Change:
-    """What a change set does to one resource.
+    """The change of one resource (ResourceChange).
 
     Attributes:
         action: Add, Modify or Remove.
-        replacement: True, False or Conditional for Modify, otherwise nothing.
-        policy_action: what becomes of what is removed or replaced: Delete, Retain, Snapshot, ReplaceAndDelete,
-            ReplaceAndRetain, ReplaceAndSnapshot or nothing.
+        replacement: True, False or Conditional for Modify, otherwise "".
+        policy_action: what happens to a resource that is removed or replaced: Delete, Retain, Snapshot,
+            ReplaceAndDelete, ReplaceAndRetain, ReplaceAndSnapshot or "".
         scope: the attributes that change.
         child: the nested stack's own change set.
-        before_context: the resource before, as JSON, NoEcho values masked.
-        after_context: the resource after, likewise.
+        before_context: the resource before the change as JSON, with NoEcho values masked.
+        after_context: the resource after the change as JSON, with NoEcho values masked.
     """
 
     action: str
@@ -67,7 +67,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Finding:
-    """What early validation has against a resource, as DescribeEvents shows it."""
+    """A failed early validation of a resource, as DescribeEvents returns it."""
 
     logical_id: str
     type: str
@@ -83,10 +83,10 @@ class ChangeSet:
     """A change set of a stack.
 
     Attributes:
-        parameters: as shown, NoEcho ones masked.
-        revision: what the stack is to become; nothing if a nested one could not even be read.
-        findings: of early validation.
-        express: whether its execution does not wait until resources are ready.
+        parameters: parameter values with NoEcho ones masked.
+        revision: the new revision of the stack; None if a nested template was refused.
+        findings: failed early validations.
+        express: whether its execution skips waiting until resources are ready.
     """
 
     name: str
@@ -115,7 +115,7 @@ class ChangeSet:
 
     @property
     def root(self) -> ChangeSet:
-        """The change set that somebody asked for: this one, or the one that nests it."""
+        """The root change set: this one, or the outermost one that nests it."""
         return self.parent.root if self.parent else self
 
     @property

@@ -1,8 +1,8 @@
-"""Time that passes only when nothing else is left to do, and the operations that run in it.
+"""Simulated time, and the operations that run in it.
 
-An operation is a generator: it works until it must wait, yields a condition, and goes on once the condition holds.
-Operations run side by side, as stacks and resources do; when all of them wait, the clock jumps to the next thing that
-was put off until later. So an hour of waiting costs nothing, and the order of events is the same in every run.
+An operation is a generator: it runs until it has to wait, yields a condition, and continues when the condition is true.
+Operations run concurrently, as stacks and resources do. When all of them wait, the clock jumps to the next scheduled
+action. So an hour of waiting takes no real time, and the order of events is the same in every run.
 """
 
 from __future__ import annotations
@@ -19,72 +19,72 @@ START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 class StuckError(Exception):
-    """Every operation waits and nothing is put off until later: the awaited thing can never happen."""
+    """All operations wait and no action is scheduled, so that no condition can ever become true."""
 
 
 class Clock:
-    """Seconds since the start of the test, and what is to happen at a later second."""
+    """Simulated seconds since the start, and the actions that are scheduled for later."""
 
     def __init__(self) -> None:
         self.now = 0.0
-        self._later: list[tuple[float, int, Callable[[], None]]] = []
-        self._numbers = itertools.count()
+        self._scheduled: list[tuple[float, int, Callable[[], None]]] = []
+        self._sequence = itertools.count()
 
     @property
     def time(self) -> datetime.datetime:
-        """What the clock shows."""
+        """The current simulated time."""
         return START + datetime.timedelta(seconds=self.now)
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:
-        """Do something after so many seconds; what is due at the same second happens in the order it was asked for."""
-        heapq.heappush(self._later, (self.now + seconds, next(self._numbers), action))
+        """Schedule an action in so many seconds; actions due at the same time run in the order of scheduling."""
+        heapq.heappush(self._scheduled, (self.now + seconds, next(self._sequence), action))
 
     @property
     def due(self) -> float | None:
-        """When the next thing put off is due; None if there is none."""
-        return self._later[0][0] if self._later else None
+        """When the next scheduled action is due; None if there is none."""
+        return self._scheduled[0][0] if self._scheduled else None
 
     def jump(self) -> bool:
-        """Go to the next thing put off and do it; False if there is none."""
-        if not self._later:
+        """Advance the clock to the next scheduled action and run it; returns False if there is none."""
+        if not self._scheduled:
             return False
-        self.now, _, action = heapq.heappop(self._later)
+        self.now, _, action = heapq.heappop(self._scheduled)
         action()
         return True
 
 
 class Simulation:
-    """Runs operations side by side on one clock."""
+    """Runs operations concurrently on one clock."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self._waiting: list[tuple[Operation, Condition]] = []
 
     def start(self, operation: Operation) -> None:
-        """Run an operation up to its first wait."""
+        """Start an operation, and run it until it waits for the first time."""
         self._resume(operation)
 
     def run(self, until: Condition) -> None:
-        """Let operations and the clock go on until a condition holds.
+        """Run operations and advance the clock until a condition is true.
 
         Raises:
-            StuckError: the condition does not hold, and nothing is left that could change that
+            StuckError: the condition is not true, and nothing is left to run
         """
         while not until():
-            ready = [entry for entry in self._waiting if entry[1]()]
-            if ready:
-                self._waiting.remove(ready[0])
-                self._resume(ready[0][0])
+            runnable = [entry for entry in self._waiting if entry[1]()]
+            if runnable:
+                self._waiting.remove(runnable[0])
+                self._resume(runnable[0][0])
             elif not self.clock.jump():
                 raise StuckError(f"{len(self._waiting)} operations wait for what nothing will bring about")
 
     def advance(self, seconds: float) -> None:
-        """Let so much time pass, and everything happen that is due by its end."""
+        """Advance the clock by so many seconds, and run everything that is due by then."""
         end = self.clock.now + seconds
         while True:
-            if ready := next((entry for entry in self._waiting if entry[1]()), None):
-                self._waiting.remove(ready)
-                self._resume(ready[0])
+            if runnable := next((entry for entry in self._waiting if entry[1]()), None):
+                self._waiting.remove(runnable)
+                self._resume(runnable[0])
             elif self.clock.due is not None and self.clock.due <= end:
                 self.clock.jump()
             else:

@@ -1,7 +1,7 @@
-"""How stacks and resources come into being.
+"""Creates stacks and their resources.
 
-Creation starts every resource whose dependencies are settled, as CloudFormation does. When one fails, those under way
-are cancelled; then a root stack rolls back, while a nested stack is left to the rollback of its parent.
+As in CloudFormation, the creation of a resource starts as soon as all its dependencies are complete. When a resource
+fails, those in progress are cancelled. A root stack then rolls back; a nested stack is rolled back with its parent.
 """
 
 from __future__ import annotations
@@ -17,48 +17,49 @@ from cfngen.sandbox.cloudformation.admission import NESTED
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError, UnfinishedError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.properties import GROUP
+from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
 
-FAULTS = (ApiError, ResourceError, ClientError, ParamValidationError)  # what fails a resource
+# Errors that put a resource into a FAILED status.
+RESOURCE_ERRORS = (ApiError, ResourceError, ClientError, ParamValidationError)
 
 
 def create(service: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operation:
-    """Create every resource of a stack whose condition holds.
+    """Create all resources of a stack whose condition is true.
 
     Args:
         service: the region
         stack: a new stack, whose operation has begun
         on_failure: ROLLBACK, DELETE or DO_NOTHING
     """
-    turn = stack.turn
+    generation = stack.generation
     service.record(stack, None, "CREATE_IN_PROGRESS", "User Initiated")
-    keys = properties.wanted(service.scope(stack), stack.template.resources)
-    complaint = stack.revision.complaint
+    logical_ids = properties.enabled_resources(service.scope(stack), stack.template.resources)
+    failure_reason = stack.revision.failure_reason
 
-    def begin(key: str) -> None:
-        resource = stack.resources[key] = Resource(key, stack.template.resources[key])
+    def start(logical_id: str) -> None:
+        resource = stack.resources[logical_id] = Resource(logical_id, stack.template.resources[logical_id])
         service.simulation.start(create_resource(service, stack, resource))
 
-    if not complaint:
-        yield from settle(stack, keys, begin)
-    if stack.turn != turn:
+    if not failure_reason:
+        yield from start_in_order(stack, logical_ids, start)
+    if stack.generation != generation:
         return
-    failed = [key for key, each in stack.resources.items() if each.progress == "failed"]
-    if not complaint and not failed:
+    failed = [key for key, resource in stack.resources.items() if resource.progress == "failed"]
+    if not failure_reason and not failed:
         try:
-            stack.outputs, stack.exports = properties.outputs(service, stack)
+            stack.outputs, stack.exports = properties.resolve_outputs(service, stack)
         except ResourceError as error:
-            complaint = str(error)
+            failure_reason = str(error)
         else:
             service.record(stack, None, "CREATE_COMPLETE")
             return
     cancel_resources(service, stack)
-    failed = [key for key, each in stack.resources.items() if each.status == "CREATE_FAILED"]
-    reason = complaint or removing.failed_to("create", failed)
+    failed = [key for key, resource in stack.resources.items() if resource.status == "CREATE_FAILED"]
+    reason = failure_reason or removing.failure_message("create", failed)
     if stack.parent or on_failure == "DO_NOTHING":
         service.record(stack, None, "CREATE_FAILED", reason)
     elif on_failure == "DELETE":
@@ -69,59 +70,72 @@ def create(service: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Opera
 
 
 def roll_back(service: Region, stack: Stack, reason: str) -> Operation:
-    """Remove what a creation has made before it failed."""
+    """Roll back a failed creation: delete the resources that it created."""
     service.begin(stack, "ROLLBACK", stack.token)
     service.record(stack, None, "ROLLBACK_IN_PROGRESS", reason)
-    problems = yield from removing.remove_resources(service, stack)
-    end = "ROLLBACK_FAILED" if problems else "ROLLBACK_COMPLETE"
-    service.record(stack, None, end, removing.failed_to("delete", problems) if problems else "")
+    remaining = yield from removing.remove_resources(service, stack)
+    final_status = "ROLLBACK_FAILED" if remaining else "ROLLBACK_COMPLETE"
+    service.record(stack, None, final_status, removing.failure_message("delete", remaining) if remaining else "")
 
 
-def settle(stack: Stack, keys: list[str], begin: Callable[[str], None], *, stubborn: bool = False) -> Operation:
-    """Begin with each resource as soon as all it depends on is settled.
+def start_in_order(
+    stack: Stack, logical_ids: list[str], start: Callable[[str], None], *, continue_after_failure: bool = False
+) -> Operation:
+    """Start each resource as soon as all its dependencies are complete; return when all are complete or one failed.
 
     Args:
-        stack: whose operation has begun
-        keys: logical ids
-        begin: lets one of them begin
-        stubborn: do what can still be done after a failure, rather than return
+        stack: the stack, whose operation has begun
+        logical_ids: the resources to start
+        start: called with a logical id; starts the creation, update or rollback of that resource
+        continue_after_failure: after a failure, go on with all resources that do not depend on the failed one
     """
-    turn = stack.turn
-    begun: set[str] = set()
-    while stack.turn == turn:
-        for key in keys:
-            needs = stack.template.resources[key].needs & set(keys)
-            if key not in begun and all(_progress(stack, need) == "settled" for need in needs):
-                begun.add(key)
-                begin(key)
-        seen = {key: _progress(stack, key) for key in begun}
-        if ("failed" in seen.values() and not stubborn) or list(seen.values()) == ["settled"] * len(keys):
+    generation = stack.generation
+    started: set[str] = set()
+    while stack.generation == generation:
+        for logical_id in logical_ids:
+            dependencies = stack.template.resources[logical_id].needs & set(logical_ids)
+            if logical_id not in started and all(
+                _progress_of(stack, dependency) == "complete" for dependency in dependencies
+            ):
+                started.add(logical_id)
+                start(logical_id)
+        progress = {logical_id: _progress_of(stack, logical_id) for logical_id in started}
+        all_complete = list(progress.values()) == ["complete"] * len(logical_ids)
+        any_failed = "failed" in progress.values()
+        can_start_another = _can_start_another(stack, logical_ids, progress)
+        if all_complete or (any_failed and not continue_after_failure):
             return
-        if stubborn and "working" not in seen.values() and "failed" in seen.values() and not _free(stack, keys, seen):
+        if any_failed and not can_start_another and "in_progress" not in progress.values():
             return
-        if not _free(stack, keys, seen):
-            yield functools.partial(_moved_on, stack, turn, seen)
+        if not can_start_another:
+            yield functools.partial(_has_progressed, stack, generation, progress)
 
 
-def _free(stack: Stack, keys: list[str], seen: Mapping[str, str]) -> bool:
-    """Whether there is a resource that can begin now."""
-    settled = {key for key, each in seen.items() if each == "settled"}
-    return any(stack.template.resources[key].needs & set(keys) <= settled for key in keys if key not in seen)
+def _can_start_another(stack: Stack, logical_ids: list[str], progress: Mapping[str, str]) -> bool:
+    """Whether there is a resource that has not started, and whose dependencies are complete."""
+    complete = {logical_id for logical_id, state in progress.items() if state == "complete"}
+    return any(
+        stack.template.resources[logical_id].needs & set(logical_ids) <= complete
+        for logical_id in logical_ids
+        if logical_id not in progress
+    )
 
 
-def _progress(stack: Stack, key: str) -> str:
-    return stack.resources[key].progress if key in stack.resources else ""
+def _progress_of(stack: Stack, logical_id: str) -> str:
+    return stack.resources[logical_id].progress if logical_id in stack.resources else ""
 
 
-def _moved_on(stack: Stack, turn: int, seen: Mapping[str, str]) -> bool:
-    return stack.turn != turn or any(_progress(stack, key) != each for key, each in seen.items())
+def _has_progressed(stack: Stack, generation: int, earlier_progress: Mapping[str, str]) -> bool:
+    return stack.generation != generation or any(
+        _progress_of(stack, logical_id) != state for logical_id, state in earlier_progress.items()
+    )
 
 
 def cancel_resources(service: Region, stack: Stack) -> None:
-    """Give up whatever is under way in a stack; nested stacks that are being updated begin to roll back."""
+    """Cancel all resources in progress of a stack; nested stacks that are being updated begin to roll back."""
     for resource in stack.resources.values():
-        if resource.progress == "working":
-            resource.turn += 1
+        if resource.progress == "in_progress":
+            resource.generation += 1
             resource.progress = "failed"
             verb = "CREATE" if resource.status == "CREATE_IN_PROGRESS" else "UPDATE"
             if resource.child and not resource.child.finished:
@@ -130,8 +144,8 @@ def cancel_resources(service: Region, stack: Stack) -> None:
 
 
 def cancel(service: Region, stack: Stack) -> None:
-    """Give up the creation of a nested stack."""
-    stack.turn += 1
+    """Cancel the creation of a nested stack."""
+    stack.generation += 1
     cancel_resources(service, stack)
     service.record(stack, None, "CREATE_FAILED", "Resource creation cancelled")
 
@@ -141,66 +155,66 @@ _NOUNS = {"CREATE": "creation", "UPDATE": "update"}
 
 def create_resource(service: Region, stack: Stack, resource: Resource) -> Operation:
     """Create one resource of a stack and wait until it is complete."""
-    resource.turn += 1
-    turn, resource.progress = resource.turn, "working"
+    resource.generation += 1
+    generation, resource.progress = resource.generation, "in_progress"
     service.record(stack, resource, "CREATE_IN_PROGRESS")
     try:
-        service.failures.strike(stack.name, resource.logical_id, "CREATE")
-        yield from service.outlast_throttling(resource.logical_id)
-        if resource.turn != turn:
+        service.failures.raise_injected(stack.name, resource.logical_id, "CREATE")
+        yield from service.retry_while_throttled(resource.logical_id)
+        if resource.generation != generation:
             return
-        resource.properties = properties.resolved(service, stack, resource.definition)
-        yield from bring_into_being(service, stack, resource, "CREATE_IN_PROGRESS")
-    except FAULTS as error:
-        if resource.turn == turn:
+        resource.properties = properties.resolve_properties(service, stack, resource.definition)
+        yield from provision(service, stack, resource, "CREATE_IN_PROGRESS")
+    except RESOURCE_ERRORS as error:
+        if resource.generation == generation:
             resource.progress = "failed"
             service.record(stack, resource, "CREATE_FAILED", str(error))
     else:
-        if resource.turn == turn:
-            resource.progress = "settled"
+        if resource.generation == generation:
+            resource.progress = "complete"
             service.record(stack, resource, "CREATE_COMPLETE")
 
 
-def bring_into_being(service: Region, stack: Stack, resource: Resource, status: str) -> Operation:
-    """Make a resource whose properties are known; on return it is complete, or was cancelled.
+def provision(service: Region, stack: Stack, resource: Resource, status: str) -> Operation:
+    """Create the actual resource from its resolved properties; on return it is complete, or was cancelled.
 
     Raises:
-        ResourceError: it could not be made
+        ResourceError: it could not be created
     """
-    turn = resource.turn
-    wanted, seconds = signals.creation_policy(service, stack, resource)
-    yield from service.take_time(resource.type)
-    if resource.turn != turn:
+    generation = resource.generation
+    expected_signals, timeout = signals.signals_to_await(service, stack, resource)
+    yield from service.wait_for_duration(resource.type)
+    if resource.generation != generation:
         return
     if resource.type == NESTED:
         yield from _create_nested(service, stack, resource, status)
         return
-    if resource.type == GROUP:
-        update_policies.rolling(service, stack, resource)
-    earlier = signals.launches(service) if resource.type == GROUP else ()
+    if resource.type == AUTO_SCALING_GROUP:
+        update_policies.rolling_policy(service, stack, resource)
+    earlier_activities = signals.activity_ids(service) if resource.type == AUTO_SCALING_GROUP else ()
     try:
-        created = HANDLERS[resource.type].create(properties.call(service, stack, resource))
+        created = HANDLERS[resource.type].create(properties.handler_call(service, stack, resource))
     except UnfinishedError as error:
         resource.physical_id, resource.attributes = error.physical_id, dict(error.attributes)
         service.record(stack, resource, status, "Resource creation Initiated")
         raise
     resource.physical_id, resource.attributes = created.physical_id, dict(created.attributes)
-    resource.signals, resource.signals_wanted = {}, wanted
+    resource.signals, resource.expected_signals = {}, expected_signals
     service.record(stack, resource, status, "Resource creation Initiated")
-    if resource.type == GROUP:
-        signals.announce(service, resource, set())
-        yield from signals.stabilize(service, resource, earlier)
-        if resource.turn != turn:
+    if resource.type == AUTO_SCALING_GROUP:
+        signals.notify_launches(service, resource, set())
+        yield from signals.stabilize(service, resource, earlier_activities)
+        if resource.generation != generation:
             return
-    if wanted:
-        yield from signals.await_signals(service, resource, seconds)
+    if expected_signals:
+        yield from signals.await_signals(service, resource, timeout)
 
 
 def _create_nested(service: Region, stack: Stack, resource: Resource, status: str) -> Operation:
-    turn = resource.turn
-    prepared = stack.prepared.pop(resource.logical_id, None)
-    if prepared is not None and prepared.status == "REVIEW_IN_PROGRESS":
-        child = prepared
+    generation = resource.generation
+    in_review = stack.stacks_in_review.pop(resource.logical_id, None)
+    if in_review is not None and in_review.status == "REVIEW_IN_PROGRESS":
+        child = in_review
         child.revision = nested_revision(service, stack, resource, child.name)
     else:
         name = service.physical_name(stack, resource.logical_id)
@@ -209,8 +223,8 @@ def _create_nested(service: Region, stack: Stack, resource: Resource, status: st
     service.record(stack, resource, status, "Resource creation Initiated")
     service.begin(child, "CREATE_STACK")
     service.simulation.start(create(service, child))
-    yield lambda: child.finished or resource.turn != turn
-    if resource.turn != turn:
+    yield lambda: child.finished or resource.generation != generation
+    if resource.generation != generation:
         return
     if child.status != "CREATE_COMPLETE":
         raise ResourceError(f"Embedded stack {child.id} was not successfully created: {child.reason}")
@@ -220,16 +234,29 @@ def _create_nested(service: Region, stack: Stack, resource: Resource, status: st
 def nested_revision(
     service: Region, stack: Stack, resource: Resource, name: str, parent: Revision | None = None
 ) -> Revision:
-    """What a nested stack is to be according to its parent's resource, in the parent's revision or a future one.
+    """The revision of a nested stack that its resource in the parent stack asks for.
+
+    Args:
+        service: the region
+        stack: the parent stack
+        resource: the parent's resource of type AWS::CloudFormation::Stack
+        name: the nested stack's name
+        parent: the parent's revision, if not its current one
 
     Raises:
-        ApiError: its template or parameters are refused
+        ApiError: the nested template or its parameters are refused
     """
-    told = resource.properties
-    tags = {tag["Key"]: tag["Value"] for tag in told.get("Tags", [])}
-    given = {key: str(value) for key, value in told.get("Parameters", {}).items()}
-    text = service.fetch(told["TemplateURL"])
-    revision = parent or stack.revision
+    nested_properties = resource.properties
+    tags = {tag["Key"]: tag["Value"] for tag in nested_properties.get("Tags", [])}
+    parameter_values = {key: str(value) for key, value in nested_properties.get("Parameters", {}).items()}
+    template_text = service.fetch(nested_properties["TemplateURL"])
+    parent_revision = parent or stack.revision
     return admission.revision(
-        service, text, given, tags, revision.capabilities, name, topics=revision.notification_arns
+        service,
+        template_text,
+        parameter_values,
+        tags,
+        parent_revision.capabilities,
+        name,
+        topics=parent_revision.notification_arns,
     )

@@ -1,4 +1,4 @@
-"""What a change set says about each resource of one stack: the template and values it has against those submitted."""
+"""Computes the changes of a change set: a stack's current template and values compared with the submitted ones."""
 
 from __future__ import annotations
 
@@ -12,158 +12,211 @@ from cfngen.sandbox.cloudformation.admission import NESTED
 from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail, Finding
 from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
-from cfngen.sandbox.cloudformation.properties import POLICY_ATTRIBUTES, conforming, known_attribute, wanted
-from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, masked
-from cfngen.sandbox.cloudformation.template import SUBSTITUTION, ResourceDefinition
+from cfngen.sandbox.cloudformation.properties import (
+    POLICY_ATTRIBUTES,
+    attribute_of_existing,
+    conformed_properties,
+    enabled_resources,
+)
+from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, mask_no_echo
+from cfngen.sandbox.cloudformation.template import PLACEHOLDER, ResourceDefinition
 
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
 
-# What becomes of a nested stack: its resource if there is one, its properties, and what it answers with: the nested
-# change set, or nothing where nested ones were not asked for.
-Nest = Callable[[str, Resource | None, Mapping[str, Any]], ChangeSet | None]
+# Called for a nested stack with its logical id, its current resource (if any) and its new properties; returns the
+# nested change set, or None if nested change sets were not requested or the nested stack does not change.
+CompareNested = Callable[[str, Resource | None, Mapping[str, Any]], ChangeSet | None]
+
+
+# The detail of a change without a difference in the template, e.g. of a nested stack.
+AUTOMATIC_CHANGE = Detail(
+    attribute="Properties",
+    name="",
+    path="",
+    requires_recreation="Never",
+    before=None,
+    after=None,
+    change_type="Modify",
+    evaluation="Dynamic",
+    change_source="Automatic",
+)
 
 
 @dataclass
 class Comparison:
-    """Changes of a stack's resources, and what early validation has against them."""
+    """The changes of a stack's resources, and the findings of early validation."""
 
     changes: list[Change] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
 
-def differing(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Paths at which two values differ, with the values there; None for what one of them does not have."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in [*before, *(each for each in after if each not in before)]:
-            yield from differing(before.get(key), after.get(key), f"{path}/{key}")
-    elif isinstance(before, list) and isinstance(after, list):
-        for index in range(max(len(before), len(after))):
-            left, right = (each[index] if index < len(each) else None for each in (before, after))
-            yield from differing(left, right, f"{path}/{index}")
-    elif before != after or type(before) is not type(after):
-        yield path, before, after
+def find_differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield (path, old value, new value) wherever two values differ; None stands for a value that is missing."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            yield from find_differences(old.get(key), new.get(key), f"{path}/{key}")
+    elif isinstance(old, list) and isinstance(new, list):
+        for index in range(max(len(old), len(new))):
+            old_item, new_item = (items[index] if index < len(items) else None for items in (old, new))
+            yield from find_differences(old_item, new_item, f"{path}/{index}")
+    elif old != new or type(old) is not type(new):
+        yield path, old, new
 
 
-def compare(service: Region, stack: Stack, revision: Revision, *, nested: bool, nest: Nest) -> Comparison:
-    """Compare what a stack has with what it is to become.
+def compare(
+    service: Region, stack: Stack, revision: Revision, *, nested: bool, compare_nested: CompareNested
+) -> Comparison:
+    """Compare a stack with a new revision of it.
 
     Raises:
         ResourceError: the new template cannot be resolved
     """
-    return _Comparer(service, stack, revision, nested, nest).compare()
+    return _Comparer(service, stack, revision, nested, compare_nested).compare()
 
 
 class _Comparer:
-    def __init__(self, service: Region, stack: Stack, revision: Revision, nested: bool, nest: Nest) -> None:
+    def __init__(
+        self, service: Region, stack: Stack, revision: Revision, nested: bool, compare_nested: CompareNested
+    ) -> None:
         self._service = service
         self._stack = stack
         self._revision = revision
         self._nested = nested
-        self._nest = nest
-        self._changes: dict[str, Change | None] = {}  # by logical id; None for what stays as it is
-        self._scope = service.bare_scope(revision, stack.name, stack.id, {}, self._attribute)
-        self._live = {key: each for key, each in stack.resources.items() if each.exists}
-        given = stack.revision.given
+        self._compare_nested = compare_nested
+        self._changes: dict[str, Change | None] = {}  # by logical id; None for a resource without changes
+        self._scope = service.scope_of_revision(revision, stack.name, stack.id, {}, self._attribute)
+        self._existing = {key: resource for key, resource in stack.resources.items() if resource.exists}
+        current = stack.revision.parameter_strings
         self._changed_parameters = {
             key for key, value in revision.parameters.items()
-            if key not in given or stack.revision.parameters.get(key) != value
+            if key not in current or stack.revision.parameters.get(key) != value
         }  # fmt: skip
 
     def compare(self) -> Comparison:
         result = Comparison()
         definitions = self._revision.template.resources
-        scope = self._service.bare_scope(self._revision, self._stack.name, self._stack.id)
-        keys = wanted(scope, definitions)
-        while left := [key for key in keys if key not in self._changes]:
-            for key in left:
-                if all(need in self._changes for need in definitions[key].needs & set(keys)):
+        scope = self._service.scope_of_revision(self._revision, self._stack.name, self._stack.id)
+        logical_ids = enabled_resources(scope, definitions)
+        while pending := [logical_id for logical_id in logical_ids if logical_id not in self._changes]:
+            for logical_id in pending:
+                if all(dependency in self._changes for dependency in definitions[logical_id].needs & set(logical_ids)):
                     try:
-                        self._settle(key, self._change(key, definitions[key]))
+                        self._record(logical_id, self._change(logical_id, definitions[logical_id]))
                     except PropertyError as error:
-                        result.findings.append(_finding(key, definitions[key], error))
-                        self._settle(key, None)
-        result.changes = [each for key in definitions if (each := self._changes.get(key))]
-        result.changes += [self._removal(each) for key, each in self._live.items() if key not in keys]
+                        result.findings.append(_finding(logical_id, definitions[logical_id], error))
+                        self._record(logical_id, None)
+        result.changes = [change for logical_id in definitions if (change := self._changes.get(logical_id))]
+        result.changes += [
+            self._removal(resource) for logical_id, resource in self._existing.items() if logical_id not in logical_ids
+        ]
         return result
 
-    def _settle(self, key: str, change: Change | None) -> None:
-        self._changes[key] = change
-        certain = key in self._live and (change is None or change.replacement == "False")
-        self._scope.name(key, self._live[key].physical_id if certain else UNKNOWN)
+    def _record(self, logical_id: str, change: Change | None) -> None:
+        self._changes[logical_id] = change
+        keeps_physical_id = logical_id in self._existing and (change is None or change.replacement == "False")
+        self._scope.set_name(logical_id, self._existing[logical_id].physical_id if keeps_physical_id else UNKNOWN)
 
-    def _attribute(self, key: str, name: str) -> Any:
-        if key in self._live and self._changes.get(key) is None:
-            return known_attribute(self._live[key], name)
+    def _attribute(self, logical_id: str, name: str) -> Any:
+        if logical_id in self._existing and self._changes.get(logical_id) is None:
+            return attribute_of_existing(self._existing[logical_id], name)
         return UNKNOWN
 
-    def _change(self, key: str, definition: ResourceDefinition) -> Change | None:
-        after = conforming(self._service.region, self._scope, self._revision.tags, definition)
-        before = self._live.get(key)
-        if before is not None and before.type != definition.type:
+    def _change(self, logical_id: str, definition: ResourceDefinition) -> Change | None:
+        new_properties = conformed_properties(self._service.region, self._scope, self._revision.tags, definition)
+        resource = self._existing.get(logical_id)
+        if resource is not None and resource.type != definition.type:
             raise ResourceError(f"Update of resource type is not permitted. The new template modifies resource type of "
-                                f"the following resources: [{key}]")  # fmt: skip
-        if before is None or (before.status == "CREATE_FAILED" and self._stack.finished):
-            child = self._nest(key, None, after) if definition.type == NESTED else None
-            return Change("Add", key, "", definition.type, "", "", (), (), child, "", self._context(definition, after))
-        details = [*self._property_details(before, definition, after)]
-        child = self._nest(key, before, after) if definition.type == NESTED else None
-        details += _attribute_details(before.definition, definition, ("Metadata",))
+                                f"the following resources: [{logical_id}]")  # fmt: skip
+        if resource is None or (resource.status == "CREATE_FAILED" and self._stack.finished):
+            child = self._compare_nested(logical_id, None, new_properties) if definition.type == NESTED else None
+            return Change(
+                action="Add",
+                logical_id=logical_id,
+                physical_id="",
+                type=definition.type,
+                replacement="",
+                policy_action="",
+                scope=(),
+                details=(),
+                child=child,
+                before_context="",
+                after_context=self._context(definition, new_properties),
+            )
+        details = [*self._property_details(resource, definition, new_properties)]
+        child = self._compare_nested(logical_id, resource, new_properties) if definition.type == NESTED else None
+        details += _attribute_details(resource.definition, definition, ("Metadata",))
         if definition.type == NESTED and not self._nested and not details:
-            details.append(
-                Detail("Properties", "", "", "Never", None, None, "Modify", "Dynamic", "Automatic")
-            )  # the nested template may have changed, which an update finds out
-        failed = before.status == "UPDATE_FAILED"
-        if not details and child is None and not failed:
+            details.append(AUTOMATIC_CHANGE)  # the nested template may have changed, which only the update will show
+        update_failed = resource.status == "UPDATE_FAILED"
+        if not details and child is None and not update_failed:
             return None
-        details += _attribute_details(before.definition, definition, POLICY_ATTRIBUTES)
+        details += _attribute_details(resource.definition, definition, POLICY_ATTRIBUTES)
         if not details:
-            details.append(Detail("Properties", "", "", "Never", None, None, "Modify", "Dynamic", "Automatic"))
+            details.append(AUTOMATIC_CHANGE)
         replacement = _replacement(details)
         return Change(
-            "Modify", key, before.physical_id, before.type, replacement,
-            "" if replacement == "False" else f"ReplaceAnd{definition.replace_policy}",
-            tuple(dict.fromkeys(detail.attribute for detail in details)), tuple(details), child,
-            self._context(before.definition, before.properties), self._context(definition, after),
-        )  # fmt: skip
+            action="Modify",
+            logical_id=logical_id,
+            physical_id=resource.physical_id,
+            type=resource.type,
+            replacement=replacement,
+            policy_action="" if replacement == "False" else f"ReplaceAnd{definition.replace_policy}",
+            scope=tuple(dict.fromkeys(detail.attribute for detail in details)),
+            details=tuple(details),
+            child=child,
+            before_context=self._context(resource.definition, resource.properties),
+            after_context=self._context(definition, new_properties),
+        )
 
     def _removal(self, resource: Resource) -> Change:
-        policy = resource.definition.deletion_policy.replace("RetainExceptOnCreate", "Retain")
-        context = self._context(resource.definition, resource.properties)
-        return Change("Remove", resource.logical_id, resource.physical_id, resource.type, "", policy, (), (), None,
-                      context, "")  # fmt: skip
+        return Change(
+            action="Remove",
+            logical_id=resource.logical_id,
+            physical_id=resource.physical_id,
+            type=resource.type,
+            replacement="",
+            policy_action=resource.definition.deletion_policy.replace("RetainExceptOnCreate", "Retain"),
+            scope=(),
+            details=(),
+            child=None,
+            before_context=self._context(resource.definition, resource.properties),
+            after_context="",
+        )
 
     def _property_details(
-        self, resource: Resource, definition: ResourceDefinition, after: Mapping[str, Any]
+        self, resource: Resource, definition: ResourceDefinition, new_properties: Mapping[str, Any]
     ) -> Iterator[Detail]:
-        holder = property_schemas.tag_property(self._service.region, resource.type)
-        raw_before = resource.definition.body.get("Properties", {})
-        raw_after = definition.body.get("Properties", {})
-        for path, old, new in differing(resource.properties, after):
+        tag_property = property_schemas.tag_property(self._service.region, resource.type)
+        old_template = resource.definition.body.get("Properties", {})
+        new_template = definition.body.get("Properties", {})
+        for path, old, new in find_differences(resource.properties, new_properties):
             name = path.split("/")[1]
-            recreation = property_schemas.recreation(self._service.region, resource.type, path)
-            tagging = name == holder
-            known = not _contains_unknown(new)
-            shared = (
-                "Tags" if tagging else "Properties",
-                "" if tagging else name,
+            requires_recreation = property_schemas.recreation(self._service.region, resource.type, path)
+            is_tag = name == tag_property
+            is_known = not _contains_unknown(new)
+            fields = (
+                "Tags" if is_tag else "Properties",
+                "" if is_tag else name,
                 f"/Properties{path}",
-                recreation,
-                self._shown(old),
-                self._shown(new),
+                requires_recreation,
+                self._as_text(old),
+                self._as_text(new),
                 "Add" if old is None else "Remove" if new is None else "Modify",
             )
-            left, right = (_expression(each, path) for each in (raw_before, raw_after))
-            causes = [] if left != right else [*self._causes(right)]
+            old_expression, new_expression = (
+                _expression_at(template, path) for template in (old_template, new_template)
+            )
+            causes = [] if old_expression != new_expression else [*self._causes(new_expression)]
             for source, entity in causes:
-                static = source == "ParameterReference" and known
-                yield Detail(*shared, "Static" if static else "Dynamic", source, entity)
-            if not causes or (known and any(source == "ParameterReference" for source, _ in causes)):
-                # CloudFormation tells a value that a parameter brings twice: as the parameter's and as the property's.
-                yield Detail(*shared, "Dynamic" if causes or not known else "Static", "DirectModification")
+                is_static = source == "ParameterReference" and is_known
+                yield Detail(*fields, "Static" if is_static else "Dynamic", source, entity)
+            if not causes or (is_known and any(source == "ParameterReference" for source, _ in causes)):
+                # CloudFormation lists a value from a parameter twice: once for the parameter, once for the property.
+                yield Detail(*fields, "Dynamic" if causes or not is_known else "Static", "DirectModification")
 
     def _causes(self, expression: Any) -> Iterator[tuple[str, str]]:
-        for name, attribute in dict.fromkeys(_uses(expression)):
+        for name, attribute in dict.fromkeys(_references(expression)):
             if name in self._changed_parameters and not attribute:
                 yield "ParameterReference", name
             elif change := self._changes.get(name):
@@ -173,16 +226,16 @@ class _Comparer:
                     yield "ResourceReference", name
 
     def _context(self, definition: ResourceDefinition, properties: Mapping[str, Any]) -> str:
-        others = {key: value for key, value in definition.body.items() if key in ("Metadata", *POLICY_ATTRIBUTES)}
-        return self._masked(json.dumps({"Properties": properties, **others}))
+        attributes = {key: value for key, value in definition.body.items() if key in ("Metadata", *POLICY_ATTRIBUTES)}
+        return self._masked(json.dumps({"Properties": properties, **attributes}))
 
-    def _shown(self, value: Any) -> str | None:
+    def _as_text(self, value: Any) -> str | None:
         if value is None:
             return None
         return self._masked(value if isinstance(value, str) else json.dumps(value))
 
     def _masked(self, text: str) -> str:
-        return text if text == UNKNOWN else masked(text, self._stack.revision, self._revision)
+        return text if text == UNKNOWN else mask_no_echo(text, self._stack.revision, self._revision)
 
 
 def _replacement(details: list[Detail]) -> str:
@@ -192,37 +245,51 @@ def _replacement(details: list[Detail]) -> str:
 
 
 def _attribute_details(
-    before: ResourceDefinition, after: ResourceDefinition, attributes: tuple[str, ...]
+    old_definition: ResourceDefinition, new_definition: ResourceDefinition, attributes: tuple[str, ...]
 ) -> Iterator[Detail]:
     for attribute in attributes:
-        old, new = before.body.get(attribute), after.body.get(attribute)
+        old, new = old_definition.body.get(attribute), new_definition.body.get(attribute)
         if old != new:
-            kind = "Add" if old is None else "Remove" if new is None else "Modify"
-            texts = (None if value is None else value if isinstance(value, str) else json.dumps(value)
-                     for value in (old, new))  # fmt: skip
-            left, right = texts
-            yield Detail(attribute, "", f"/{attribute}", "Never", left, right, kind, "Static", "DirectModification")
+            change_type = "Add" if old is None else "Remove" if new is None else "Modify"
+            old_text, new_text = (
+                value if value is None or isinstance(value, str) else json.dumps(value) for value in (old, new)
+            )
+            yield Detail(
+                attribute=attribute,
+                name="",
+                path=f"/{attribute}",
+                requires_recreation="Never",
+                before=old_text,
+                after=new_text,
+                change_type=change_type,
+                evaluation="Static",
+                change_source="DirectModification",
+            )
 
 
-def _expression(raw: Any, path: str) -> Any:
-    """What the template says at a path: the value there, or the function that makes it."""
+def _expression_at(template_value: Any, path: str) -> Any:
+    """The template's value at a path, or the intrinsic function that produces it."""
     for part in path.split("/")[1:]:
-        if isinstance(raw, dict) and len(raw) == 1 and next(iter(raw)).startswith(("Fn::", "Ref")):
-            return raw
-        if isinstance(raw, dict):
-            raw = raw.get(part)
-        elif isinstance(raw, list):
-            raw = raw[int(part)] if int(part) < len(raw) else None
+        if (
+            isinstance(template_value, dict)
+            and len(template_value) == 1
+            and next(iter(template_value)).startswith(("Fn::", "Ref"))
+        ):
+            return template_value
+        if isinstance(template_value, dict):
+            template_value = template_value.get(part)
+        elif isinstance(template_value, list):
+            template_value = template_value[int(part)] if int(part) < len(template_value) else None
         else:
-            return raw
-    return raw
+            return template_value
+    return template_value
 
 
-def _uses(value: Any) -> Iterator[tuple[str, str]]:
-    """What Ref, GetAtt and Sub name within an expression, with the attribute."""
+def _references(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield (name, attribute) for each Ref, GetAtt and Sub in an expression; Ref has no attribute."""
     if isinstance(value, list):
         for item in value:
-            yield from _uses(item)
+            yield from _references(item)
     elif isinstance(value, dict):
         for key, item in value.items():
             if key == "Ref":
@@ -231,20 +298,20 @@ def _uses(value: Any) -> Iterator[tuple[str, str]]:
                 name, _, attribute = item.partition(".") if isinstance(item, str) else (item[0], "", item[1])
                 yield name, attribute
             elif key == "Fn::Sub":
-                text, local = (item, {}) if isinstance(item, str) else item
-                for found in SUBSTITUTION.findall(text):
-                    name, _, attribute = found.partition(".")
-                    if found not in local:
+                text, local_values = (item, {}) if isinstance(item, str) else item
+                for placeholder in PLACEHOLDER.findall(text):
+                    name, _, attribute = placeholder.partition(".")
+                    if placeholder not in local_values:
                         yield name, attribute
-                yield from _uses(local)
+                yield from _references(local_values)
             else:
-                yield from _uses(item)
+                yield from _references(item)
 
 
 def _contains_unknown(value: Any) -> bool:
     return UNKNOWN in (value if isinstance(value, str) else json.dumps(value))
 
 
-def _finding(key: str, definition: ResourceDefinition, error: PropertyError) -> Finding:
-    path = f"/Resources/{key}/Properties{error.path.removeprefix('#')}"
-    return Finding(key, definition.type, "AWS::EarlyValidation::PropertyValidation", path, error.message)
+def _finding(logical_id: str, definition: ResourceDefinition, error: PropertyError) -> Finding:
+    path = f"/Resources/{logical_id}/Properties{error.path.removeprefix('#')}"
+    return Finding(logical_id, definition.type, "AWS::EarlyValidation::PropertyValidation", path, error.message)

@@ -1,4 +1,4 @@
-"""Drift: what the account has, compared with what the template says."""
+"""Drift detection: compares the actual resources with the template."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cfngen.sandbox.cloudformation.differences import differing
+from cfngen.sandbox.cloudformation.differences import find_differences
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.properties import call
+from cfngen.sandbox.cloudformation.properties import handler_call
 from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PropertyDifference:
-    """A property that is not as the template says.
+    """A property whose actual value differs from the template.
 
     Attributes:
         path: e.g. `/MaxSize`
-        expected: as JSON, or nothing
-        actual: as JSON, or nothing
+        expected: the value in the template as JSON, or ""
+        actual: the actual value as JSON, or ""
         kind: ADD, REMOVE or NOT_EQUAL
     """
 
@@ -37,12 +37,12 @@ class PropertyDifference:
 
 @dataclass(frozen=True)
 class ResourceDrift:
-    """What a detection has found about one resource.
+    """The drift of one resource.
 
     Attributes:
         status: IN_SYNC, MODIFIED or DELETED
-        expected: the compared properties as the template says, as JSON
-        actual: as the account has them, as JSON
+        expected: the compared properties in the template, as JSON
+        actual: the actual properties, as JSON
     """
 
     stack_id: str
@@ -58,7 +58,7 @@ class ResourceDrift:
 
 @dataclass(frozen=True)
 class Detection:
-    """A finished detection.
+    """A finished drift detection.
 
     Attributes:
         status: DETECTION_COMPLETE
@@ -74,60 +74,75 @@ class Detection:
 
     @property
     def drifted(self) -> int:
-        """How many resources have drifted."""
+        """The number of resources that have drifted."""
         return sum(resource.status in ("MODIFIED", "DELETED") for resource in self.resources)
 
 
 def detect(service: Region, stack: Stack, identifier: str) -> Detection:
-    """Compare every resource of a stack that can be compared; nested stacks are detected by themselves.
+    """Detect drift of all resources of a stack whose type supports it, without those of nested stacks.
 
     Raises:
-        ValidationError: the stack is not in a status for it
+        ValidationError: the stack's status does not allow drift detection
     """
     if stack.status not in STABLE | {"UPDATE_ROLLBACK_FAILED"}:
         raise ValidationError(f"Drift detection cannot be performed on stack [{stack.id}] in status {stack.status}")
-    found = []
+    drifts = []
     for resource in stack.resources.values():
         handler = HANDLERS.get(resource.type)
         if handler is None or not handler.detects_drift or not resource.exists:
             continue
-        found.append(_compared(service, stack, resource, handler.actual(call(service, stack, resource))))
-        resource.drift = found[-1].status
-    drifted = any(each.status != "IN_SYNC" for each in found)
-    stack.drift = "DRIFTED" if drifted else "IN_SYNC" if found else "NOT_CHECKED"
+        drifts.append(
+            _compare_resource(service, stack, resource, handler.actual(handler_call(service, stack, resource)))
+        )
+        resource.drift = drifts[-1].status
+    has_drifted = any(drift.status != "IN_SYNC" for drift in drifts)
+    stack.drift = "DRIFTED" if has_drifted else "IN_SYNC" if drifts else "NOT_CHECKED"
     stack.drift_checked = service.clock.time
-    return Detection(identifier, stack.id, "DETECTION_COMPLETE", stack.drift, service.clock.time, tuple(found))
+    return Detection(identifier, stack.id, "DETECTION_COMPLETE", stack.drift, service.clock.time, tuple(drifts))
 
 
-def _compared(service: Region, stack: Stack, resource: Resource, actual: Mapping[str, Any] | None) -> ResourceDrift:
+def _compare_resource(
+    service: Region, stack: Stack, resource: Resource, actual: Mapping[str, Any] | None
+) -> ResourceDrift:
     keys = resource.properties if actual is None else actual
-    expected = {key: _ordered(resource.properties[key]) for key in keys if key in resource.properties}
-    there = (
-        {} if actual is None else {key: _ordered(value) for key, value in actual.items() if value or key in expected}
+    expected = {key: _sorted(resource.properties[key]) for key in keys if key in resource.properties}
+    actual_values = (
+        {} if actual is None else {key: _sorted(value) for key, value in actual.items() if value or key in expected}
     )
     differences = tuple(
-        PropertyDifference(path, _json(old), _json(new), "ADD" if old is None else "REMOVE" if new is None else
-                           "NOT_EQUAL")
-        for path, old, new in (differing(expected, there) if actual is not None else ())
+        PropertyDifference(
+            path=path,
+            expected=_json(old),
+            actual=_json(new),
+            kind="ADD" if old is None else "REMOVE" if new is None else "NOT_EQUAL",
+        )
+        for path, old, new in (find_differences(expected, actual_values) if actual is not None else ())
     )  # fmt: skip
     status = "DELETED" if actual is None else "MODIFIED" if differences else "IN_SYNC"
     return ResourceDrift(
-        stack.id, resource.logical_id, resource.physical_id, resource.type, status,
-        json.dumps(expected), "" if actual is None else json.dumps(there), differences, service.clock.time,
-    )  # fmt: skip
+        stack_id=stack.id,
+        logical_id=resource.logical_id,
+        physical_id=resource.physical_id,
+        type=resource.type,
+        status=status,
+        expected=json.dumps(expected),
+        actual="" if actual is None else json.dumps(actual_values),
+        differences=differences,
+        time=service.clock.time,
+    )
 
 
-def _ordered(value: Any) -> Any:
-    """Lists whose order means nothing, in one order."""
-    return sorted(value, key=lambda each: json.dumps(each, sort_keys=True)) if isinstance(value, list) else value
+def _sorted(value: Any) -> Any:
+    """Sort a list, because drift detection ignores the order of lists; other values are returned unchanged."""
+    return sorted(value, key=lambda item: json.dumps(item, sort_keys=True)) if isinstance(value, list) else value
 
 
 def _json(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
-def found(detections: list[Detection], stack: Stack) -> list[ResourceDrift]:
-    """What the last detection has found about each resource of a stack."""
+def latest_drifts(detections: list[Detection], stack: Stack) -> list[ResourceDrift]:
+    """The drift of each resource of a stack, from the latest drift detection."""
     for detection in reversed(detections):
         if detection.stack_id == stack.id:
             return list(detection.resources)

@@ -1,4 +1,4 @@
-"""What CloudFormation answers when it refuses, under the names of its API's error codes."""
+"""CloudFormation's API errors, and the errors that make a resource fail."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from typing import Any
 
 
 class ApiError(Exception):
-    """A call was refused; nothing has been changed."""
+    """An API call was refused; nothing has been changed."""
 
     code = ""
 
 
 class ValidationError(ApiError):
-    """Malformed template, impossible parameters, unknown stack, or a stack in the wrong status."""
+    """The template or a parameter is invalid, or the stack does not exist or is in the wrong status."""
 
     code = "ValidationError"
 
 
 class AlreadyExistsError(ApiError):
-    """A stack or a change set of that name exists."""
+    """A stack or a change set with that name exists already."""
 
     code = "AlreadyExistsException"
 
 
 class InsufficientCapabilitiesError(ApiError):
-    """The template makes IAM resources, and the caller did not acknowledge it."""
+    """The template creates IAM resources, and the caller did not acknowledge that."""
 
     code = "InsufficientCapabilitiesException"
 
 
 class LimitExceededError(ApiError):
-    """The account has as many stacks as it can have."""
+    """The account has reached its quota of stacks."""
 
     code = "LimitExceededException"
 
@@ -43,21 +43,21 @@ class ChangeSetNotFoundError(ApiError):
 
 
 class InvalidChangeSetStatusError(ApiError):
-    """The change set cannot be executed or deleted as it is."""
+    """The change set cannot be executed or deleted in its current status."""
 
     code = "InvalidChangeSetStatus"
 
 
 class ResourceError(Exception):
-    """A resource could not be made, resolved, changed or removed; the message becomes the reason of its event."""
+    """A resource could not be created, updated or deleted; the message becomes its status reason."""
 
 
 class UnfinishedError(ResourceError):
-    """A resource was made and could not be completed, so that there is something to remove.
+    """A resource was created but a later call for it failed, so a rollback has to delete it.
 
     Attributes:
-        physical_id: of what was made.
-        attributes: what GetAtt gives for it.
+        physical_id: the physical id of the resource.
+        attributes: the values of GetAtt for it.
     """
 
     def __init__(self, message: str, physical_id: str, attributes: Mapping[str, Any]) -> None:
@@ -70,8 +70,8 @@ class PropertyError(ResourceError):
     """A property is unknown, missing, read-only or malformed.
 
     Attributes:
-        path: where, e.g. `#/Tags/0/Key`.
-        message: what is wrong with it.
+        path: the path of the property, e.g. `#/Tags/0/Key`.
+        message: the problem.
     """
 
     def __init__(self, path: str, message: str) -> None:
@@ -81,4 +81,4 @@ class PropertyError(ResourceError):
 
 
 class NotModelledError(Exception):
-    """The template asks for something CloudFormation has and this double has not: extend the double."""
+    """The template uses a feature of CloudFormation that the emulator lacks: extend the emulator."""

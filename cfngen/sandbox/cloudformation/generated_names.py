@@ -1,24 +1,24 @@
-"""Names that CloudFormation makes up for what its template does not name."""
+"""The names that CloudFormation generates for resources that the template does not name."""
 
 from __future__ import annotations
 
 
 def generated(stack: str, logical_id: str, random: str, limit: int) -> str:
-    """Return `<stack>-<logical id>-<random>`, cut to what the service takes.
+    """Return `<stack>-<logical id>-<random>`, truncated to the length that the service allows.
 
-    Stack and logical id share the room that the random part leaves: each keeps half of it, the stack the odd character,
-    and takes what the other one does not need (`fair_split`, aws-cloudformation/cloudformation-cli-python-plugin,
+    Stack name and logical id share the remaining length: each gets half of it (the stack name the odd character), plus
+    what the other one does not need (`fair_split`, aws-cloudformation/cloudformation-cli-python-plugin,
     identifier_utils.py; names seen: KensioSoftware/yulin#1113, convox/rack#2297).
 
     Args:
-        stack: name of the stack; empty where the service's names do without.
-        logical_id: the resource's.
-        random: what no other resource has.
-        limit: most characters that the service takes.
+        stack: the stack name; empty for types whose names do not include it.
+        logical_id: the resource's logical id.
+        random: a suffix that no other resource has.
+        limit: the maximum length that the service allows.
     """
-    room = limit - len(random) - 1
+    remaining = limit - len(random) - 1
     if not stack:
-        return f"{logical_id[:room]}-{random}"
-    room -= 1
-    of_stack = min(len(stack), max((room + 1) // 2, room - len(logical_id)))
-    return f"{stack[:of_stack]}-{logical_id[: room - of_stack]}-{random}"
+        return f"{logical_id[:remaining]}-{random}"
+    remaining -= 1
+    stack_length = min(len(stack), max((remaining + 1) // 2, remaining - len(logical_id)))
+    return f"{stack[:stack_length]}-{logical_id[: remaining - stack_length]}-{random}"

@@ -1,4 +1,4 @@
-"""Failures that a test asks for: what goes wrong in an account without the template being at fault."""
+"""Failures that a test or a user injects: resources that fail, and services that throttle calls."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ class _Failure:
 
 
 class InjectedFailures:
-    """What is to fail, and how often still."""
+    """The pending failures and throttled resources of a region."""
 
     def __init__(self) -> None:
         self._pending: list[_Failure] = []
-        self._throttled: dict[str, float] = {}  # by logical id
+        self._throttled_until: dict[str, float] = {}  # by logical id
 
     def inject(self, logical_id: str, reason: str, during: str, times: int, stack: str) -> None:
-        """Let a resource of a stack fail."""
+        """Make a resource of a stack fail."""
         if during not in ("CREATE", "UPDATE", "DELETE"):
             raise ValueError(during)
         self._pending.append(_Failure(logical_id, reason, during, times, stack))
 
     def throttle(self, logical_id: str, until: float) -> None:
-        """Let the service of a resource ask for fewer calls until a time of the clock."""
-        self._throttled[logical_id] = until
+        """Throttle the creation of a resource until a simulated time."""
+        self._throttled_until[logical_id] = until
 
-    def throttled(self, logical_id: str) -> float:
-        """Until when the service of a resource asks for fewer calls; it has been asked then."""
-        return self._throttled.pop(logical_id, 0.0)
+    def throttled_until(self, logical_id: str) -> float:
+        """Return until when the creation of a resource is throttled, and forget it; 0 if it is not throttled."""
+        return self._throttled_until.pop(logical_id, 0.0)
 
-    def strike(self, stack_name: str, logical_id: str, during: str) -> None:
-        """Fail if that was asked for.
+    def raise_injected(self, stack_name: str, logical_id: str, during: str) -> None:
+        """Raise the failure that was injected for a resource, if any.
 
         Raises:
-            ResourceError: it was
+            ResourceError: the injected failure
         """
-        for each in self._pending:
-            if (each.logical_id, each.during) == (logical_id, during) and stack_name.startswith(each.stack):
-                each.times -= 1
-                if each.times == 0:
-                    self._pending.remove(each)
-                raise ResourceError(each.reason)
+        for failure in self._pending:
+            if (failure.logical_id, failure.during) == (logical_id, during) and stack_name.startswith(failure.stack):
+                failure.times -= 1
+                if failure.times == 0:
+                    self._pending.remove(failure)
+                raise ResourceError(failure.reason)

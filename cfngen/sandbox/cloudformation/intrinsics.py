@@ -1,4 +1,4 @@
-"""Intrinsic functions and pseudo parameters, resolved against a stack's parameters and its finished resources."""
+"""Resolves intrinsic functions and pseudo parameters with a stack's parameters and completed resources."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.template import SUBSTITUTION
+from cfngen.sandbox.cloudformation.template import PLACEHOLDER
 
 NO_VALUE = object()
-# What a change set shows, instead of a value, where only its execution will tell; every text that such a value would
-# become part of becomes it as a whole.
+# A change set shows this for a value that is known only after execution. A string that contains such a value is
+# unknown as a whole.
 UNKNOWN = "{{changeSet:KNOWN_AFTER_APPLY}}"
 
 
 class Scope:
-    """Where names mean something.
+    """Resolves the expressions of one template.
 
     Args:
         body: the template
-        names: what Ref gives: parameters, pseudo parameters and, as they come into being, resources
-        attribute: what GetAtt gives for a logical id and an attribute
-        zones: names of the Availability Zones of a region
-        imported: value of an export
+        names: the values of Ref: parameters, pseudo parameters and completed resources
+        attribute: returns the value of GetAtt for a logical id and an attribute
+        zones: returns the names of a region's Availability Zones
+        imported: returns the value of an export
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class Scope:
         self._zones = zones
         self._imported = imported
 
-    def name(self, name: str, value: Any) -> None:
-        """Let a name mean something from now on."""
+    def set_name(self, name: str, value: Any) -> None:
+        """Set the value of Ref for a name."""
         self._names[name] = value
 
     def resolve(self, value: Any) -> Any:
-        """A value with every intrinsic function replaced by its result; keys and items of AWS::NoValue are left out."""
+        """Replace all intrinsic functions in a value by their results; omit keys and items that are AWS::NoValue."""
         if isinstance(value, list):
             return [item for item in map(self.resolve, value) if item is not NO_VALUE]
         if not isinstance(value, dict):
@@ -56,15 +56,15 @@ class Scope:
             if name in ("Ref", "Condition") and isinstance(argument, str):
                 return self._ref(argument) if name == "Ref" else self.condition(argument)
             if name.startswith("Fn::"):
-                return self._call(name.removeprefix("Fn::"), argument)
+                return self._call_function(name.removeprefix("Fn::"), argument)
         resolved = {key: self.resolve(item) for key, item in value.items()}
         return {key: item for key, item in resolved.items() if item is not NO_VALUE}
 
     def condition(self, name: str) -> bool:
-        """Whether a condition of the template holds."""
+        """Whether a condition of the template is true."""
         return bool(self.resolve(self._body["Conditions"][name]))
 
-    def _call(self, name: str, argument: Any) -> Any:
+    def _call_function(self, name: str, argument: Any) -> Any:
         function = getattr(self, f"_fn_{name.lower()}", None)
         if function is None:
             raise NotModelledError(f"Fn::{name}")
@@ -82,24 +82,24 @@ class Scope:
         return self._attribute(logical_id, self.resolve(attribute))
 
     def _fn_sub(self, argument: Any) -> str:
-        text, local = (argument, {}) if isinstance(argument, str) else argument
-        local = self.resolve(local)
+        text, local_values = (argument, {}) if isinstance(argument, str) else argument
+        local_values = self.resolve(local_values)
 
         def value(name: str) -> str:
-            if name in local:
-                return str(local[name])
+            if name in local_values:
+                return str(local_values[name])
             return str(self._fn_getatt(name) if "." in name else self._ref(name))
 
-        return _whole(
+        return _known_or_unknown(
             "".join(
                 value(piece) if index % 2 else piece.replace("${!", "${")
-                for index, piece in enumerate(SUBSTITUTION.split(text))
+                for index, piece in enumerate(PLACEHOLDER.split(text))
             )
         )
 
     def _fn_join(self, argument: Any) -> str:
         delimiter, items = argument
-        return _whole(str(delimiter).join(map(_text, self.resolve(items))))
+        return _known_or_unknown(str(delimiter).join(map(_text, self.resolve(items))))
 
     def _fn_select(self, argument: Any) -> Any:
         index, items = self.resolve(argument)
@@ -116,11 +116,13 @@ class Scope:
         return str(text).split(delimiter)
 
     def _fn_findinmap(self, argument: Any) -> Any:
-        name, first, second = self.resolve(argument)
+        mapping_name, top_level_key, second_level_key = self.resolve(argument)
         try:
-            return self._body["Mappings"][name][first][second]
+            return self._body["Mappings"][mapping_name][top_level_key][second_level_key]
         except KeyError as error:
-            raise ResourceError(f"Template error: Unable to get mapping for {name}::{first}::{second}") from error
+            raise ResourceError(
+                f"Template error: Unable to get mapping for {mapping_name}::{top_level_key}::{second_level_key}"
+            ) from error
 
     def _fn_base64(self, argument: Any) -> str:
         text = _text(self.resolve(argument))
@@ -137,11 +139,11 @@ class Scope:
         if UNKNOWN in block:
             raise ResourceError("Template error: Fn::Cidr needs a CIDR, and its value is not known yet")
         networks = ipaddress.ip_network(block).subnets(new_prefix=32 - int(bits))
-        return [str(each) for each, _ in zip(networks, range(int(count)), strict=False)]
+        return [str(network) for network, _ in zip(networks, range(int(count)), strict=False)]
 
     def _fn_if(self, argument: Any) -> Any:
-        name, yes, no = argument
-        return self.resolve(yes if self.condition(name) else no)
+        name, if_true, if_false = argument
+        return self.resolve(if_true if self.condition(name) else if_false)
 
     def _fn_equals(self, argument: Any) -> bool:
         first, second = self.resolve(argument)
@@ -157,13 +159,13 @@ class Scope:
         return not self.resolve(argument)[0]
 
     def _fn_contains(self, argument: Any) -> bool:
-        items, wanted = self.resolve(argument)
-        return wanted in items
+        items, item = self.resolve(argument)
+        return item in items
 
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _whole(text: str) -> str:
+def _known_or_unknown(text: str) -> str:
     return UNKNOWN if UNKNOWN in text else text

@@ -1,4 +1,4 @@
-"""The calls that begin an operation of a stack: what each refuses, and what it starts."""
+"""The calls that begin an operation of a stack: each checks whether it may begin, and then starts it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def create_stack(
     service: Region,
     name: str,
     submission: Submission,
+    *,
     on_failure: str,
     protected: bool,
     policy: str,
@@ -26,10 +27,10 @@ def create_stack(
     """Begin to create a stack.
 
     Raises:
-        ApiError: refused
+        ApiError: the call is refused
     """
     admission.check_name("stackName", name)
-    if any(each.name == name and each.status != "DELETE_COMPLETE" for each in service.stacks()):
+    if any(other.name == name and other.status != "DELETE_COMPLETE" for other in service.stacks()):
         raise AlreadyExistsError(f"Stack [{name}] already exists")
     if policy:
         refusals.check_policy(policy)
@@ -40,7 +41,7 @@ def create_stack(
 
 
 def start_creation(service: Region, stack: Stack, on_failure: str, token: str, *, express: bool = False) -> None:
-    """Begin to create a stack that has been accepted."""
+    """Begin to create a stack whose template has been accepted."""
     service.begin(stack, "CREATE_STACK", token)
     stack.disable_rollback, stack.express = on_failure == "DO_NOTHING", express
     service.simulation.start(creation.create(service, stack, on_failure or "ROLLBACK"))
@@ -56,7 +57,7 @@ def start_update(
     express: bool = False,
 ) -> None:
     """Begin to update a stack to a revision that has been accepted."""
-    stack.disable_rollback, stack.express, stack.forced = disable_rollback, express, False
+    stack.disable_rollback, stack.express, stack.force_rollback = disable_rollback, express, False
     updating.begin(service, stack, revision, token)
 
 
@@ -64,6 +65,7 @@ def update_stack(
     service: Region,
     name: str,
     submission: Submission,
+    *,
     disable_rollback: bool,
     policy_during_update: str,
     policy: str,
@@ -72,17 +74,17 @@ def update_stack(
     """Begin to update a stack.
 
     Raises:
-        ApiError: refused
+        ApiError: the call is refused
     """
     stack = service.stack(name)
     refusals.check_update(stack)
-    refusals.check_going_on(stack, disable_rollback=disable_rollback)
-    for each in (policy_during_update, policy):
-        if each:
-            refusals.check_policy(each)
+    refusals.check_resume(stack, disable_rollback=disable_rollback)
+    for policy_body in (policy_during_update, policy):
+        if policy_body:
+            refusals.check_policy(policy_body)
     revision = admission.admit(service, submission, stack)
-    if stack.status in STABLE and (empty := planning.nothing_to_do(service, stack, revision)):
-        raise ValidationError(empty)
+    if stack.status in STABLE and (no_update := planning.no_update_reason(service, stack, revision)):
+        raise ValidationError(no_update)
     stack.policy_during_update, stack.policy = policy_during_update, policy or stack.policy
     for change_set in service.all_change_sets():
         if change_set.stack is stack and change_set.execution_status == "AVAILABLE":
@@ -92,10 +94,10 @@ def update_stack(
 
 
 def cancel_update(service: Region, stack: Stack, token: str) -> None:
-    """Stop an update and undo it.
+    """Cancel an update, and roll it back.
 
     Raises:
-        ValidationError: there is none
+        ValidationError: no update is in progress
     """
     refusals.check_cancel(stack)
     stack.token = token or stack.token
@@ -103,14 +105,14 @@ def cancel_update(service: Region, stack: Stack, token: str) -> None:
 
 
 def rollback_stack(service: Region, stack: Stack, token: str) -> Stack:
-    """Return to the last stable state what failed with rollback turned off; without such a state the stack goes.
+    """Roll back a stack that failed with rollback disabled; a stack that never was stable is deleted.
 
     Raises:
-        ValidationError: it has not failed so
+        ValidationError: the stack is not in such a status
     """
     refusals.check_rollback(stack)
     stack.disable_rollback, stack.token = False, token
-    if stack.memory is None:
+    if stack.stable_state is None:
         service.begin(stack, "ROLLBACK", token)
         service.simulation.start(removing.delete(service, stack, "User Initiated"))
     else:
@@ -119,24 +121,24 @@ def rollback_stack(service: Region, stack: Stack, token: str) -> Stack:
 
 
 def continue_rollback(service: Region, stack: Stack, skip: Collection[str], force: bool, token: str) -> Stack:
-    """Try again to undo an update.
+    """Continue a failed rollback of an update.
 
     Raises:
-        ValidationError: there is nothing to continue, or what is to be skipped has not failed
+        ValidationError: no rollback has failed, or a resource to skip has not failed
     """
     refusals.check_continue(stack)
     if skip and force:
         raise ValidationError("ResourcesToSkip and ForceRollback cannot be given together")
-    skipped = [_skipped(service, stack, each) for each in skip]
+    skipped = [_skipped(service, stack, name) for name in skip]
     for owner, resource in skipped:
         rollback.skip(service, owner, resource)
-    stack.forced = force
-    rollback.again(service, stack, token)
+    stack.force_rollback = force
+    rollback.continue_rollback(service, stack, token)
     return stack
 
 
 def _skipped(service: Region, root: Stack, name: str) -> tuple[Stack, Resource]:
-    """A resource named by its logical id, or by its nested stack's name and its logical id."""
+    """The resource, and its stack, for `LogicalId` or `NestedStackName.LogicalId` in ResourcesToSkip."""
     stack_name, _, logical_id = name.rpartition(".")
     owner = service.stack(stack_name) if stack_name else root
     resource = owner.resources.get(logical_id)
@@ -150,16 +152,16 @@ def delete_stack(service: Region, stack: Stack, retain: Collection[str], force: 
     """Begin to delete a stack.
 
     Raises:
-        ValidationError: refused
+        ValidationError: the call is refused
     """
     refusals.check_delete(stack, retaining=bool(retain) or force)
     if unknown := sorted(set(retain) - set(stack.resources)):
         raise ValidationError(f"The specified resources to retain {unknown} are not resources of the stack")
-    was = stack.status
+    status_before = stack.status
     service.begin(stack, "DELETE_STACK", token)
     for change_set in [change_set for change_set in service.all_change_sets() if change_set.stack is stack]:
         planning.drop(service, change_set)
-    if was == "CREATE_IN_PROGRESS":
+    if status_before == "CREATE_IN_PROGRESS":
         creation.cancel_resources(service, stack)
     service.simulation.start(removing.delete(service, stack, "User Initiated", retain=retain, force=force))
     return stack

@@ -1,4 +1,4 @@
-"""The faults of moto that the double cannot live with, put right where they are."""
+"""Patches for bugs and gaps of moto that the emulator cannot work with."""
 
 from __future__ import annotations
 
@@ -10,46 +10,48 @@ from cfngen.sandbox.services import scaling_activities
 
 @functools.cache
 def repair() -> None:
-    """Put them right, for as long as the process lasts."""
-    _user_data_of_versions()
-    _versions_of_instances()
-    _tags_of_launch_templates()
-    _tags_of_dhcp_options()
-    _provisioned_disks()
-    _default_vpc()
-    _addresses_of_interfaces()
-    _transport()
+    """Apply all patches, once per process."""
+    _parse_user_data_of_versions()
+    _show_template_version_of_instances()
+    _update_launch_template_tags()
+    _tag_dhcp_options()
+    _allow_io1_and_io2_disks()
+    _launch_without_default_vpc()
+    _reassociate_elastic_ips()
+    _ignore_tls_only_policies()
     scaling_activities.model()
-    _images()
-    _routes()
-    _subnets_of_balancers()
-    _longest_draining()
+    _keep_image_settings()
+    _show_blackhole_routes()
+    _allow_single_subnet()
+    _allow_an_hour_of_draining()
 
 
-def _longest_draining() -> None:
-    """Let targets be drained for an hour, which is the most there is (API reference, TargetGroupAttribute).
+def _allow_an_hour_of_draining() -> None:
+    """Allow a deregistration delay of 3,600 seconds, the maximum (API reference, TargetGroupAttribute).
 
-    moto 5.2.5 takes 3,599 seconds at most (moto/elbv2/models.py, `modify_target_group_attributes`).
+    moto 5.2.5 allows at most 3,599 seconds (moto/elbv2/models.py, `modify_target_group_attributes`).
     """
     from moto.elbv2.models import ELBv2Backend
 
     original = ELBv2Backend.modify_target_group_attributes
-    key, most = "deregistration_delay.timeout_seconds", "3600"
+    key, maximum = "deregistration_delay.timeout_seconds", "3600"
 
     def modify_target_group_attributes(self: Any, target_group_arn: str, attributes: dict[str, Any]) -> None:
         original(
-            self, target_group_arn, {name: each for name, each in attributes.items() if (name, each) != (key, most)}
+            self,
+            target_group_arn,
+            {name: value for name, value in attributes.items() if (name, value) != (key, maximum)},
         )
         self.target_groups[target_group_arn].attributes.update(attributes)
 
     setattr(ELBv2Backend, "modify_target_group_attributes", modify_target_group_attributes)  # noqa: B010
 
 
-def _subnets_of_balancers() -> None:
-    """Let a network load balancer have a single subnet after a change too.
+def _allow_single_subnet() -> None:
+    """Allow SetSubnets to leave a network load balancer with a single subnet.
 
-    moto 5.2.5 wants two Availability Zones of any load balancer (moto/elbv2/models.py, `set_subnets`), as Elastic Load
-    Balancing does of application load balancers alone (API reference, SetSubnets).
+    moto 5.2.5 requires two Availability Zones for all load balancers (moto/elbv2/models.py, `set_subnets`); Elastic
+    Load Balancing does so for application load balancers only (API reference, SetSubnets).
     """
     from moto.elbv2.models import AvailabilityZone, ELBv2Backend
 
@@ -66,10 +68,10 @@ def _subnets_of_balancers() -> None:
     setattr(ELBv2Backend, "set_subnets", set_subnets)  # noqa: B010
 
 
-def _transport() -> None:
-    """Let buckets be used whose policy refuses connections without TLS.
+def _ignore_tls_only_policies() -> None:
+    """Allow requests to buckets whose policy denies connections without TLS.
 
-    moto 5.2.5 reads no condition of a bucket's policy: the refusal would hold for every request.
+    moto 5.2.5 ignores conditions in bucket policies, so the denial would apply to all requests.
     """
     from moto.iam.access_control import IAMPolicyStatement, PermissionResult
 
@@ -83,11 +85,11 @@ def _transport() -> None:
     setattr(IAMPolicyStatement, "is_action_permitted", is_action_permitted)  # noqa: B010
 
 
-def _user_data_of_versions() -> None:
-    """Let versions of launch templates that have user data launch instances.
+def _parse_user_data_of_versions() -> None:
+    """Allow groups to launch from launch template versions that have user data.
 
-    moto 5.2.5 parses the user data of CreateLaunchTemplate but not of CreateLaunchTemplateVersion; a group that then
-    launches from the version fails with an AssertionError (moto/ec2/models/launch_templates.py, `user_data`).
+    moto 5.2.5 parses the user data of CreateLaunchTemplate but not of CreateLaunchTemplateVersion; a group that
+    launches from such a version fails with an AssertionError (moto/ec2/models/launch_templates.py, `user_data`).
     """
     from moto.ec2.models.launch_templates import LaunchTemplate
     from moto.ec2.utils import parse_user_data
@@ -102,10 +104,10 @@ def _user_data_of_versions() -> None:
     setattr(LaunchTemplate, "create_version", create_version)  # noqa: B010
 
 
-def _tags_of_launch_templates() -> None:
-    """Let a launch template have the tags that it was given last, and its first version none of them.
+def _update_launch_template_tags() -> None:
+    """Show the latest tags of a launch template, and keep them out of its first version.
 
-    moto 5.2.5 shows those of the creation for good, and copies them into what the template launches
+    moto 5.2.5 always shows the tags from creation, and copies them to the instances that it launches
     (moto/ec2/models/launch_templates.py and moto/ec2/responses/launch_templates.py, `create_launch_template`).
     """
     from moto.ec2.models.launch_templates import LaunchTemplate
@@ -125,50 +127,50 @@ def _tags_of_launch_templates() -> None:
     setattr(LaunchTemplate, "tags", property(lambda self: self.get_tags(), lambda self, tags: None))  # noqa: B010
 
 
-def _tags_of_dhcp_options() -> None:
-    """Let DHCP options have the tags that they are made with, which moto 5.2.5 passes over."""
+def _tag_dhcp_options() -> None:
+    """Tag DHCP options on creation; moto 5.2.5 ignores these tags."""
     from moto.ec2.responses.dhcp_options import DHCPOptions
 
     original = DHCPOptions.create_dhcp_options
 
     def create_dhcp_options(self: Any) -> Any:
-        answer: Any = original(self)
+        response: Any = original(self)
         tags = self._parse_tag_specification().get("dhcp-options", {})
-        answer.result["DhcpOptions"].add_tags(tags)
-        return answer
+        response.result["DhcpOptions"].add_tags(tags)
+        return response
 
     setattr(DHCPOptions, "create_dhcp_options", create_dhcp_options)  # noqa: B010
 
 
-def _provisioned_disks() -> None:
-    """Let instances be launched with disks of the types io1 and io2.
+def _allow_io1_and_io2_disks() -> None:
+    """Allow instances to be launched with disks of the types io1 and io2.
 
-    moto 5.2.5 drops the IOPS of block devices and refuses such a disk for want of them (moto/ec2/models/instances.py,
-    `run_instances` and `add_block_device`). The disk has the type, and none of the IOPS.
+    moto 5.2.5 drops the IOPS of block devices, and then refuses such a disk because they are missing
+    (moto/ec2/models/instances.py, `run_instances` and `add_block_device`). The disk gets its type, but no IOPS.
     """
     from moto.ec2.models.instances import Instance
 
     original = Instance.add_block_device
 
     def add_block_device(self: Any, *arguments: Any, **options: Any) -> Any:
-        kind = options.get("volume_type")
-        if kind not in ("io1", "io2"):
+        volume_type = options.get("volume_type")
+        if volume_type not in ("io1", "io2"):
             return original(self, *arguments, **options)
         made = original(self, *arguments, **{**options, "volume_type": "gp3"})
         path = arguments[1] if len(arguments) > 1 else options["device_path"]
         volume = self.ec2_backend.volumes[self.block_device_mapping[path].volume_id]
-        volume.volume_type = kind
+        volume.volume_type = volume_type
         return made
 
     setattr(Instance, "add_block_device", add_block_device)  # noqa: B010
 
 
-def _addresses_of_interfaces() -> None:
-    """Let an Elastic IP take the place of the one that a network interface has had.
+def _reassociate_elastic_ips() -> None:
+    """Disassociate the old Elastic IP of a network interface when another one is associated.
 
     "If you associate an Elastic IP address with an instance that has an existing Elastic IP address, the existing
-    address is disassociated" (EC2 API reference, AssociateAddress). moto 5.2.5 keeps both, and to end the former
-    association takes the address of the new one away (moto/ec2/models/elastic_ip_addresses.py, `associate_address`).
+    address is disassociated" (EC2 API reference, AssociateAddress). moto 5.2.5 keeps both, and disassociating the old
+    one also removes the new one (moto/ec2/models/elastic_ip_addresses.py, `associate_address`).
     """
     from moto.ec2.models.elastic_ip_addresses import ElasticAddressBackend
 
@@ -184,11 +186,11 @@ def _addresses_of_interfaces() -> None:
     setattr(ElasticAddressBackend, "associate_address", associate_address)  # noqa: B010
 
 
-def _versions_of_instances() -> None:
-    """Let an instance of a group tell the version of the launch template that it was launched from.
+def _show_template_version_of_instances() -> None:
+    """Show the launch template version that an instance of a group was launched from.
 
-    moto 5.2.5 names the template's default version, which stays the first (moto/autoscaling/models.py,
-    `InstanceState.launch_template`): after an update that replaced them, all instances would seem outdated.
+    moto 5.2.5 shows the template's default version, which is always the first one (moto/autoscaling/models.py,
+    `InstanceState.launch_template`): after a rolling update, all instances would look outdated.
     """
     from moto.autoscaling.models import InstanceState
 
@@ -202,18 +204,18 @@ def _versions_of_instances() -> None:
         self.version = template.get_version(group.launch_template_version).number if template else None
 
     def launch_template(self: Any) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = described.fget(self)
-        return found and {**found, "Version": self.version}
+        described_template: dict[str, Any] | None = described.fget(self)
+        return described_template and {**described_template, "Version": self.version}
 
     setattr(InstanceState, "__init__", __init__)  # noqa: B010
     setattr(InstanceState, "launch_template", property(launch_template))  # noqa: B010
 
 
-def _images() -> None:
-    """Let an image have the architecture and the root device that it was registered with.
+def _keep_image_settings() -> None:
+    """Keep the architecture and root device of RegisterImage.
 
-    moto 5.2.5 takes its name and its description (moto/ec2/responses/amis.py, `register_image`), and gives every image
-    a snapshot of 15 GiB. Without a size it gets 8 here, as those of most publishers have.
+    moto 5.2.5 keeps only name and description (moto/ec2/responses/amis.py, `register_image`), and gives every image a
+    snapshot of 15 GiB. Here the default is 8 GiB, as for the images of most publishers.
     """
     from moto.ec2.models.amis import Ami
     from moto.ec2.responses.amis import AmisResponse
@@ -222,8 +224,8 @@ def _images() -> None:
     described: Any = vars(Ami)["block_device_mappings"]
 
     def register_image(self: Any) -> Any:
-        answer: Any = original(self)
-        image = self.ec2_backend.amis[answer.result["ImageId"]]
+        response: Any = original(self)
+        image = self.ec2_backend.amis[response.result["ImageId"]]
         image.architecture = self._get_param("Architecture")
         image.root_device_name = self._get_param("RootDeviceName") or image.root_device_name
         mappings = self._get_param("BlockDeviceMappings") or []
@@ -233,7 +235,7 @@ def _images() -> None:
             if mapping.get("DeviceName") == image.root_device_name and "Ebs" in mapping
         ]
         image.ebs_snapshot.volume.size = int(root[0].get("VolumeSize", 8)) if root else 8
-        return answer
+        return response
 
     def block_device_mappings(self: Any) -> list[dict[str, Any]]:
         [mapping] = described.fget(self)
@@ -243,13 +245,14 @@ def _images() -> None:
     setattr(Ami, "block_device_mappings", property(block_device_mappings))  # noqa: B010
 
 
-def _default_vpc() -> None:
-    """Let a group launch on the interface that its launch template names where there is no default VPC.
+def _launch_without_default_vpc() -> None:
+    """Allow a group without a default VPC to launch on the network interface of its launch template.
 
     "AvailabilityZones: Used for launching into the default VPC subnet in each Availability Zone when not using the
     VPCZoneIdentifier property, or for attaching a network interface when an existing network interface ID is specified
-    in a launch template" (AWS::AutoScaling::AutoScalingGroup, CloudFormation reference): that the second takes no
-    default VPC is assumed. moto 5.2.5 asks for one in either case (moto/ec2/models/instances.py, `prep_nics`).
+    in a launch template" (AWS::AutoScaling::AutoScalingGroup, CloudFormation reference): we assume that
+    the second use needs no default VPC. moto 5.2.5 requires one in both cases (moto/ec2/models/instances.py,
+    `prep_nics`).
     """
     from moto.ec2.models.instances import InstanceBackend
 
@@ -268,16 +271,16 @@ def _default_vpc() -> None:
     setattr(InstanceBackend, "run_instances", run_instances)  # noqa: B010
 
 
-def _routes() -> None:
-    """Let a route whose target is gone be a blackhole.
+def _show_blackhole_routes() -> None:
+    """Show a route whose target is gone as a blackhole.
 
-    moto 5.2.5 calls every route active (moto/ec2/models/route_tables.py, `Route.state`). EC2 API, Route: "blackhole
+    moto 5.2.5 shows every route as active (moto/ec2/models/route_tables.py, `Route.state`). EC2 API, Route: "blackhole
     indicates that the route's target isn't available (for example, the specified gateway isn't attached to the VPC, or
-    the specified NAT instance has been terminated)". The terminated instance is not named any more.
+    the specified NAT instance has been terminated)". A terminated instance is not shown as the target any more.
     """
     from moto.ec2.models.route_tables import Route
 
-    def lost(route: Any) -> bool:
+    def is_blackhole(route: Any) -> bool:
         instance, interface, gateway = route.instance, route.interface, route.gateway
         if instance:
             return bool(instance.state != "running")
@@ -288,8 +291,8 @@ def _routes() -> None:
         return bool(route.nat_gateway and route.nat_gateway.state != "available")
 
     def instance_id(route: Any) -> str | None:
-        living = route.instance and route.instance.state != "terminated"
-        return route.instance.id if living else None
+        is_alive = route.instance and route.instance.state != "terminated"
+        return route.instance.id if is_alive else None
 
-    setattr(Route, "state", property(lambda self: "blackhole" if lost(self) else "active"))  # noqa: B010
+    setattr(Route, "state", property(lambda self: "blackhole" if is_blackhole(self) else "active"))  # noqa: B010
     setattr(Route, "instance_id", property(instance_id))  # noqa: B010

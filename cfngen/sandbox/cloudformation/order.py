@@ -1,9 +1,9 @@
-"""The order in which resources come and go that do not depend on each other.
+"""The order in which resources are handled that do not depend on each other.
 
-CloudFormation promises no more than that a resource waits for what it depends on (template reference, "DependsOn
-attribute"): independent ones are made, changed and removed side by side, and end in whatever order they end. A seed
-draws such an order, so that a dependency that is missing fails for some seeds; without a seed the order is always that
-of the template, and nothing takes longer than it is told to.
+CloudFormation only guarantees that a resource waits for its dependencies (template reference, "DependsOn attribute").
+Independent resources are created, updated and deleted concurrently, and complete in any order. With a seed, the
+emulator picks a random order, so that a missing dependency shows as a failure for some seeds. Without a seed, the order
+is that of the template, and durations are exactly as configured.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-# Seconds that a resource takes whose duration nobody has told, where a seed draws it. Some take a thousand times as
-# long as others: were they all alike, a resource that needs many others would always come after one that needs few.
-SHORTEST, LONGEST = 0.3, 300.0
+# With a seed, the range of random durations for resources without a configured duration. It is wide on purpose: with
+# similar durations, a resource with many dependencies would always come after one with few.
+MIN_SECONDS, MAX_SECONDS = 0.3, 300.0
 
 
 class Order:
-    """An order drawn from a seed.
+    """A random order.
 
     Args:
-        seed: the same one draws the same order; None keeps that of the template.
+        seed: the same seed gives the same order; None keeps the order of the template.
     """
 
     def __init__(self, seed: int | None) -> None:
         self._random = None if seed is None else random.Random(seed)  # noqa: S311 - nothing secret
 
-    def lasting(self, seconds: float) -> float:
-        """Return how long something takes that usually takes so many seconds: between half and one and a half of it."""
+    def vary_duration(self, seconds: float) -> float:
+        """Vary a duration: between half and one and a half times as long; unchanged without a seed."""
         if self._random is None:
             return seconds
         if not seconds:
-            return float(SHORTEST * (LONGEST / SHORTEST) ** self._random.random())
+            return float(MIN_SECONDS * (MAX_SECONDS / MIN_SECONDS) ** self._random.random())
         return seconds * self._random.uniform(0.5, 1.5)
 
     def next_of(self, keys: Iterable[str]) -> list[str]:
-        """Return those of the keys that are next, all of which could be: all of them, or the one drawn."""
+        """Return the keys to handle next, out of those that may be next: a random one, or all without a seed."""
         remaining = list(keys)
         return remaining if self._random is None or not remaining else [self._random.choice(remaining)]

@@ -1,11 +1,12 @@
 """Parameters: their types, constraints and values from Parameter Store.
 
-Types and constraints are those of the CloudFormation user guide, "Parameters", "AWS-specific parameter types" and "SSM
-parameter types". The constraints of a parameter that is looked up in Parameter Store apply to the name that is looked
-up, not to the value that is found.
+Types and constraints follow the CloudFormation user guide, "Parameters", "AWS-specific parameter types" and "SSM
+parameter types". For a parameter that is looked up in Parameter Store, constraints apply to the name of the stored
+parameter, not to its value.
 
-In the change set of a nested stack the outputs of stacks that do not exist yet are a placeholder. It is a value like
-any other: types, patterns and lists that it does not fit refuse it. (The CDK declares such parameters `String`.)
+In a nested change set, outputs of stacks that do not exist yet are passed as a placeholder. The placeholder is
+validated like any other value, so a type, pattern or list of allowed values can refuse it. (The CDK declares such
+parameters as `String`.)
 """
 
 from __future__ import annotations
@@ -17,68 +18,77 @@ from typing import Any
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 from cfngen.sandbox.cloudformation.template import Template
 
-STORED = re.compile(r"AWS::SSM::Parameter::Value<(.+)>")
-LISTS = re.compile(r"CommaDelimitedList|List<(.+)>")
-KEYS = {"Type", "Default", "Description", "ConstraintDescription", "NoEcho", "AllowedPattern", "AllowedValues",
-        "MinValue", "MaxValue", "MinLength", "MaxLength"}  # fmt: skip
-MAXIMUM_LENGTH = 4096
+PARAMETER_STORE_TYPE = re.compile(r"AWS::SSM::Parameter::Value<(.+)>")
+LIST_TYPE = re.compile(r"CommaDelimitedList|List<(.+)>")
+PARAMETER_ATTRIBUTES = {
+    "Type", "Default", "Description", "ConstraintDescription", "NoEcho", "AllowedPattern", "AllowedValues", "MinValue",
+    "MaxValue", "MinLength", "MaxLength",
+}  # fmt: skip
+MAX_LENGTH = 4096
 
 Exists = Callable[[str, str], bool]
 
 
-def values(
-    template: Template, given: Mapping[str, str], stored: Mapping[str, str], exists: Exists
+def resolve_values(
+    template: Template, parameter_values: Mapping[str, str], parameter_store: Mapping[str, str], exists: Exists
 ) -> tuple[dict[str, Any], str]:
-    """What Ref gives for each parameter, and why the stack must fail although the call is accepted (or nothing).
+    """Return the value of each parameter, and the reason why the stack must fail although the call succeeds (or "").
 
     Args:
         template: the template
-        given: what the caller gave, all of them strings as in the API
-        stored: Parameter Store: values by name
-        exists: whether the account has an object of an AWS-specific type (type, value)
+        parameter_values: the values in the request, all of them strings
+        parameter_store: the contents of Parameter Store, values by name
+        exists: called with an AWS-specific type and a value; whether the account has that object
 
     Raises:
-        ValidationError: missing, unknown or refused values; nothing is created then
+        ValidationError: a value is missing, unknown or invalid; nothing is created
     """
     definitions = template.parameters
-    if unknown := sorted(set(given) - set(definitions)):
+    if unknown := sorted(set(parameter_values) - set(definitions)):
         raise ValidationError(f"Parameters: [{', '.join(unknown)}] do not exist in the template")
-    missing = [key for key, each in definitions.items() if "Default" not in each and key not in given]
+    missing = [
+        key for key, declared in definitions.items() if "Default" not in declared and key not in parameter_values
+    ]
     if missing:
         raise ValidationError(f"Parameters: [{', '.join(missing)}] must have values")
-    result: dict[str, Any] = {}
-    complaint = ""
+    ref_values: dict[str, Any] = {}
+    failure_reason = ""
     for name, definition in definitions.items():
-        text = given.get(name, _text(definition.get("Default")))
-        _check(name, definition, text)
-        declared = definition["Type"]
-        if match := STORED.fullmatch(declared):
-            if text not in stored:
+        text = parameter_values.get(name, _text(definition.get("Default")))
+        _check_constraints(name, definition, text)
+        parameter_type = definition["Type"]
+        if match := PARAMETER_STORE_TYPE.fullmatch(parameter_type):
+            if text not in parameter_store:
                 raise ValidationError(f"Unable to fetch parameters [{text}] from parameter store for this account.")
-            declared, text = match.group(1), stored[text]
-        result[name] = _typed(name, declared, text)
-        if declared.startswith("AWS::EC2::") and not exists(declared, text):
-            complaint = f"Parameter validation failed: parameter value {text} for parameter name {name} does not exist"
-    return result, complaint
+            parameter_type, text = match.group(1), parameter_store[text]
+        ref_values[name] = _convert(name, parameter_type, text)
+        if parameter_type.startswith("AWS::EC2::") and not exists(parameter_type, text):
+            failure_reason = (
+                f"Parameter validation failed: parameter value {text} for parameter name {name} does not exist"
+            )
+    return ref_values, failure_reason
 
 
-def texts(template: Template, given: Mapping[str, str]) -> dict[str, str]:
-    """What each parameter was given, or its default."""
-    return {name: given.get(name, _text(each.get("Default"))) for name, each in template.parameters.items()}
+def value_strings(template: Template, parameter_values: Mapping[str, str]) -> dict[str, str]:
+    """The value of each parameter as a string: the one in the request, or the default."""
+    return {
+        name: parameter_values.get(name, _text(definition.get("Default")))
+        for name, definition in template.parameters.items()
+    }
 
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _typed(name: str, declared: str, text: str) -> Any:
-    if LISTS.fullmatch(declared):
+def _convert(name: str, parameter_type: str, text: str) -> Any:
+    if LIST_TYPE.fullmatch(parameter_type):
         return [item.strip() for item in text.split(",")] if text else []
-    if declared == "Number":
+    if parameter_type == "Number":
         return _number(name, text)
-    if declared == "String" or declared.startswith("AWS::EC2::"):
+    if parameter_type == "String" or parameter_type.startswith("AWS::EC2::"):
         return text
-    raise NotModelledError(f"parameter type {declared}")
+    raise NotModelledError(f"parameter type {parameter_type}")
 
 
 def _number(name: str, text: str) -> int | float:
@@ -91,19 +101,19 @@ def _number(name: str, text: str) -> int | float:
             raise ValidationError(f"Parameter '{name}' must be a number.") from None
 
 
-def _check(name: str, definition: Mapping[str, Any], text: str) -> None:
-    if unknown := sorted(set(definition) - KEYS):
+def _check_constraints(name: str, definition: Mapping[str, Any], text: str) -> None:
+    if unknown := sorted(set(definition) - PARAMETER_ATTRIBUTES):
         raise ValidationError(f"Template format error: Unrecognized parameter attribute {unknown} ({name})")
-    problem = _problem(name, definition, text)
+    problem = _constraint_violation(name, definition, text)
     if problem and (description := definition.get("ConstraintDescription")):
         problem = f"Parameter {name} failed to satisfy constraint: {description}"
     if problem:
         raise ValidationError(problem)
 
 
-def _problem(name: str, definition: Mapping[str, Any], text: str) -> str:
-    if len(text) > min(int(definition.get("MaxLength", MAXIMUM_LENGTH)), MAXIMUM_LENGTH):
-        return f"Parameter '{name}' must contain at most {definition.get('MaxLength', MAXIMUM_LENGTH)} characters"
+def _constraint_violation(name: str, definition: Mapping[str, Any], text: str) -> str:
+    if len(text) > min(int(definition.get("MaxLength", MAX_LENGTH)), MAX_LENGTH):
+        return f"Parameter '{name}' must contain at most {definition.get('MaxLength', MAX_LENGTH)} characters"
     if len(text) < int(definition.get("MinLength", 0)):
         return f"Parameter '{name}' must contain at least {definition['MinLength']} characters"
     if "AllowedPattern" in definition and not re.fullmatch(definition["AllowedPattern"], text):

@@ -1,4 +1,4 @@
-"""The calls that make, find, delete and execute change sets."""
+"""The calls that create, find, delete and execute change sets."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from cfngen.sandbox.cloudformation.errors import (
     ResourceError,
     ValidationError,
 )
-from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, shown
+from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, masked_parameters
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
 
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
 
-SECONDS = (1, 4)  # until a change set is begun, and until it is made; a root's takes as long with nested ones
-POLICIES = ("", "ROLLBACK", "DELETE", "DO_NOTHING")
-# The words of a change set whatever is without effect (aws/aws-cdk#11521), and those of UpdateStack; a change set of a
-# template with transforms has those of UpdateStack (aws/aws-cdk#2553), but transforms are not modelled.
+CREATION_SECONDS = (1, 4)  # CREATE_PENDING and CREATE_IN_PROGRESS of a change set, with or without nested ones
+ON_STACK_FAILURE_VALUES = ("", "ROLLBACK", "DELETE", "DO_NOTHING")
+# The reason of a change set without changes (aws/aws-cdk#11521), and the error of UpdateStack. A change set whose
+# template has transforms fails with the latter (aws/aws-cdk#2553), but transforms are not modelled.
 NO_CHANGE_SET = "The submitted information didn't contain changes. Submit different information to create a change set."
 NO_UPDATE = "No updates are to be performed."
-EMPTY_REVISION = Revision("", Template({}, {}), {}, {}, {}, ())  # of a nested stack whose template is refused
+EMPTY_REVISION = Revision("", Template({}, {}), {}, {}, {}, ())  # for a nested stack whose template is refused
 
 
 def create(
@@ -38,25 +38,26 @@ def create(
     stack_name: str,
     name: str,
     submission: Submission,
-    kind: str,
+    *,
+    change_set_type: str,
     on_failure: str,
     nested: bool,
     description: str,
     express: bool,
     token: str,
 ) -> ChangeSet:
-    """Begin to make a change set.
+    """Begin to create a change set.
 
     Raises:
-        ApiError: refused
+        ApiError: the call is refused
     """
     admission.check_name("changeSetName", name)
-    if kind not in ("CREATE", "UPDATE") or on_failure not in POLICIES:
-        raise ValidationError(f"ChangeSetType {kind} or OnStackFailure {on_failure} is no value of the API")
-    if on_failure == "DELETE" and kind != "CREATE":
+    if change_set_type not in ("CREATE", "UPDATE") or on_failure not in ON_STACK_FAILURE_VALUES:
+        raise ValidationError(f"ChangeSetType {change_set_type} or OnStackFailure {on_failure} is no value of the API")
+    if on_failure == "DELETE" and change_set_type != "CREATE":
         raise ValidationError("OnStackFailure DELETE is supported only for change sets of type CREATE")
-    stack = _existing(service, stack_name)
-    if kind == "UPDATE":
+    stack = _live_stack(service, stack_name)
+    if change_set_type == "UPDATE":
         if stack is None:
             raise ValidationError(f"Stack [{stack_name}] does not exist")
         refusals.check_update(stack)
@@ -64,8 +65,8 @@ def create(
         raise ValidationError(
             f"Stack [{stack_name}] already exists and cannot be created again with the changeSet [{name}]."
         )
-    same = [each for each in service.all_change_sets() if each.stack is stack and each.name == name]
-    if any(each.execution_status != "EXECUTE_COMPLETE" for each in same):
+    same_name = [other for other in service.all_change_sets() if other.stack is stack and other.name == name]
+    if any(other.execution_status != "EXECUTE_COMPLETE" for other in same_name):
         raise AlreadyExistsError(f"ChangeSet {name} already exists")
     revision = admission.admit(service, submission, stack, stack_name)
     if stack is None:
@@ -73,45 +74,49 @@ def create(
         stack = service.new_stack(stack_name, revision)
         service.begin(stack, "CREATE_CHANGESET", token)
         service.record(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")
-    for each in same:
-        service.forget(each)
-    change_set = _new(service, stack, name, kind, revision, token)
+    for other in same_name:
+        service.remove_change_set(other)
+    change_set = _new_change_set(service, stack, name, change_set_type, revision, token)
     change_set.nested, change_set.on_failure, change_set.description = nested, on_failure, description
     change_set.express = express
     stack.operations.append((change_set.operation_id, "CREATE_CHANGESET"))
-    began, ends = SECONDS
-    service.clock.later(began, lambda: _progress(change_set))
-    service.clock.later(began + ends, lambda: _conclude(service, change_set))
+    start_delay, creation_time = CREATION_SECONDS
+    service.clock.later(start_delay, lambda: _start_creation(change_set))
+    service.clock.later(start_delay + creation_time, lambda: _finish_creation(service, change_set))
     return change_set
 
 
-def _existing(service: Region, stack_name: str) -> Stack | None:
-    found = (stack for stack in service.stacks() if stack_name in (stack.name, stack.id))
-    return next((each for each in found if each.status != "DELETE_COMPLETE"), None)
+def _live_stack(service: Region, stack_name: str) -> Stack | None:
+    stacks = (stack for stack in service.stacks() if stack_name in (stack.name, stack.id))
+    return next((candidate for candidate in stacks if candidate.status != "DELETE_COMPLETE"), None)
 
 
-def _new(service: Region, stack: Stack, name: str, kind: str, revision: Revision | None, token: str = "") -> ChangeSet:
+def _new_change_set(
+    service: Region, stack: Stack, name: str, change_set_type: str, revision: Revision | None, token: str = ""
+) -> ChangeSet:
     account = stack.id.split(":")[4]
     arn = f"arn:aws:cloudformation:{service.region}:{account}:changeSet/{name}/{service.uuid()}"
-    made = ChangeSet(name, arn, stack, kind, service.clock.time, operation_id=service.uuid(), token=token)
-    made.revision = revision
+    change_set = ChangeSet(
+        name, arn, stack, change_set_type, service.clock.time, operation_id=service.uuid(), token=token
+    )
+    change_set.revision = revision
     if revision:
-        made.parameters, made.tags = shown(revision), dict(revision.tags)
-        made.capabilities, made.role_arn = revision.capabilities, revision.role_arn
-        made.notification_arns = revision.notification_arns
-    service.keep(made)
-    return made
+        change_set.parameters, change_set.tags = masked_parameters(revision), dict(revision.tags)
+        change_set.capabilities, change_set.role_arn = revision.capabilities, revision.role_arn
+        change_set.notification_arns = revision.notification_arns
+    service.add_change_set(change_set)
+    return change_set
 
 
-def _progress(change_set: ChangeSet) -> None:
+def _start_creation(change_set: ChangeSet) -> None:
     if change_set.status == "CREATE_PENDING":
         change_set.status = "CREATE_IN_PROGRESS"
 
 
-def _conclude(service: Region, change_set: ChangeSet) -> None:
+def _finish_creation(service: Region, change_set: ChangeSet) -> None:
     if change_set.status != "CREATE_IN_PROGRESS":
         return
-    _fill(service, change_set)
+    _compute_changes(service, change_set)
     if change_set.status == "FAILED":
         return
     if change_set.kind == "UPDATE" and not change_set.changes:
@@ -122,86 +127,90 @@ def _conclude(service: Region, change_set: ChangeSet) -> None:
     change_set.status, change_set.execution_status = "CREATE_COMPLETE", "AVAILABLE"
 
 
-def _fill(service: Region, change_set: ChangeSet) -> None:
-    """Work out what a change set says, and those of nested stacks."""
+def _compute_changes(service: Region, change_set: ChangeSet) -> None:
+    """Compute the changes of a change set and of its nested change sets."""
     revision = change_set.revision
     if revision is None:
         return
 
-    def nest(key: str, resource: Resource | None, properties: Mapping[str, Any]) -> ChangeSet | None:
-        return _nest(service, change_set, key, resource, properties) if change_set.nested else None
+    def compare_nested(logical_id: str, resource: Resource | None, properties: Mapping[str, Any]) -> ChangeSet | None:
+        return _create_nested(service, change_set, logical_id, resource, properties) if change_set.nested else None
 
     try:
-        found = compare(service, change_set.stack, revision, nested=change_set.nested, nest=nest)
+        comparison = compare(
+            service, change_set.stack, revision, nested=change_set.nested, compare_nested=compare_nested
+        )
     except ResourceError as error:
         _fail(change_set, str(error))
         return
-    change_set.changes, change_set.findings = found.changes, found.findings
-    if revision.complaint:
-        _fail(change_set, revision.complaint)
-    elif found.findings:
-        names = ", ".join(dict.fromkeys(finding.validation_name for finding in found.findings))
+    change_set.changes, change_set.findings = comparison.changes, comparison.findings
+    if revision.failure_reason:
+        _fail(change_set, revision.failure_reason)
+    elif comparison.findings:
+        names = ", ".join(dict.fromkeys(finding.validation_name for finding in comparison.findings))
         _fail(change_set, f"The following hook(s)/validation failed: [{names}]. To troubleshoot Early Validation "
                           "errors, use the DescribeEvents API for detailed failure information.")  # fmt: skip
     elif failed := next((child for child in change_set.children if child.status == "FAILED"), None):
         _fail(change_set, f"Nested change set {failed.id} was not successfully created: Currently in FAILED.")
 
 
-def _nest(
+def _create_nested(
     service: Region,
     parent: ChangeSet,
-    key: str,
+    logical_id: str,
     resource: Resource | None,
     properties: Mapping[str, Any],
 ) -> ChangeSet | None:
-    """The change set of a nested stack; None if nothing about the stack changes."""
+    """Create the change set of a nested stack; None if the nested stack does not change."""
     stack = resource.child if resource else None
-    name = stack.name if stack else service.physical_name(parent.stack, key)
-    asked = Resource(key, ResourceDefinition(NESTED, {}, frozenset()), properties=dict(properties))
+    name = stack.name if stack else service.physical_name(parent.stack, logical_id)
+    nested_resource = Resource(logical_id, ResourceDefinition(NESTED, {}, frozenset()), properties=dict(properties))
     revision, refusal = None, ""
     try:
-        revision = creation.nested_revision(service, parent.stack, asked, name, parent.revision)
+        revision = creation.nested_revision(service, parent.stack, nested_resource, name, parent.revision)
     except ApiError as error:
         refusal = str(error)
-    if stack and revision and stack.revision.stays(revision):
+    if stack and revision and stack.revision.is_same_as(revision):
         return None
     if stack is None:
         stack = service.new_stack(name, revision or EMPTY_REVISION, parent.stack)
         service.begin(stack, "CREATE_CHANGESET")
         service.record(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")
-    suffix = service.physical_name(parent.stack, key, with_stack=False)
-    made = _new(service, stack, f"{parent.name}-{suffix}"[:128], "UPDATE" if resource else "CREATE", revision)
-    made.parent, made.nested, made.status = parent, True, "CREATE_IN_PROGRESS"
-    stack.operations.append((made.operation_id, "CREATE_CHANGESET"))
+    suffix = service.physical_name(parent.stack, logical_id, with_stack=False)
+    change_set = _new_change_set(
+        service, stack, f"{parent.name}-{suffix}"[:128], "UPDATE" if resource else "CREATE", revision
+    )
+    change_set.parent, change_set.nested, change_set.status = parent, True, "CREATE_IN_PROGRESS"
+    stack.operations.append((change_set.operation_id, "CREATE_CHANGESET"))
     if refusal:
-        _fail(made, refusal)
+        _fail(change_set, refusal)
     else:
-        _fill(service, made)
-    if made.status == "CREATE_IN_PROGRESS":
-        made.status = "CREATE_COMPLETE"
-    return made
+        _compute_changes(service, change_set)
+    if change_set.status == "CREATE_IN_PROGRESS":
+        change_set.status = "CREATE_COMPLETE"
+    return change_set
 
 
-def changes_nothing(before: Revision, after: Revision) -> bool:
-    """Whether an update that changes no resource changes neither outputs nor tags."""
-    outputs = [each.template.body.get("Outputs") for each in (before, after)]
-    return outputs[0] == outputs[1] and before.tags == after.tags
+def changes_nothing(old: Revision, new: Revision) -> bool:
+    """Whether two revisions have the same outputs and tags; called if no resource changes."""
+    outputs = [revision.template.body.get("Outputs") for revision in (old, new)]
+    return outputs[0] == outputs[1] and old.tags == new.tags
 
 
-def nothing_to_do(service: Region, stack: Stack, revision: Revision) -> str:
-    """Why an update without a change set is none, or nothing."""
+def no_update_reason(service: Region, stack: Stack, revision: Revision) -> str:
+    """The error of UpdateStack if there is nothing to update, otherwise ""."""
 
-    def nest(key: str, resource: Resource | None, properties: Mapping[str, Any]) -> None:
+    def compare_nested(logical_id: str, resource: Resource | None, properties: Mapping[str, Any]) -> None:
         return None
 
-    if revision.complaint:
+    if revision.failure_reason:
         return ""
     try:
-        found = compare(service, stack, revision, nested=False, nest=nest)
+        comparison = compare(service, stack, revision, nested=False, compare_nested=compare_nested)
     except ResourceError:
         return ""
-    idle = not found.changes and not found.findings
-    return NO_UPDATE if idle and changes_nothing(stack.revision, revision) else ""
+    has_no_changes = not comparison.changes and not comparison.findings
+    return NO_UPDATE if has_no_changes and changes_nothing(stack.revision, revision) else ""
 
 
 def _fail(change_set: ChangeSet, reason: str) -> None:
@@ -209,10 +218,10 @@ def _fail(change_set: ChangeSet, reason: str) -> None:
 
 
 def find(service: Region, name: str, stack_name: str) -> ChangeSet:
-    """A change set by its ARN, or by its name and its stack's.
+    """Find a change set by its ARN, or by its name and the stack's name or id.
 
     Raises:
-        ChangeSetNotFoundError: there is none
+        ChangeSetNotFoundError: no such change set
     """
     for change_set in service.all_change_sets():
         if name == change_set.id or (
@@ -223,10 +232,10 @@ def find(service: Region, name: str, stack_name: str) -> ChangeSet:
 
 
 def delete(service: Region, change_set: ChangeSet) -> None:
-    """Forget a change set.
+    """Delete a change set.
 
     Raises:
-        ApiError: refused
+        ApiError: the call is refused
     """
     if change_set.parent:
         raise ValidationError(f"ChangeSet [{change_set.id}] is nested; delete its root [{change_set.root.id}]")
@@ -238,19 +247,19 @@ def delete(service: Region, change_set: ChangeSet) -> None:
 
 
 def drop(service: Region, change_set: ChangeSet) -> None:
-    """Forget a change set, and remove the nested stacks that were made for it only."""
+    """Delete a change set, and the nested stacks that were created only for it."""
     change_set.status = "DELETE_COMPLETE"
-    service.forget(change_set)
-    _discard(service, change_set)
+    service.remove_change_set(change_set)
+    _remove_nested_stacks(service, change_set)
 
 
-def _discard(service: Region, change_set: ChangeSet) -> None:
+def _remove_nested_stacks(service: Region, change_set: ChangeSet) -> None:
     for child in change_set.children:
-        _discard(service, child)
-        _remove_reviewed(service, child.stack)
+        _remove_nested_stacks(service, child)
+        _remove_stack_in_review(service, child.stack)
 
 
-def _remove_reviewed(service: Region, stack: Stack) -> None:
+def _remove_stack_in_review(service: Region, stack: Stack) -> None:
     if stack.status == "REVIEW_IN_PROGRESS":
         service.begin(stack, "DELETE_STACK")
         stack.deleted = service.clock.time
@@ -263,10 +272,10 @@ def execute(
     disable_rollback: bool,
     token: str,
 ) -> Stack:
-    """Begin to do what a change set says.
+    """Begin to execute a change set.
 
     Raises:
-        ApiError: refused
+        ApiError: the call is refused
     """
     if change_set.parent:
         raise ValidationError(f"ChangeSet [{change_set.id}] is nested; execute its root [{change_set.root.id}]")
@@ -286,40 +295,41 @@ def execute(
         raise NotModelledError("a change set without a template")
     if change_set.kind == "UPDATE":
         refusals.check_update(stack)
-        refusals.check_going_on(stack, disable_rollback=disable_rollback or change_set.on_failure == "DO_NOTHING")
-    for each in [each for each in service.all_change_sets() if each.stack is stack and each is not change_set]:
-        drop(service, each)
+        refusals.check_resume(stack, disable_rollback=disable_rollback or change_set.on_failure == "DO_NOTHING")
+    for other in service.all_change_sets():
+        if other.stack is stack and other is not change_set:
+            drop(service, other)
     stack.change_set_id = change_set.id
-    _executing(change_set)
+    _mark_executing(change_set)
     on_failure, express = "DO_NOTHING" if disable_rollback else change_set.on_failure, change_set.express
     if change_set.kind == "CREATE":
         stack.revision, stack.updated = revision, service.clock.time
         lifecycle.start_creation(service, stack, on_failure, token, express=express)
     else:
-        keep = on_failure == "DO_NOTHING"
-        lifecycle.start_update(service, stack, revision, token, disable_rollback=keep, express=express)
+        keeps_failed = on_failure == "DO_NOTHING"
+        lifecycle.start_update(service, stack, revision, token, disable_rollback=keeps_failed, express=express)
     return stack
 
 
-def _executing(change_set: ChangeSet) -> None:
+def _mark_executing(change_set: ChangeSet) -> None:
     change_set.execution_status = "EXECUTE_IN_PROGRESS"
     for change in change_set.changes:
         if change.child:
             change.child.stack.change_set_id = change.child.id
-            change_set.stack.prepared[change.logical_id] = change.child.stack
-            _executing(change.child)
+            change_set.stack.stacks_in_review[change.logical_id] = change.child.stack
+            _mark_executing(change.child)
 
 
-def follow(service: Region, stack: Stack) -> None:
-    """Let the change set that a stack carries out end as the stack's operation does.
+def update_execution_status(service: Region, stack: Stack) -> None:
+    """Update the execution status of the change set that a stack executes, from the stack's new status.
 
-    Nested stacks that were made for the change set and that its execution has not reached are removed.
+    When the operation ends, nested stacks that were created for the change set but not used are deleted.
     """
     if stack.finished or "ROLLBACK" in stack.status:
-        unused = list(stack.prepared.values())
-        stack.prepared.clear()
+        unused = list(stack.stacks_in_review.values())
+        stack.stacks_in_review.clear()
         for nested in unused:
-            _remove_reviewed(service, nested)
+            _remove_stack_in_review(service, nested)
     for change_set in service.all_change_sets():
         if change_set.stack is stack and change_set.execution_status == "EXECUTE_IN_PROGRESS":
             if stack.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):

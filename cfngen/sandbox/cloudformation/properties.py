@@ -1,4 +1,4 @@
-"""What a resource of a template is to be: its properties resolved, tagged as its stack and held against its schema."""
+"""The properties of a resource: resolved, with the stack's tags, and validated against the type's schema."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from cfngen.sandbox.cloudformation.template import ResourceDefinition
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
 
-GROUP = "AWS::AutoScaling::AutoScalingGroup"
+AUTO_SCALING_GROUP = "AWS::AutoScaling::AutoScalingGroup"
 WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
-NESTED_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # of a nested stack
+NESTED_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
 
 
-def resolved(service: Region, stack: Stack, definition: ResourceDefinition) -> dict[str, Any]:
-    """Properties of a resource, whose dependencies are settled.
+def resolve_properties(service: Region, stack: Stack, definition: ResourceDefinition) -> dict[str, Any]:
+    """Resolve and validate the properties of a resource whose dependencies are complete.
 
     Raises:
-        ResourceError: they cannot be resolved, the type does not take them, or its service does not take their texts
+        ResourceError: they cannot be resolved, or the schema or the service refuses them
     """
-    properties = conforming(service.region, service.scope(stack), stack.tags, definition)
+    properties = conformed_properties(service.region, service.scope(stack), stack.tags, definition)
     texts.check_properties(definition.type, properties)
     return properties
 
 
-def conforming(
+def conformed_properties(
     region: str, scope: Scope, stack_tags: Mapping[str, str], definition: ResourceDefinition
 ) -> dict[str, Any]:
-    """Properties resolved in a scope.
+    """Resolve properties in a scope, add the stack's tags, and convert values to the types of the schema.
 
     Raises:
-        ResourceError: they cannot be resolved, or the type does not take them
-        NotModelledError: CloudFormation takes them, and the double does not
+        ResourceError: they cannot be resolved, or the schema refuses them
+        NotModelledError: the emulator does not support one of them
     """
-    made = scope.resolve(definition.body.get("Properties", {}))
-    holder = property_schemas.tag_property(region, definition.type)
-    if holder == "Tags" and stack_tags:
-        made["Tags"] = _with_stack_tags(stack_tags, definition.type, made.get("Tags", []))
-    properties = property_schemas.conform(region, definition.type, made)
-    known = HANDLERS[definition.type].properties if definition.type in HANDLERS else NESTED_PROPERTIES
-    if unknown := set(properties) - known:
+    resolved = scope.resolve(definition.body.get("Properties", {}))
+    tag_property = property_schemas.tag_property(region, definition.type)
+    if tag_property == "Tags" and stack_tags:
+        resolved["Tags"] = _with_stack_tags(stack_tags, definition.type, resolved.get("Tags", []))
+    properties = property_schemas.conform(region, definition.type, resolved)
+    supported = HANDLERS[definition.type].properties if definition.type in HANDLERS else NESTED_PROPERTIES
+    if unknown := set(properties) - supported:
         raise NotModelledError(f"properties {sorted(unknown)} of {definition.type}")
     return properties
 
@@ -55,14 +55,14 @@ def conforming(
 def _with_stack_tags(
     stack_tags: Mapping[str, str], resource_type: str, tags: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    own = {tag["Key"] for tag in tags}
-    propagated = {"PropagateAtLaunch": True} if resource_type == GROUP else {}
-    inherited = [{"Key": key, "Value": value, **propagated} for key, value in stack_tags.items() if key not in own]
+    own_keys = {tag["Key"] for tag in tags}
+    propagated = {"PropagateAtLaunch": True} if resource_type == AUTO_SCALING_GROUP else {}
+    inherited = [{"Key": key, "Value": value, **propagated} for key, value in stack_tags.items() if key not in own_keys]
     return [*tags, *inherited]
 
 
-def call(service: Region, stack: Stack, resource: Resource) -> Call:
-    """What a handler is told about a resource."""
+def handler_call(service: Region, stack: Stack, resource: Resource) -> Call:
+    """The arguments for a resource's handler."""
 
     def name(*, limit: int = 128, stack_name: bool = True) -> str:
         return service.physical_name(stack, resource.logical_id, limit=limit, with_stack=stack_name)
@@ -71,53 +71,53 @@ def call(service: Region, stack: Stack, resource: Resource) -> Call:
 
 
 def attribute(stack: Stack, logical_id: str, name: str) -> Any:
-    """What GetAtt gives for a resource that the present operation has settled."""
+    """The value of GetAtt for a resource that is complete in the current operation."""
     resource = stack.resources.get(logical_id)
-    if resource is None or resource.progress != "settled":
+    if resource is None or resource.progress != "complete":
         raise ResourceError(f"Template error: {logical_id} is not complete, so that it has no {name} yet")
-    return known_attribute(resource, name)
+    return attribute_of_existing(resource, name)
 
 
-def known_attribute(resource: Resource, name: str) -> Any:
-    """What GetAtt gives for a resource that exists."""
+def attribute_of_existing(resource: Resource, name: str) -> Any:
+    """The value of GetAtt for a resource that exists."""
     if name not in resource.attributes:
         raise ResourceError(f"Requested attribute {name} does not exist in schema for {resource.type}")
     return resource.attributes[name]
 
 
-def no_attribute(logical_id: str, name: str) -> Any:
-    """GetAtt where no resource exists yet."""
+def refuse_attribute(logical_id: str, name: str) -> Any:
+    """GetAtt in a scope without resources: always fails."""
     raise ResourceError(f"Template error: {logical_id} is not complete, so that it has no {name} yet")
 
 
-def wanted(scope: Scope, definitions: Mapping[str, ResourceDefinition]) -> list[str]:
-    """Logical ids of the resources whose condition holds."""
+def enabled_resources(scope: Scope, definitions: Mapping[str, ResourceDefinition]) -> list[str]:
+    """Logical ids of the resources that have no condition, or whose condition is true."""
     return [
         key
-        for key, each in definitions.items()
-        if "Condition" not in each.body or scope.condition(each.body["Condition"])
+        for key, definition in definitions.items()
+        if "Condition" not in definition.body or scope.condition(definition.body["Condition"])
     ]
 
 
-def outputs(service: Region, stack: Stack) -> tuple[dict[str, str], dict[str, str]]:
-    """Outputs of a stack all of whose resources are settled, and what it exports.
+def resolve_outputs(service: Region, stack: Stack) -> tuple[dict[str, str], dict[str, str]]:
+    """Resolve the outputs and exports of a stack whose resources are all complete.
 
     Raises:
-        ResourceError: they cannot be resolved, or an export is somebody else's or in use
+        ResourceError: they cannot be resolved, another stack has the same export, or a changed export is in use
     """
     scope = service.scope(stack)
     values: dict[str, str] = {}
     exports: dict[str, str] = {}
-    for key, each in stack.template.body.get("Outputs", {}).items():
-        if "Condition" in each and not scope.condition(each["Condition"]):
+    for key, output in stack.template.body.get("Outputs", {}).items():
+        if "Condition" in output and not scope.condition(output["Condition"]):
             continue
-        value = scope.resolve(each["Value"])
+        value = scope.resolve(output["Value"])
         if isinstance(value, (dict, list)):
-            where = f"Template format error: Output {key} is malformed."
-            raise ResourceError(f"{where} The Value field of every Outputs member must evaluate to a String.")
+            message = f"Template format error: Output {key} is malformed."
+            raise ResourceError(f"{message} The Value field of every Outputs member must evaluate to a String.")
         values[key] = str(value)
-        if "Export" in each:
-            exports[str(scope.resolve(each["Export"]["Name"]))] = values[key]
+        if "Export" in output:
+            exports[str(scope.resolve(output["Export"]["Name"]))] = values[key]
     _check_exports(service, stack, exports)
     return values, exports
 
@@ -127,10 +127,10 @@ def _check_exports(service: Region, stack: Stack, exports: Mapping[str, str]) ->
         if name in exports and owner != stack.id:
             raise ResourceError(f"Export with name {name} is already exported by stack {service.stack(owner).name}")
     for name, value in stack.exports.items():
-        users = service.imports(name) if exports.get(name) != value else []
-        if users:
+        importers = service.imports(name) if exports.get(name) != value else []
+        if importers:
             verb = "updated" if name in exports else "deleted"
-            raise ResourceError(f"Export {name} cannot be {verb} as it is in use by {' and '.join(users)}")
+            raise ResourceError(f"Export {name} cannot be {verb} as it is in use by {' and '.join(importers)}")
 
 
 def import_value(service: Region, name: str) -> str:
@@ -141,10 +141,10 @@ def import_value(service: Region, name: str) -> str:
     raise ResourceError(f"No export named {name} found.")
 
 
-def imported(service: Region, stack: Stack) -> set[str]:
-    """Names that a stack imports."""
-    scope = service.bare_scope(stack.revision, stack.name, stack.id)
-    return {str(scope.resolve(each)) for each in _imports(stack.template.body)}
+def imported_names(service: Region, stack: Stack) -> set[str]:
+    """The names of the exports that a stack imports."""
+    scope = service.scope_of_revision(stack.revision, stack.name, stack.id)
+    return {str(scope.resolve(name)) for name in _imports(stack.template.body)}
 
 
 def _imports(value: Any) -> Iterator[Any]:

@@ -1,8 +1,8 @@
-"""Properties of resources against the published schemas of their types, which cfn-lint bundles.
+"""Validates resource properties against the published resource schemas, which cfn-lint bundles.
 
-CloudFormation turns texts into the type a property has, so "20" is a size and true is "true" where a text is wanted.
-Names, required properties and those that exclude each other, types, enumerations, patterns, lengths and numbers of
-items are checked; formats such as "this is a VPC's id" are not: the service itself then refuses what does not exist.
+Like CloudFormation, it converts values to the property's type: "20" becomes a number, and true becomes "true" for a
+property of type string. It checks names, required and mutually exclusive properties, types, enumerations, patterns,
+lengths and item counts. It does not check formats such as "id of a VPC": the service refuses ids that do not exist.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 
 Schema = Mapping[str, Any]
 
-# Types of which `cfngen.sandbox.services` refuses keys that need or exclude each other, in the service's words.
+# For these types, `cfngen.sandbox.services` checks required and exclusive keys, with the service's error messages.
 REFUSED_BY_SERVICE = frozenset(
     {
         "AWS::AutoScaling::AutoScalingGroup",
@@ -32,8 +32,8 @@ REFUSED_BY_SERVICE = frozenset(
 )
 
 
-def known(region: str, resource_type: str) -> bool:
-    """Whether CloudFormation has this type in this region."""
+def type_exists(region: str, resource_type: str) -> bool:
+    """Whether CloudFormation supports this resource type in this region."""
     try:
         schema(region, resource_type)
     except ResourceNotFoundError:
@@ -42,20 +42,22 @@ def known(region: str, resource_type: str) -> bool:
 
 
 def schema(region: str, resource_type: str) -> Schema:
-    """The published schema of a type."""
-    found: Schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).schema
-    return found
+    """The published schema of a resource type."""
+    resource_schema: Schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).schema
+    return resource_schema
 
 
 @functools.cache
 def has_attribute(region: str, resource_type: str, attribute: str) -> bool:
-    """Whether GetAtt takes an attribute of a type."""
-    known = list(PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).get_atts)
-    return attribute in known or any(regex.fullmatch(each, attribute) for each in known if "\\" in each)
+    """Whether a resource type has this attribute for GetAtt."""
+    attributes = list(PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).get_atts)
+    return attribute in attributes or any(
+        regex.fullmatch(pattern, attribute) for pattern in attributes if "\\" in pattern
+    )
 
 
 def tag_property(region: str, resource_type: str) -> str | None:
-    """Name of the property that holds a type's tags, if CloudFormation passes the stack's tags on to it."""
+    """The property that holds the tags of a type; None if CloudFormation does not propagate stack tags to the type."""
     tagging = schema(region, resource_type).get("tagging", {})
     if not tagging.get("taggable", False):
         return None
@@ -69,30 +71,36 @@ def recreation(region: str, resource_type: str, path: str) -> str:
         Always, Conditionally or Never
     """
     root = schema(region, resource_type)
-    for key, answer in (("createOnlyProperties", "Always"), ("conditionalCreateOnlyProperties", "Conditionally")):
-        for each in root.get(key, []):
-            if _covers(each.removeprefix("/properties"), path):
-                return answer
+    for key, requires_recreation in (
+        ("createOnlyProperties", "Always"),
+        ("conditionalCreateOnlyProperties", "Conditionally"),
+    ):
+        for pattern in root.get(key, []):
+            if _covers(pattern.removeprefix("/properties"), path):
+                return requires_recreation
     return "Never"
 
 
 def _covers(pattern: str, path: str) -> bool:
-    wanted, parts = pattern.split("/"), path.split("/")
-    shared = min(len(wanted), len(parts))
-    return all(left in ("*", right) for left, right in zip(wanted[:shared], parts[:shared], strict=True))
+    pattern_parts, path_parts = pattern.split("/"), path.split("/")
+    length = min(len(pattern_parts), len(path_parts))
+    return all(
+        pattern_part in ("*", path_part)
+        for pattern_part, path_part in zip(pattern_parts[:length], path_parts[:length], strict=True)
+    )
 
 
 def conform(region: str, resource_type: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Properties with their values turned into the types of the schema.
+    """Validate properties, and convert their values to the types of the schema.
 
     Raises:
-        ResourceError: unknown, missing, read-only or malformed properties
+        ResourceError: a property is unknown, missing, read-only or malformed
     """
     root = schema(region, resource_type)
     read_only = {path.removeprefix("/properties/") for path in root.get("readOnlyProperties", [])}
     if set(properties) & read_only:
-        raise _refusal("#", f"Encountered read-only properties {sorted(set(properties) & read_only)}")
-    conforming: dict[str, Any] = _Conformer(root).value({**root, "type": "object"}, dict(properties), "#")
+        raise _property_error("#", f"Encountered read-only properties {sorted(set(properties) & read_only)}")
+    conforming: dict[str, Any] = _Conformer(root).convert({**root, "type": "object"}, dict(properties), "#")
     return conforming
 
 
@@ -100,43 +108,43 @@ class _Conformer:
     def __init__(self, root: Schema) -> None:
         self._root = root
 
-    def value(self, schema: Schema, value: Any, path: str) -> Any:
+    def convert(self, schema: Schema, value: Any, path: str) -> Any:
         if value == UNKNOWN:
             return value
-        schema = self._dereferenced(schema)
+        schema = self._resolve_ref(schema)
         branches = schema.get("oneOf") or schema.get("anyOf")
         if branches and "type" not in schema and "properties" not in schema:
-            return self._branch(branches, value, path)
+            return self._try_branches(branches, value, path)
         types = schema.get("type", [])
         types = [types] if isinstance(types, str) else types
         if isinstance(value, dict):
-            return self._object(schema, types, value, path)
+            return self._convert_object(schema, types, value, path)
         if isinstance(value, list):
             if types and "array" not in types:
-                raise _refusal(path, f"expected type: {types}, found: array")
+                raise _property_error(path, f"expected type: {types}, found: array")
             items = schema.get("items", {})
-            converted = [self.value(items, item, f"{path}/{index}") for index, item in enumerate(value)]
+            converted = [self.convert(items, item, f"{path}/{index}") for index, item in enumerate(value)]
             _check_items(schema, converted, path)
             return converted
-        return self._scalar(schema, types, value, path)
+        return self._convert_scalar(schema, types, value, path)
 
-    def _dereferenced(self, schema: Schema) -> Schema:
+    def _resolve_ref(self, schema: Schema) -> Schema:
         while "$ref" in schema:
-            found: Any = self._root
+            target: Any = self._root
             for part in schema["$ref"].removeprefix("#/").split("/"):
-                found = found[part]
-            schema = {**{key: item for key, item in schema.items() if key != "$ref"}, **found}
+                target = target[part]
+            schema = {**{key: item for key, item in schema.items() if key != "$ref"}, **target}
         return schema
 
-    def _branch(self, branches: list[Schema], value: Any, path: str) -> Any:
+    def _try_branches(self, branches: list[Schema], value: Any, path: str) -> Any:
         for branch in branches:
             with contextlib.suppress(ResourceError):
-                return self.value(branch, value, path)
-        raise _refusal(path, "fits none of the allowed shapes")
+                return self.convert(branch, value, path)
+        raise _property_error(path, "fits none of the allowed shapes")
 
-    def _object(self, schema: Schema, types: list[str], value: dict[str, Any], path: str) -> Any:
+    def _convert_object(self, schema: Schema, types: list[str], value: dict[str, Any], path: str) -> Any:
         if types and "object" not in types:
-            raise _refusal(path, f"expected type: {types}, found: object")
+            raise _property_error(path, f"expected type: {types}, found: object")
         properties, patterns = schema.get("properties"), schema.get("patternProperties", {})
         if properties is None and not patterns:
             return value
@@ -145,81 +153,81 @@ class _Conformer:
             key for key in set(value) - set(properties) if not any(regex.search(pattern, key) for pattern in patterns)
         )
         if unknown and not schema.get("additionalProperties"):
-            raise _refusal(path, f"extraneous key [{', '.join(unknown)}] is not permitted")
+            raise _property_error(path, f"extraneous key [{', '.join(unknown)}] is not permitted")
         if missing := sorted(set(schema.get("required", [])) - set(value)):
-            raise _refusal(path, f"required key [{', '.join(missing)}] not found")
+            raise _property_error(path, f"required key [{', '.join(missing)}] not found")
         if self._root.get("typeName") not in REFUSED_BY_SERVICE:
-            _check_groups(schema, set(value), path)
-        converted = {key: self.value(properties.get(key, {}), item, f"{path}/{key}") for key, item in value.items()}
-        self._check_alternatives(schema, converted, path)
+            _check_key_groups(schema, set(value), path)
+        converted = {key: self.convert(properties.get(key, {}), item, f"{path}/{key}") for key, item in value.items()}
+        self._check_required_alternatives(schema, converted, path)
         return converted
 
-    def _check_alternatives(self, schema: Schema, value: Mapping[str, Any], path: str) -> None:
-        """Hold an object against alternatives that only name the keys which one of them requires."""
+    def _check_required_alternatives(self, schema: Schema, value: Mapping[str, Any], path: str) -> None:
+        """Check `anyOf` and `oneOf` whose alternatives only list required keys."""
         for keyword in ("anyOf", "oneOf"):
-            alternatives = [self._dereferenced(each) for each in schema.get(keyword, [])]
+            alternatives = [self._resolve_ref(subschema) for subschema in schema.get(keyword, [])]
             if not all("required" in alternative for alternative in alternatives):
                 continue
-            fitting = [alternative for alternative in alternatives if set(alternative["required"]) <= set(value)]
-            if alternatives and not fitting:
-                raise _refusal(path, f"no subschema matched out of the total {len(alternatives)} subschemas")
-            if keyword == "oneOf" and len(fitting) > 1:
-                raise _refusal(path, f"{len(fitting)} subschemas matched instead of one")
+            matching = [alternative for alternative in alternatives if set(alternative["required"]) <= set(value)]
+            if alternatives and not matching:
+                raise _property_error(path, f"no subschema matched out of the total {len(alternatives)} subschemas")
+            if keyword == "oneOf" and len(matching) > 1:
+                raise _property_error(path, f"{len(matching)} subschemas matched instead of one")
 
-    def _scalar(self, schema: Schema, types: list[str], value: Any, path: str) -> Any:
+    def _convert_scalar(self, schema: Schema, types: list[str], value: Any, path: str) -> Any:
         try:
-            value = _converted(types, value)
+            value = _convert(types, value)
         except ValueError:
-            raise _refusal(path, f"expected type: {types}, found: {value!r}") from None
+            raise _property_error(path, f"expected type: {types}, found: {value!r}") from None
         if "const" in schema and value != schema["const"]:
-            raise _refusal(path, f"{value!r} is not {schema['const']!r}")
+            raise _property_error(path, f"{value!r} is not {schema['const']!r}")
         if "enum" in schema and value not in schema["enum"]:
-            raise _refusal(path, f"{value!r} is not a valid enum value {schema['enum']}")
+            raise _property_error(path, f"{value!r} is not a valid enum value {schema['enum']}")
         if (allowed := schema.get("enumCaseInsensitive")) and str(value).lower() not in map(str.lower, allowed):
-            raise _refusal(path, f"{value!r} is not a valid enum value {allowed}")
+            raise _property_error(path, f"{value!r} is not a valid enum value {allowed}")
         if isinstance(value, str):
             if "pattern" in schema and not regex.search(schema["pattern"], value):
-                raise _refusal(path, f"{value!r} does not match pattern {schema['pattern']}")
+                raise _property_error(path, f"{value!r} does not match pattern {schema['pattern']}")
             if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
-                raise _refusal(path, f"a text of {len(value)} characters is too short or too long")
+                raise _property_error(path, f"a text of {len(value)} characters is too short or too long")
         elif not schema.get("minimum", value) <= value <= schema.get("maximum", value):
-            raise _refusal(path, f"{value} is too small or too large")
+            raise _property_error(path, f"{value} is too small or too large")
         return value
 
 
 def _check_items(schema: Schema, items: list[Any], path: str) -> None:
-    fewest, most = schema.get("minItems", 0), schema.get("maxItems", len(items))
-    if len(items) < fewest:
-        raise _refusal(path, f"expected minimum item count: {fewest}, found: {len(items)}")
-    if len(items) > most:
-        raise _refusal(path, f"expected maximum item count: {most}, found: {len(items)}")
+    minimum, maximum = schema.get("minItems", 0), schema.get("maxItems", len(items))
+    if len(items) < minimum:
+        raise _property_error(path, f"expected minimum item count: {minimum}, found: {len(items)}")
+    if len(items) > maximum:
+        raise _property_error(path, f"expected maximum item count: {maximum}, found: {len(items)}")
     texts = [text for text in (json.dumps(item, sort_keys=True) for item in items) if UNKNOWN not in text]
     if schema.get("uniqueItems") and len(set(texts)) < len(texts):
-        raise _refusal(path, "array items are not unique")
+        raise _property_error(path, "array items are not unique")
 
 
-def _check_groups(schema: Schema, keys: set[str], path: str) -> None:
-    """Check the groups of keys that cfn-lint adds to the schemas from the services' documentation."""
-    for group in _groups(schema.get("requiredXor", [])):
+def _check_key_groups(schema: Schema, keys: set[str], path: str) -> None:
+    """Check required and exclusive groups of keys, which cfn-lint adds to the schemas from AWS documentation."""
+    for group in _list_of_groups(schema.get("requiredXor", [])):
         if len(keys & set(group)) != 1:
-            raise _refusal(path, f"exactly one of {sorted(group)} is required")
-    for group in _groups(schema.get("requiredOr", [])):
+            raise _property_error(path, f"exactly one of {sorted(group)} is required")
+    for group in _list_of_groups(schema.get("requiredOr", [])):
         if not keys & set(group):
-            raise _refusal(path, f"one of {sorted(group)} is required")
+            raise _property_error(path, f"one of {sorted(group)} is required")
     for keyword in ("dependentRequired", "dependencies"):
-        for key, others in schema.get(keyword, {}).items():
-            if key in keys and isinstance(others, list) and (missing := sorted(set(others) - keys)):
-                raise _refusal(path, f"property [{key}] requires {missing}")
-    for key, others in schema.get("dependentExcluded", {}).items():
-        if key in keys and (excluded := sorted(set(others) & keys)):
-            raise _refusal(path, f"property [{key}] cannot be given together with {excluded}")
+        for key, other_keys in schema.get(keyword, {}).items():
+            if key in keys and isinstance(other_keys, list) and (missing := sorted(set(other_keys) - keys)):
+                raise _property_error(path, f"property [{key}] requires {missing}")
+    for key, other_keys in schema.get("dependentExcluded", {}).items():
+        if key in keys and (excluded := sorted(set(other_keys) & keys)):
+            raise _property_error(path, f"property [{key}] cannot be given together with {excluded}")
 
 
-def _groups(value: list[Any]) -> list[list[str]]:
+def _list_of_groups(value: list[Any]) -> list[list[str]]:
     return [value] if value and isinstance(value[0], str) else value
 
 
-def _converted(types: list[str], value: Any) -> Any:
+def _convert(types: list[str], value: Any) -> Any:
     if not types:
         return value
     if "string" in types:
@@ -233,5 +241,5 @@ def _converted(types: list[str], value: Any) -> Any:
     raise ValueError(value)
 
 
-def _refusal(path: str, message: str) -> PropertyError:
+def _property_error(path: str, message: str) -> PropertyError:
     return PropertyError(path, message)

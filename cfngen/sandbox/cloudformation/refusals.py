@@ -1,4 +1,4 @@
-"""What CloudFormation refuses because of the status a stack is in."""
+"""The calls that CloudFormation refuses because of a stack's status, policy or termination protection."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import json
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
 
-PAUSED = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
-UPDATABLE = STABLE | PAUSED
-POLICY_LIMIT = 16_384  # bytes
+FAILED_WITHOUT_ROLLBACK = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
+UPDATABLE = STABLE | FAILED_WITHOUT_ROLLBACK
+MAX_POLICY_BYTES = 16_384  # bytes
 DELETED = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
 
 
 def check_update(stack: Stack) -> None:
-    """Refuse an update, or a change set for one."""
+    """Refuse an update, or a change set for an update, in a status that allows none."""
     if stack.parent:
         raise ValidationError(f"Stack {stack.name} is a nested stack; update its root {stack.root.name}")
     if stack.status not in UPDATABLE:
         raise ValidationError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
 
 
-def check_going_on(stack: Stack, *, disable_rollback: bool) -> None:
-    """Refuse to go on from a failure that was kept, unless the next one will be kept too."""
-    if stack.status in PAUSED and not disable_rollback:
+def check_resume(stack: Stack, *, disable_rollback: bool) -> None:
+    """Refuse to update a stack that failed with rollback disabled, unless rollback is disabled again."""
+    if stack.status in FAILED_WITHOUT_ROLLBACK and not disable_rollback:
         raise ValidationError(
             f"This stack is currently in a non-terminal [{stack.status}] state. To update the stack from this state, "
             "please use the disable-rollback parameter with update-stack API. To rollback to the last known good "
@@ -32,21 +32,21 @@ def check_going_on(stack: Stack, *, disable_rollback: bool) -> None:
 
 
 def check_cancel(stack: Stack) -> None:
-    """Refuse to cancel what is no update under way."""
+    """Refuse to cancel an update if none is in progress."""
     if stack.parent or stack.status != "UPDATE_IN_PROGRESS":
         raise ValidationError(f"CancelUpdateStack cannot be called from current stack status ({stack.status})")
 
 
 def check_rollback(stack: Stack) -> None:
-    """Refuse to roll back what has not failed with rollback turned off.
+    """Refuse to roll back a stack that has not failed with rollback disabled.
 
-    Without a stable state to return to the call deletes the stack (API: RollbackStack). Whether termination protection
-    refuses that is written nowhere, so it does here.
+    Without a stable state to return to, the call deletes the stack (API: RollbackStack). Whether termination protection
+    prevents that is not documented; here it does.
     """
     if stack.parent or stack.status not in ("CREATE_FAILED", "UPDATE_FAILED"):
         raise ValidationError(f"RollbackStack cannot be called from current stack status ({stack.status})")
-    if stack.memory is None:
-        _check_unprotected(stack)
+    if stack.stable_state is None:
+        _check_termination_protection_disabled(stack)
 
 
 def check_continue(stack: Stack) -> None:
@@ -60,13 +60,13 @@ def check_continue(stack: Stack) -> None:
 
 
 def check_skip(name: str, resource: Resource) -> None:
-    """Refuse to skip what did not fail to be rolled back: the conditions are those of API: ContinueUpdateRollback."""
+    """Refuse to skip a resource whose rollback has not failed (conditions of API: ContinueUpdateRollback)."""
     if resource.child is not None and resource.child.status not in DELETED:
         raise ValidationError(
             f"Resource [{name}] cannot be skipped: its embedded stack is in {resource.child.status}, and must be in "
             f"one of the following states: {', '.join(sorted(DELETED))}"
         )
-    if resource.status != "UPDATE_FAILED" or not resource.unrestored:
+    if resource.status != "UPDATE_FAILED" or not resource.rollback_failed:
         raise ValidationError(
             f"Resource [{name}] cannot be skipped: you can specify only resources that are in the UPDATE_FAILED state "
             "because a rollback failed. You can't specify resources that are in the UPDATE_FAILED state for other "
@@ -75,13 +75,13 @@ def check_skip(name: str, resource: Resource) -> None:
 
 
 def check_set_policy(stack: Stack) -> None:
-    """Refuse a stack policy while an operation is under way (seen on AWS: envato/stack_master#178)."""
+    """Refuse a stack policy while an operation is in progress (seen on AWS: envato/stack_master#178)."""
     if stack.status.endswith("_IN_PROGRESS"):
         raise ValidationError(f"Stack [{stack.id}] is in {stack.status} state: its stack policy cannot be set")
 
 
 def check_termination_protection(stack: Stack) -> None:
-    """Refuse what the user guide does: "any status except DELETE_IN_PROGRESS or DELETE_COMPLETE", roots only."""
+    """Allow "any status except DELETE_IN_PROGRESS or DELETE_COMPLETE" (user guide), and root stacks only."""
     if stack.parent:
         raise ValidationError(f"TerminationProtection cannot be updated on the nested stack [{stack.name}]")
     if stack.status in ("DELETE_IN_PROGRESS", "DELETE_COMPLETE"):
@@ -89,10 +89,10 @@ def check_termination_protection(stack: Stack) -> None:
 
 
 def check_delete(stack: Stack, *, retaining: bool) -> None:
-    """Refuse a deletion."""
+    """Refuse to delete a stack that is nested, protected or in a status that does not allow it."""
     if stack.parent:
         raise ValidationError(f"Stack {stack.name} is nested; delete its root {stack.root.name}")
-    _check_unprotected(stack)
+    _check_termination_protection_disabled(stack)
     if not stack.finished and stack.status not in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS"):
         raise ValidationError(f"Stack [{stack.id}] cannot be deleted while in status {stack.status}")
     if retaining and stack.status != "DELETE_FAILED":
@@ -102,17 +102,17 @@ def check_delete(stack: Stack, *, retaining: bool) -> None:
         )
 
 
-def _check_unprotected(stack: Stack) -> None:
+def _check_termination_protection_disabled(stack: Stack) -> None:
     if stack.protected:
         raise ValidationError(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
 
 
 def check_policy(body: str) -> None:
-    """Refuse a stack policy that is none, or that is too long (API: SetStackPolicy)."""
-    if len(body.encode()) > POLICY_LIMIT:
+    """Refuse a stack policy that is invalid or too long (API: SetStackPolicy)."""
+    if len(body.encode()) > MAX_POLICY_BYTES:
         raise ValidationError(
             "1 validation error detected: Value at 'stackPolicyBody' failed to satisfy constraint: Member must have "
-            f"length less than or equal to {POLICY_LIMIT}"
+            f"length less than or equal to {MAX_POLICY_BYTES}"
         )
     try:
         statements = json.loads(body)["Statement"]

@@ -1,4 +1,4 @@
-"""How resources go: the deletion of stacks, what a failed creation leaves, and what an update no longer needs."""
+"""Deletes stacks and resources: deletions, rollbacks of failed creations, and the cleanup after updates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.cloudformation.clock import Condition, Operation
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
-from cfngen.sandbox.cloudformation.properties import GROUP, call
+from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP, handler_call
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 
 if TYPE_CHECKING:
@@ -27,100 +27,104 @@ def delete(
     retain: Collection[str] = (),
     force: bool = False,
 ) -> Operation:
-    """Remove a stack's resources, dependents first.
+    """Delete a stack and its resources, dependents first.
 
     Args:
         service: the region
-        stack: what is deleted
-        reason: of the first event
-        retain: logical ids of what is left behind
-        force: leave behind whatever cannot be removed
+        stack: the stack to delete
+        reason: the status reason of the first event
+        retain: logical ids of resources to retain
+        force: retain all resources that cannot be deleted
     """
-    before = stack.status
+    previous_status = stack.status
     service.record(stack, None, "DELETE_IN_PROGRESS", reason)
     for name in stack.exports:
-        if users := service.imports(name):
-            # The stack has its former status again (rlister/stax#40, aws/aws-cdk#604, boto/botocore#2590).
-            text = f"Export {name} cannot be deleted as it is in use by {' and '.join(users)}"
-            service.record(stack, None, before, text)
+        if importers := service.imports(name):
+            # The stack returns to its previous status (rlister/stax#40, aws/aws-cdk#604, boto/botocore#2590).
+            text = f"Export {name} cannot be deleted as it is in use by {' and '.join(importers)}"
+            service.record(stack, None, previous_status, text)
             return
-    for key in retain:
-        service.record(stack, stack.resources[key], "DELETE_SKIPPED")
-    problems = yield from remove_resources(service, stack, force=force)
-    if problems:
-        service.record(stack, None, "DELETE_FAILED", failed_to("delete", problems))
+    for logical_id in retain:
+        service.record(stack, stack.resources[logical_id], "DELETE_SKIPPED")
+    failed = yield from remove_resources(service, stack, force=force)
+    if failed:
+        service.record(stack, None, "DELETE_FAILED", failure_message("delete", failed))
         return
     stack.deleted = service.clock.time
     service.record(stack, None, "DELETE_COMPLETE")
 
 
-def failed_to(verb: str, keys: Collection[str]) -> str:
-    """The reason of a stack that has resources to blame."""
-    return f"The following resource(s) failed to {verb}: [{', '.join(keys)}]. "
+def failure_message(verb: str, logical_ids: Collection[str]) -> str:
+    """The status reason of a stack whose resources failed."""
+    return f"The following resource(s) failed to {verb}: [{', '.join(logical_ids)}]. "
 
 
 def remove_resources(service: Region, stack: Stack, *, force: bool = False) -> Generator[Condition, None, list[str]]:
-    """Remove every resource of a stack, and what updates have left; returns the logical ids of what is still there."""
+    """Delete all resources of a stack, obsolete ones included; returns the logical ids that could not be deleted."""
     yield from remove_obsolete(service, stack)
-    remaining = {key: each for key, each in stack.resources.items() if each.exists}
-    problems: list[str] = []
-    while free := _unneeded(remaining, problems):
-        for key in service.order.next_of(reversed(free)):
-            resource = remaining[key]
+    remaining = {logical_id: existing for logical_id, existing in stack.resources.items() if existing.exists}
+    failed: list[str] = []
+    while removable := _without_dependents(remaining, failed):
+        for logical_id in service.order.next_of(reversed(removable)):
+            resource = remaining[logical_id]
             yield from remove_resource(service, stack, resource, resource.definition.deletion_policy, force=force)
             if resource.exists:
-                problems.append(key)
+                failed.append(logical_id)
             else:
-                del remaining[key]
-    return problems
+                del remaining[logical_id]
+    return failed
 
 
 def remove_obsolete(service: Region, stack: Stack) -> Generator[Condition, None, bool]:
-    """Remove what an update no longer needs; returns whether something is left behind."""
-    left = False
-    while stack.obsolete:
-        latest = {each.logical_id: (each, policy) for each, policy in stack.obsolete}
-        stack.obsolete = [each for each in stack.obsolete if each not in latest.values()]  # earlier ones of the same id
-        for resource in dependents_first(service, {key: each for key, (each, _) in latest.items() if each.exists}):
+    """Delete the resources that an update made obsolete; returns whether any of them could not be deleted."""
+    any_not_deleted = False
+    while stack.obsolete_resources:
+        latest = {obsolete.logical_id: (obsolete, policy) for obsolete, policy in stack.obsolete_resources}
+        stack.obsolete_resources = [
+            entry for entry in stack.obsolete_resources if entry not in latest.values()
+        ]  # earlier ones with the same logical id
+        for resource in dependents_first(
+            service, {logical_id: obsolete for logical_id, (obsolete, _) in latest.items() if obsolete.exists}
+        ):
             yield from remove_resource(service, stack, resource, latest[resource.logical_id][1])
-            left = left or resource.exists
-    return left
+            any_not_deleted = any_not_deleted or resource.exists
+    return any_not_deleted
 
 
 def dependents_first(service: Region, resources: Mapping[str, Resource]) -> list[Resource]:
-    """Resources in an order in which none is needed by a later one."""
+    """Sort resources so that each comes before the ones that it depends on."""
     remaining, ordered = dict(resources), []
-    while free := _unneeded(remaining, []):
-        ordered += [remaining.pop(key) for key in service.order.next_of(reversed(free))]
+    while removable := _without_dependents(remaining, []):
+        ordered += [remaining.pop(logical_id) for logical_id in service.order.next_of(reversed(removable))]
     return ordered
 
 
-def _unneeded(remaining: dict[str, Resource], problems: list[str]) -> list[str]:
-    needed = {need for each in remaining.values() for need in each.definition.needs}
-    return [key for key in remaining if key not in needed and key not in problems]
+def _without_dependents(remaining: dict[str, Resource], failed: list[str]) -> list[str]:
+    needed = {need for resource in remaining.values() for need in resource.definition.needs}
+    return [logical_id for logical_id in remaining if logical_id not in needed and logical_id not in failed]
 
 
 def remove_resource(
     service: Region, stack: Stack, resource: Resource, policy: str, *, force: bool = False
 ) -> Operation:
-    """Remove one resource as its policy says: Delete, Retain, RetainExceptOnCreate or Snapshot."""
+    """Delete or retain one resource by its policy: Delete, Retain, RetainExceptOnCreate or Snapshot."""
     if policy == "Retain" or (policy == "RetainExceptOnCreate" and "ROLLBACK" not in stack.root.status):
         service.record(stack, resource, "DELETE_SKIPPED")
         return
     service.record(stack, resource, "DELETE_IN_PROGRESS")
     try:
-        service.failures.strike(stack.name, resource.logical_id, "DELETE")
+        service.failures.raise_injected(stack.name, resource.logical_id, "DELETE")
         if resource.child:
             yield from _remove_child(service, resource.child, force=force)
         else:
-            yield from service.take_time(resource.type, "delete")
-            told = call(service, stack, resource)
-            if resource.type == GROUP:
-                yield from _emptied(service, resource.physical_id)
+            yield from service.wait_for_duration(resource.type, "delete")
+            request = handler_call(service, stack, resource)
+            if resource.type == AUTO_SCALING_GROUP:
+                yield from _empty_group(service, resource.physical_id)
             if policy == "Snapshot":
-                HANDLERS[resource.type].snapshot(told)
+                HANDLERS[resource.type].snapshot(request)
             try:
-                HANDLERS[resource.type].delete(told)
+                HANDLERS[resource.type].delete(request)
             except ClientError as error:
                 if not _is_gone(error):
                     raise
@@ -132,12 +136,12 @@ def remove_resource(
         service.record(stack, resource, "DELETE_COMPLETE")
 
 
-def _emptied(service: Region, group: str) -> Operation:
-    """Let a group have no instances, and wait until they are gone.
+def _empty_group(service: Region, group: str) -> Operation:
+    """Scale a group down to zero, and wait until its instances are terminated.
 
-    A hook holds them before: EC2 Auto Scaling user guide, "How lifecycle hooks work"; deleted by force, a group would
-    not wait (API, DeleteAutoScalingGroup). That CloudFormation does not use force is seen in stacks whose deletion
-    takes as long as their instances work (buildkite/elastic-ci-stack-for-aws#1457).
+    Terminating lifecycle hooks can delay that (EC2 Auto Scaling user guide, "How lifecycle hooks work"). With
+    ForceDelete a group would not wait for them (API, DeleteAutoScalingGroup); CloudFormation does wait, as stacks show
+    whose deletion takes as long as their instances are busy (buildkite/elastic-ci-stack-for-aws#1457).
     """
     scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
     if group not in scaling.autoscaling_groups:
@@ -149,7 +153,7 @@ def _emptied(service: Region, group: str) -> Operation:
 
 
 def _is_gone(error: ClientError) -> bool:
-    """Whether there was nothing to delete: what somebody else has deleted is deleted."""
+    """Whether the resource to delete does not exist any more, for example because somebody else deleted it."""
     code = str(error.response.get("Error", {}).get("Code", ""))
     return code.endswith("NotFound") or code in ("NoSuchEntity", "NotFoundException", "ResourceNotFoundException")
 

@@ -1,4 +1,4 @@
-"""How a failed or cancelled update is undone: what was changed is put back, what is new goes in the cleanup."""
+"""Rolls back failed or cancelled updates: restores modified resources, and deletes new ones in the cleanup phase."""
 
 from __future__ import annotations
 
@@ -7,145 +7,155 @@ from typing import TYPE_CHECKING
 
 from cfngen.sandbox.cloudformation import creation, properties, removing, updating
 from cfngen.sandbox.cloudformation.clock import Operation
-from cfngen.sandbox.cloudformation.creation import FAULTS
+from cfngen.sandbox.cloudformation.creation import RESOURCE_ERRORS
 from cfngen.sandbox.cloudformation.errors import ResourceError
-from cfngen.sandbox.cloudformation.stack import Memory, Resource, Stack
+from cfngen.sandbox.cloudformation.stack import Resource, StableState, Stack
 
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
 
-CLEANUP = "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"
+CLEANUP_STATUS = "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"
 
 
 def roll_back(service: Region, stack: Stack, reason: str) -> Operation:
-    """Return a stack to the last stable state."""
+    """Roll a stack back to its last stable state."""
     service.begin(stack, "ROLLBACK", stack.token)
     service.record(stack, None, "UPDATE_ROLLBACK_IN_PROGRESS", reason)
-    memory = _remembered(stack)
-    stack.revision = memory.revision
-    # What one attempt has made and the next has given up is in neither of the two states; it goes all the same.
-    remembered = {resource.physical_id for resource in memory.resources.values()}
-    stack.obsolete = [(each, policy) for each, policy in stack.obsolete if each.physical_id not in remembered]
-    for key, each in list(stack.resources.items()):
-        old = memory.resources.get(key)
-        if old is None or (each.physical_id != old.physical_id and each.exists):  # new, or in the place of another
-            policy = each.definition.deletion_policy if old is None else "Delete"
-            stack.obsolete.append((each, "Delete" if policy == "RetainExceptOnCreate" else policy))
+    stable_state = _require_stable_state(stack)
+    stack.revision = stable_state.revision
+    # Resources that one update created and a retry abandoned belong to neither state; they are deleted as well.
+    stable_ids = {resource.physical_id for resource in stable_state.resources.values()}
+    stack.obsolete_resources = [
+        (resource, policy) for resource, policy in stack.obsolete_resources if resource.physical_id not in stable_ids
+    ]
+    for logical_id, resource in list(stack.resources.items()):
+        old = stable_state.resources.get(logical_id)
+        replaces_old = old is not None and resource.physical_id != old.physical_id and resource.exists
+        if old is None or replaces_old:
+            policy = resource.definition.deletion_policy if old is None else "Delete"
+            stack.obsolete_resources.append((resource, "Delete" if policy == "RetainExceptOnCreate" else policy))
         if old is None:
-            del stack.resources[key]
-    for key, old in memory.resources.items():
-        current = stack.resources.get(key)
-        if current is None or current.physical_id != old.physical_id or current.fresh:
+            del stack.resources[logical_id]
+    for logical_id, old in stable_state.resources.items():
+        current = stack.resources.get(logical_id)
+        if current is None or current.physical_id != old.physical_id or current.is_replacement:
             status = current.status if current else old.status
-            stack.resources[key] = dataclasses.replace(old, touched=current is not None, status=status)
-    yield from restore(service, stack)
+            stack.resources[logical_id] = dataclasses.replace(old, was_updated=current is not None, status=status)
+    yield from restore_resources(service, stack)
 
 
-def _remembered(stack: Stack) -> Memory:
-    if stack.memory is None:
+def _require_stable_state(stack: Stack) -> StableState:
+    if stack.stable_state is None:
         raise ResourceError(f"{stack.name} has no stable state to return to")
-    return stack.memory
+    return stack.stable_state
 
 
-def restore(service: Region, stack: Stack) -> Operation:
-    """Put back what is not yet as it was."""
-    turn = stack.turn
+def restore_resources(service: Region, stack: Stack) -> Operation:
+    """Restore all resources that differ from the last stable state."""
+    generation = stack.generation
     for resource in stack.resources.values():
-        resource.progress, resource.unrestored = "", False
-    keys = list(_remembered(stack).resources)
-    yield from creation.settle(
-        stack, keys, lambda key: service.simulation.start(_undo(service, stack, stack.resources[key])), stubborn=True
+        resource.progress, resource.rollback_failed = "", False
+    logical_ids = list(_require_stable_state(stack).resources)
+    yield from creation.start_in_order(
+        stack,
+        logical_ids,
+        lambda logical_id: service.simulation.start(_restore_resource(service, stack, stack.resources[logical_id])),
+        continue_after_failure=True,
     )
-    if stack.turn != turn:
+    if stack.generation != generation:
         return
-    if failed := [key for key, each in stack.resources.items() if each.progress != "settled"]:
-        blamed = [key for key in failed if stack.resources[key].progress == "failed"]
-        service.record(stack, None, "UPDATE_ROLLBACK_FAILED", removing.failed_to("update", blamed))
+    if unfinished := [
+        logical_id for logical_id, restored in stack.resources.items() if restored.progress != "complete"
+    ]:
+        failed = [logical_id for logical_id in unfinished if stack.resources[logical_id].progress == "failed"]
+        service.record(stack, None, "UPDATE_ROLLBACK_FAILED", removing.failure_message("update", failed))
         return
-    memory = _remembered(stack)
-    stack.outputs, stack.exports = dict(memory.outputs), dict(memory.exports)
-    service.record(stack, None, CLEANUP)
+    stable_state = _require_stable_state(stack)
+    stack.outputs, stack.exports = dict(stable_state.outputs), dict(stable_state.exports)
+    service.record(stack, None, CLEANUP_STATUS)
     if stack.parent is None:
         yield from updating.clean_up(service, stack, "UPDATE_ROLLBACK_COMPLETE")
 
 
-def _undo(service: Region, stack: Stack, resource: Resource) -> Operation:
-    old = _remembered(stack).resources[resource.logical_id]
-    resource.turn += 1
-    turn, resource.progress = resource.turn, "working"
+def _restore_resource(service: Region, stack: Stack, resource: Resource) -> Operation:
+    old = _require_stable_state(stack).resources[resource.logical_id]
+    resource.generation += 1
+    generation, resource.progress = resource.generation, "in_progress"
     resource.definition = old.definition
-    if not resource.touched:
-        resource.progress = "settled"
+    if not resource.was_updated:
+        resource.progress = "complete"
         return
-    before = resource.properties if resource.attempted is None else resource.attempted
-    resource.attempted = None
+    current_properties = resource.properties if resource.attempted_properties is None else resource.attempted_properties
+    resource.attempted_properties = None
     service.record(stack, resource, "UPDATE_IN_PROGRESS")
     try:
         if resource.child is not None:
             resource.properties = dict(old.properties)
-            service.failures.strike(stack.name, resource.logical_id, "UPDATE")
-            yield from _undo_nested(service, resource, resource.child)
+            service.failures.raise_injected(stack.name, resource.logical_id, "UPDATE")
+            yield from _roll_back_nested(service, resource, resource.child)
         else:
-            resource.properties = properties.resolved(service, stack, resource.definition)
-            yield from updating.modify(service, stack, resource, before)
-    except FAULTS as error:
-        resource.attempted = dict(before)
-        if resource.turn == turn:
+            resource.properties = properties.resolve_properties(service, stack, resource.definition)
+            yield from updating.modify(service, stack, resource, current_properties)
+    except RESOURCE_ERRORS as error:
+        resource.attempted_properties = dict(current_properties)
+        if resource.generation == generation:
             service.record(stack, resource, "UPDATE_FAILED", str(error))
-            if stack.root.forced:
+            if stack.root.force_rollback:
                 skip(service, stack, resource)
             else:
-                resource.progress, resource.unrestored = "failed", True
+                resource.progress, resource.rollback_failed = "failed", True
     else:
-        if resource.turn == turn:
-            resource.progress, resource.touched = "settled", False
+        if resource.generation == generation:
+            resource.progress, resource.was_updated = "complete", False
             service.record(stack, resource, "UPDATE_COMPLETE")
 
 
 def skip(service: Region, stack: Stack, resource: Resource) -> None:
-    """Take a resource as it is for rolled back, as the caller asked."""
-    resource.progress, resource.touched, resource.attempted, resource.unrestored = "settled", False, None, False
+    """Skip a resource in a rollback: leave it as it is, and call it complete."""
+    resource.progress = "complete"
+    resource.was_updated = resource.rollback_failed = False
+    resource.attempted_properties = None
     service.record(stack, resource, "UPDATE_COMPLETE", "Resource update skipped.")
 
 
-def _undo_nested(service: Region, resource: Resource, child: Stack) -> Operation:
-    turn = resource.turn
-    if child.memory is not None:
+def _roll_back_nested(service: Region, resource: Resource, child: Stack) -> Operation:
+    generation = resource.generation
+    if child.stable_state is not None:
         if child.status == "UPDATE_ROLLBACK_FAILED":
             if child.root.operations[-1][1] == "CONTINUE_ROLLBACK":
-                again(service, child)
-        elif child.status not in ("UPDATE_ROLLBACK_IN_PROGRESS", CLEANUP):
+                continue_rollback(service, child)
+        elif child.status not in ("UPDATE_ROLLBACK_IN_PROGRESS", CLEANUP_STATUS):
             service.simulation.start(roll_back(service, child, ""))
-        yield lambda: child.status != "UPDATE_ROLLBACK_IN_PROGRESS" or resource.turn != turn
-        if resource.turn != turn:
+        yield lambda: child.status != "UPDATE_ROLLBACK_IN_PROGRESS" or resource.generation != generation
+        if resource.generation != generation:
             return
-        if child.status != CLEANUP:
-            raise ResourceError(blaming(child))
+        if child.status != CLEANUP_STATUS:
+            raise ResourceError(nested_failure(child))
     resource.attributes = {f"Outputs.{key}": value for key, value in child.outputs.items()}
 
 
-def blaming(child: Stack) -> str:
-    """Why the resource of a nested stack has failed: as soon as the stack rolls back, and with the reason for that."""
+def nested_failure(child: Stack) -> str:
+    """The reason why a nested stack's resource failed: the nested stack's status, and why it rolls back."""
     status, reason = child.status, child.reason
     if "ROLLBACK" in status and status != "UPDATE_ROLLBACK_FAILED":
         status = "UPDATE_ROLLBACK_IN_PROGRESS"
-        own = [event for event in child.events if event.physical_id == child.id and event.status == status]
-        reason = own[-1].reason
+        rollback_events = [event for event in child.events if event.physical_id == child.id and event.status == status]
+        reason = rollback_events[-1].reason
     return f"Embedded stack {child.id} was not successfully updated. Currently in {status} with reason: {reason}"
 
 
-def again(service: Region, stack: Stack, token: str = "") -> None:
-    """Begin to put back what a failed rollback has left."""
+def continue_rollback(service: Region, stack: Stack, token: str = "") -> None:
+    """Continue a failed rollback."""
     service.begin(stack, "CONTINUE_ROLLBACK", token)
     service.record(stack, None, "UPDATE_ROLLBACK_IN_PROGRESS", "User Initiated" if stack.parent is None else "")
-    service.simulation.start(restore(service, stack))
+    service.simulation.start(restore_resources(service, stack))
 
 
 def cancel(service: Region, stack: Stack, reason: str) -> None:
-    """Stop an update and undo it, if there is a state to return to."""
-    stack.turn += 1
+    """Cancel an update; roll it back if there is a stable state to return to."""
+    stack.generation += 1
     creation.cancel_resources(service, stack)
-    if stack.memory is None or (stack.root.disable_rollback and stack.parent is not None):
+    if stack.stable_state is None or (stack.root.disable_rollback and stack.parent is not None):
         service.record(stack, None, "UPDATE_FAILED", reason)
     else:
         service.simulation.start(roll_back(service, stack, reason))

@@ -1,7 +1,8 @@
-"""How an Auto Scaling group is changed: its settings at once, its instances in batches as the UpdatePolicy says.
+"""Updates an Auto Scaling group: its settings at once, its instances by a rolling update according to the UpdatePolicy.
 
-Template reference, "UpdatePolicy attribute": instances that do not come from the group's present launch template are
-terminated in batches and replaced, each batch waiting for as many signals, or for PauseTime.
+Template reference, "UpdatePolicy attribute": instances that were launched from another launch template than the group's
+current one are terminated and replaced in batches; after each batch CloudFormation waits for the signals of its new
+instances, or for PauseTime.
 """
 
 from __future__ import annotations
@@ -21,160 +22,184 @@ if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
 
 
-def change(service: Region, stack: Stack, resource: Resource, before: Mapping[str, Any]) -> Operation:
-    """Change a group to its properties, and replace instances that its launch template no longer makes.
+def change(service: Region, stack: Stack, resource: Resource, old_properties: Mapping[str, Any]) -> Operation:
+    """Update a group to its new properties, and replace instances that come from another launch template.
 
     Raises:
-        ResourceError: it could not be changed, or too many new instances have not become ready
+        ResourceError: the update failed, or too few new instances signalled success
     """
-    group = resource.physical_id
-    policy = update_policies.rolling(service, stack, resource)
-    old, earlier = set(signals.instances(service, group)), signals.launches(service)
-    HANDLERS[resource.type].update(properties.call(service, stack, resource), before)
-    signals.announce(service, resource, old)
-    signals.check_launches(service, resource, earlier)
-    if policy is None or not _rolls(resource, before):
+    group_name = resource.physical_id
+    policy = update_policies.rolling_policy(service, stack, resource)
+    old_instances, earlier_activities = (
+        set(signals.group_instance_ids(service, group_name)),
+        signals.activity_ids(service),
+    )
+    HANDLERS[resource.type].update(properties.handler_call(service, stack, resource), old_properties)
+    signals.notify_launches(service, resource, old_instances)
+    signals.check_launches(service, resource, earlier_activities)
+    if policy is None or not _must_replace_instances(resource, old_properties):
         return
-    present = json.dumps(resource.properties.get("LaunchTemplate"))
-    obsolete = [instance for instance in signals.instances(service, group) if service.launched.get(instance) != present]
+    launch_template = json.dumps(resource.properties.get("LaunchTemplate"))
+    obsolete = [
+        instance
+        for instance in signals.group_instance_ids(service, group_name)
+        if service.launched.get(instance) != launch_template
+    ]
     if obsolete:
-        yield from _roll(service, stack, resource, policy, obsolete)
+        yield from _replace_instances(service, stack, resource, policy, obsolete)
 
 
-def _rolls(resource: Resource, before: Mapping[str, Any]) -> bool:
+def _must_replace_instances(resource: Resource, old_properties: Mapping[str, Any]) -> bool:
     keys = ("LaunchTemplate", "VPCZoneIdentifier")
-    return resource.status == "UPDATE_FAILED" or any(resource.properties.get(key) != before.get(key) for key in keys)
+    return resource.status == "UPDATE_FAILED" or any(
+        resource.properties.get(key) != old_properties.get(key) for key in keys
+    )
 
 
-def _roll(service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, obsolete: list[str]) -> Operation:
-    autoscaling, group = client("autoscaling", service.region), {"AutoScalingGroupName": resource.physical_id}
-    described = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[resource.physical_id])
-    [found] = described["AutoScalingGroups"]
-    capacity, most = int(found["DesiredCapacity"]), int(found["MaxSize"])
-    if policy.in_service >= most:
+def _replace_instances(
+    service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, obsolete: list[str]
+) -> Operation:
+    autoscaling, group_name = client("autoscaling", service.region), {"AutoScalingGroupName": resource.physical_id}
+    response = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[resource.physical_id])
+    [group_description] = response["AutoScalingGroups"]
+    capacity, max_size = int(group_description["DesiredCapacity"]), int(group_description["MaxSize"])
+    if policy.min_in_service >= max_size:
         raise ResourceError("MinInstancesInService must be less than the autoscaling group's MaxSize")
-    # A rollback returns to what the group had before, not to what the failed update made of it for a time.
+    # A rollback returns to the capacity before the failed update, which may have raised it temporarily.
     capacity = service.capacities.setdefault(resource.physical_id, capacity)
-    _tell(service, stack, resource, _announcement(policy, obsolete))
-    turn = resource.turn
-    if policy.suspended:
-        autoscaling.suspend_processes(**group, ScalingProcesses=list(policy.suspended))
+    _record_progress(service, stack, resource, _rolling_update_text(policy, obsolete))
+    generation = resource.generation
+    if policy.suspended_processes:
+        autoscaling.suspend_processes(**group_name, ScalingProcesses=list(policy.suspended_processes))
     try:
-        yield from _batches(service, stack, resource, policy, obsolete, capacity, most)
+        yield from _replace_in_batches(service, stack, resource, policy, obsolete, capacity, max_size)
     except ResourceError:
-        _resume(service, resource, policy)
+        _resume_processes(service, resource, policy)
         raise
-    if resource.turn == turn:  # otherwise it was cancelled, and the rollback has begun to do the same
+    if resource.generation == generation:  # otherwise the update was cancelled, and its rollback is already at work
         del service.capacities[resource.physical_id]
-        _resume(service, resource, policy)
+        _resume_processes(service, resource, policy)
 
 
-def _resume(service: Region, resource: Resource, policy: RollingPolicy) -> None:
-    if policy.suspended:
+def _resume_processes(service: Region, resource: Resource, policy: RollingPolicy) -> None:
+    if policy.suspended_processes:
         client("autoscaling", service.region).resume_processes(
-            AutoScalingGroupName=resource.physical_id, ScalingProcesses=list(policy.suspended)
+            AutoScalingGroupName=resource.physical_id, ScalingProcesses=list(policy.suspended_processes)
         )
 
 
-def _announcement(policy: RollingPolicy, obsolete: list[str]) -> str:
-    text = f"Rolling update initiated. Terminating {len(obsolete)} obsolete instance(s) in batches of {policy.batch}"
-    if policy.in_service:
-        text += f", while keeping at least {policy.in_service} instance(s) in service"
-    if policy.signals:
+def _rolling_update_text(policy: RollingPolicy, obsolete: list[str]) -> str:
+    text = (
+        f"Rolling update initiated. Terminating {len(obsolete)} obsolete instance(s) in batches of "
+        f"{policy.max_batch_size}"
+    )
+    if policy.min_in_service:
+        text += f", while keeping at least {policy.min_in_service} instance(s) in service"
+    if policy.waits_for_signals:
         text += (f". Waiting on resource signals with a timeout of {policy.timeout} when new instances are added to "
                  "the autoscaling group")  # fmt: skip
     return f"{text}."
 
 
-def _batches(
+def _replace_in_batches(
     service: Region,
     stack: Stack,
     resource: Resource,
     policy: RollingPolicy,
     obsolete: list[str],
     capacity: int,
-    most: int,
+    max_size: int,
 ) -> Operation:
-    turn, total, group = resource.turn, len(obsolete), resource.physical_id
-    made = len(signals.instances(service, group)) - total
-    spare = capacity - policy.in_service
-    if spare <= 0:
-        # Nothing can be taken away: the group grows for the time of the update, as far as its MaxSize allows.
-        spare = min(policy.batch, most - capacity)
-        size = capacity + spare
+    generation, total, group_name = resource.generation, len(obsolete), resource.physical_id
+    up_to_date_count = len(signals.group_instance_ids(service, group_name)) - total
+    batch_limit = capacity - policy.min_in_service
+    if batch_limit <= 0:
+        # No instance may be terminated yet: the group grows temporarily, as far as its MaxSize allows.
+        batch_limit = min(policy.max_batch_size, max_size - capacity)
+        size = capacity + batch_limit
         text = f"Temporarily setting autoscaling group MinSize and DesiredCapacity to {size}."
-        _tell(service, stack, resource, text)
-        yield from _launch(service, stack, resource, policy, size)
-        made += spare
-    while obsolete and resource.turn == turn:
-        batch = obsolete[: max(min(policy.batch, spare), 1)]
+        _record_progress(service, stack, resource, text)
+        yield from _launch_and_await(service, stack, resource, policy, size)
+        up_to_date_count += batch_limit
+    while obsolete and resource.generation == generation:
+        batch = obsolete[: max(min(policy.max_batch_size, batch_limit), 1)]
         obsolete = obsolete[len(batch) :]
-        wanted = max(min(len(batch), capacity - made), 0)
-        text = f"Terminating instance(s) [{','.join(batch)}]; replacing with {wanted} new instance(s)."
-        _tell(service, stack, resource, text)
-        before = set(signals.instances(service, group))
-        resource.signals, resource.signals_wanted = {}, wanted if policy.signals else 0
-        for number, each in enumerate(batch):
-            # The group itself launches what takes the place of an instance (awslabs/amazon-eks-ami#66).
+        replacements = max(min(len(batch), capacity - up_to_date_count), 0)
+        text = f"Terminating instance(s) [{','.join(batch)}]; replacing with {replacements} new instance(s)."
+        _record_progress(service, stack, resource, text)
+        instances_before = set(signals.group_instance_ids(service, group_name))
+        resource.signals, resource.expected_signals = {}, replacements if policy.waits_for_signals else 0
+        for number, instance in enumerate(batch):
+            # The group itself launches the replacement of an instance (awslabs/amazon-eks-ami#66).
             client("autoscaling", service.region).terminate_instance_in_auto_scaling_group(
-                InstanceId=each, ShouldDecrementDesiredCapacity=number >= wanted
+                InstanceId=instance, ShouldDecrementDesiredCapacity=number >= replacements
             )
         text = f"Successfully terminated instance(s) [{','.join(batch)}]"
-        _tell(service, stack, resource, f"{text} (Progress {100 * (total - len(obsolete)) // total}%).")
-        if wanted:
-            yield from _ready(service, stack, resource, policy, wanted, before)
-            made += wanted
+        _record_progress(service, stack, resource, f"{text} (Progress {100 * (total - len(obsolete)) // total}%).")
+        if replacements:
+            yield from _await_new_instances(service, stack, resource, policy, replacements, instances_before)
+            up_to_date_count += replacements
 
 
-def _launch(service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, size: int) -> Operation:
-    """Let the group have so many instances and wait for the new ones.
-
-    Raises:
-        ResourceError: too few are ready
-    """
-    before = set(signals.instances(service, resource.physical_id))
-    count = size - len(before)
-    resource.signals, resource.signals_wanted = {}, count if policy.signals else 0
-    client("autoscaling", service.region).set_desired_capacity(
-        AutoScalingGroupName=resource.physical_id, DesiredCapacity=size
-    )
-    yield from _ready(service, stack, resource, policy, count, before)
-
-
-def _ready(
-    service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, count: int, before: set[str]
+def _launch_and_await(
+    service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, capacity: int
 ) -> Operation:
-    """Wait for so many instances that a group did not have before.
+    """Raise the desired capacity, and wait for the new instances.
 
     Raises:
-        ResourceError: too few are ready
+        ResourceError: too few new instances signalled success
     """
-    turn = resource.turn
-    if policy.signals:
-        text = f"New instance(s) added to autoscaling group - Waiting on {count} resource signal(s)"
-        _tell(service, stack, resource, f"{text} with a timeout of {policy.timeout}.")
-    signals.announce(service, resource, before)
-    deadline = service.clock.now + policy.pause
-    service.clock.later(policy.pause, lambda: None)
+    instances_before = set(signals.group_instance_ids(service, resource.physical_id))
+    count = capacity - len(instances_before)
+    resource.signals, resource.expected_signals = {}, count if policy.waits_for_signals else 0
+    client("autoscaling", service.region).set_desired_capacity(
+        AutoScalingGroupName=resource.physical_id, DesiredCapacity=capacity
+    )
+    yield from _await_new_instances(service, stack, resource, policy, count, instances_before)
 
-    def decided() -> bool:
-        if resource.turn != turn or service.clock.now >= deadline:
+
+def _await_new_instances(
+    service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, count: int, instances_before: set[str]
+) -> Operation:
+    """Wait for the signals of a group's new instances, or for PauseTime.
+
+    Args:
+        service: the region
+        stack: the group's stack
+        resource: the group
+        policy: its rolling update policy
+        count: the number of new instances
+        instances_before: the instances that the group had before
+
+    Raises:
+        ResourceError: too few new instances signalled success
+    """
+    generation = resource.generation
+    if policy.waits_for_signals:
+        text = f"New instance(s) added to autoscaling group - Waiting on {count} resource signal(s)"
+        _record_progress(service, stack, resource, f"{text} with a timeout of {policy.timeout}.")
+    signals.notify_launches(service, resource, instances_before)
+    deadline = service.clock.now + policy.pause_seconds
+    service.clock.later(policy.pause_seconds, lambda: None)
+
+    def is_over() -> bool:
+        if resource.generation != generation or service.clock.now >= deadline:
             return True
         failures = sum(signal == "FAILURE" for signal in resource.signals.values())
-        hopeless = 100 * (count - failures) < policy.percent * count
-        return policy.signals and (hopeless or len(resource.signals) >= count)
+        too_many_failures = 100 * (count - failures) < policy.min_successful_percent * count
+        return policy.waits_for_signals and (too_many_failures or len(resource.signals) >= count)
 
-    yield decided
-    if resource.turn != turn or not policy.signals:
+    yield is_over
+    if resource.generation != generation or not policy.waits_for_signals:
         return
-    resource.signals_wanted = 0
-    ready = sum(signal == "SUCCESS" for signal in resource.signals.values())
-    if 100 * ready < policy.percent * count:
+    resource.expected_signals = 0
+    successes = sum(signal == "SUCCESS" for signal in resource.signals.values())
+    if 100 * successes < policy.min_successful_percent * count:
         raise ResourceError(
-            f"Received {ready} SUCCESS signal(s) out of {count}.  Unable to satisfy {policy.percent}% "
-            "MinSuccessfulInstancesPercent requirement"
+            f"Received {successes} SUCCESS signal(s) out of {count}.  Unable to satisfy "
+            f"{policy.min_successful_percent}% MinSuccessfulInstancesPercent requirement"
         )
 
 
-def _tell(service: Region, stack: Stack, resource: Resource, text: str) -> None:
+def _record_progress(service: Region, stack: Stack, resource: Resource, text: str) -> None:
     service.record(stack, resource, "UPDATE_IN_PROGRESS", text)

@@ -1,4 +1,4 @@
-"""CloudFormation as a caller sees it: every call of its API that the double answers."""
+"""The emulator's entry point: the calls of CloudFormation's API that it implements."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from cfngen.sandbox.cloudformation import lifecycle, planning, refusals
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
-from cfngen.sandbox.cloudformation.drift import Detection, ResourceDrift, detect, found
+from cfngen.sandbox.cloudformation.drift import Detection, ResourceDrift, detect, latest_drifts
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Stack
 
 
 class CloudFormation(Region):
-    """The calls of CloudFormation, and how time passes and things fail; constructed as a `Region`."""
+    """CloudFormation's calls, and control over time and failures; takes the same arguments as `Region`."""
 
     # Stacks
 
@@ -34,30 +34,38 @@ class CloudFormation(Region):
         role_arn: str = "",
         token: str = "",
     ) -> Stack:
-        """Begin to create a stack; `wait` for its end.
+        """Begin to create a stack; use `wait` to wait until it is complete.
 
         Args:
-            name: a name no existing stack has.
+            name: the stack's name, which no other stack has.
             body: the template itself, or
-            url: where it is in S3.
-            parameters: values by name, texts as in the API.
-            tags: passed on to every resource that can be tagged.
-            capabilities: what the caller acknowledges.
+            url: its location in S3.
+            parameters: parameter values by name, as strings.
+            tags: stack tags, which all resources that can be tagged inherit.
+            capabilities: the capabilities that the caller acknowledges.
             on_failure: ROLLBACK, DELETE or DO_NOTHING.
-            protected: whether it must not be deleted.
+            protected: whether to enable termination protection.
             policy: a stack policy.
-            notification_arns: topics.
+            notification_arns: SNS topics.
             role_arn: a service role.
-            token: of the call.
+            token: the ClientRequestToken.
 
         Raises:
-            ApiError: refused; nothing was created
+            ApiError: the call was refused; nothing was created
         """
         submission = Submission(
             body=body, url=url, parameters=parameters, tags=tags, capabilities=capabilities,
             notification_arns=notification_arns, role_arn=role_arn,
         )  # fmt: skip
-        return lifecycle.create_stack(self, name, submission, on_failure, protected, policy, token)
+        return lifecycle.create_stack(
+            self,
+            name,
+            submission,
+            on_failure=on_failure,
+            protected=protected,
+            policy=policy,
+            token=token,
+        )
 
     def update_stack(
         self,
@@ -80,32 +88,47 @@ class CloudFormation(Region):
         """Begin to update a stack.
 
         Raises:
-            ApiError: refused, or there is nothing to update
+            ApiError: the call was refused, or there is nothing to update
         """
         submission = Submission(
-            body, url, previous_template, parameters, previous_parameters, tags, capabilities,
-            notification_arns, role_arn,
-        )  # fmt: skip
-        return lifecycle.update_stack(self, name, submission, disable_rollback, policy_during_update, policy, token)
+            body=body,
+            url=url,
+            previous_template=previous_template,
+            parameters=parameters,
+            previous_parameters=previous_parameters,
+            tags=tags,
+            capabilities=capabilities,
+            notification_arns=notification_arns,
+            role_arn=role_arn,
+        )
+        return lifecycle.update_stack(
+            self,
+            name,
+            submission,
+            disable_rollback=disable_rollback,
+            policy_during_update=policy_during_update,
+            policy=policy,
+            token=token,
+        )
 
     def cancel_update(self, name: str, *, token: str = "") -> None:
-        """Stop an update and undo it."""
+        """Cancel an update, and roll it back."""
         lifecycle.cancel_update(self, self.stack(name), token)
 
     def rollback_stack(self, name: str, *, token: str = "") -> Stack:
-        """Return to the last stable state what failed with rollback turned off."""
+        """Roll back a stack that failed with rollback disabled to its last stable state."""
         return lifecycle.rollback_stack(self, self.stack(name), token)
 
     def continue_rollback(
         self, name: str, skip: Collection[str] = (), force: bool = False, *, token: str = ""
     ) -> Stack:
-        """Try again to undo an update.
+        """Continue a failed rollback of an update.
 
         Args:
             name: a root stack
-            skip: resources that are left as they are: logical ids, or "NestedStackName.LogicalId"
-            force: skip whatever fails
-            token: of the call
+            skip: resources to skip: logical ids, or "NestedStackName.LogicalId"
+            force: skip all resources that fail
+            token: the ClientRequestToken
         """
         return lifecycle.continue_rollback(self, self.stack(name), skip, force, token)
 
@@ -114,17 +137,18 @@ class CloudFormation(Region):
 
         Args:
             name: a stack that is not nested
-            retain: resources that are left behind; only if a deletion has failed before
-            force: leave behind whatever cannot be deleted; likewise
-            token: of the call
+            retain: logical ids of resources to retain; only in status DELETE_FAILED
+            force: retain all resources that cannot be deleted; only in status DELETE_FAILED
+            token: the ClientRequestToken
         """
         return lifecycle.delete_stack(self, self.stack(name), retain, force, token)
 
     def signal_resource(self, stack_name: str, logical_id: str, unique_id: str, status: str) -> None:
-        """Count a signal of an instance; one unique id counts once, and a FAILURE in place of a SUCCESS.
+        """Receive a signal. Each unique id counts once; a FAILURE replaces an earlier SUCCESS.
 
         Raises:
-            ValidationError: no such stack or resource, one that does not wait for signals, or that has this one
+            ValidationError: the stack or resource does not exist or is not waiting for signals, or the signal is a
+                duplicate
         """
         stack = self.stack(stack_name)
         resource = stack.resources.get(logical_id)
@@ -134,7 +158,7 @@ class CloudFormation(Region):
             raise ValidationError(f"Stack {stack.id} is in {stack.status} state and cannot be signaled")
         if resource is None:
             raise ValidationError(f"Resource {logical_id} does not exist for stack {stack_name}")
-        if resource.status not in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS") or not resource.signals_wanted:
+        if resource.status not in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS") or not resource.expected_signals:
             raise ValidationError(f"Resource {logical_id} is in {resource.status} state and cannot be signaled")
         if unique_id in resource.signals and status != "FAILURE":
             raise ValidationError(
@@ -145,18 +169,18 @@ class CloudFormation(Region):
         self.record(stack, resource, resource.status, f"Received {status} signal with UniqueId {unique_id}")
 
     def set_stack_policy(self, name: str, body: str) -> None:
-        """Say which resources updates may touch."""
+        """Set the stack policy, which says what updates may do to which resources."""
         stack = self.stack(name)
         refusals.check_policy(body)
         refusals.check_set_policy(stack)
         stack.policy = body
 
     def stack_policy(self, name: str) -> str:
-        """The stack's policy, or nothing."""
+        """The stack policy, or ""."""
         return self.stack(name).policy
 
     def set_termination_protection(self, name: str, enabled: bool) -> Stack:
-        """Say whether a stack may be deleted; nested stacks follow their root."""
+        """Enable or disable termination protection; nested stacks have that of their root."""
         stack = self.stack(name)
         refusals.check_termination_protection(stack)
         stack.protection = enabled
@@ -185,85 +209,101 @@ class CloudFormation(Region):
         express: bool = False,
         token: str = "",
     ) -> ChangeSet:
-        """Begin to work out what an update, or a creation, would do.
+        """Begin to create a change set for an update or a creation.
 
         Raises:
-            ApiError: refused
+            ApiError: the call was refused
         """
         submission = Submission(
-            body, url, previous_template, parameters, previous_parameters, tags, capabilities,
-            notification_arns, role_arn,
-        )  # fmt: skip
+            body=body,
+            url=url,
+            previous_template=previous_template,
+            parameters=parameters,
+            previous_parameters=previous_parameters,
+            tags=tags,
+            capabilities=capabilities,
+            notification_arns=notification_arns,
+            role_arn=role_arn,
+        )
         return planning.create(
-            self, stack_name, name, submission, kind, on_failure, nested, description, express, token
+            self,
+            stack_name,
+            name,
+            submission,
+            change_set_type=kind,
+            on_failure=on_failure,
+            nested=nested,
+            description=description,
+            express=express,
+            token=token,
         )
 
     def change_set(self, name: str, stack_name: str = "") -> ChangeSet:
-        """A change set by its ARN, or by its name and its stack's.
+        """Find a change set by its ARN, or by its name and the stack's name or id.
 
         Raises:
-            ChangeSetNotFoundError: there is none
+            ChangeSetNotFoundError: no such change set
         """
         return planning.find(self, name, stack_name)
 
     def change_sets(self, stack_name: str) -> list[ChangeSet]:
-        """Change sets of a stack."""
+        """The change sets of a stack."""
         stack = self.stack(stack_name)
         return [change_set for change_set in self.all_change_sets() if change_set.stack is stack]
 
     def delete_change_set(self, name: str, stack_name: str = "") -> None:
-        """Forget a change set; the stack that was made for it stays in REVIEW_IN_PROGRESS."""
+        """Delete a change set; a stack that was created for it stays in REVIEW_IN_PROGRESS."""
         planning.delete(self, planning.find(self, name, stack_name))
 
     def execute_change_set(
         self, name: str, stack_name: str = "", *, disable_rollback: bool = False, token: str = ""
     ) -> Stack:
-        """Begin to do what a change set says."""
+        """Begin to execute a change set."""
         return planning.execute(self, planning.find(self, name, stack_name), disable_rollback, token)
 
     # Drift
 
     def detect_drift(self, name: str) -> str:
-        """Compare a stack's resources with what the account has; returns the id of the detection."""
+        """Detect drift of a stack's resources; returns the id of the drift detection."""
         stack = self.stack(name)
         detection = detect(self, stack, self.uuid())
         self.detections.append(detection)
         return detection.id
 
     def drift(self, detection_id: str) -> Detection:
-        """What a detection has found."""
+        """The drift detection with this id."""
         for detection in self.detections:
             if detection.id == detection_id:
                 return detection
         raise ValidationError(f"DriftDetection {detection_id} does not exist")
 
     def resource_drifts(self, name: str) -> list[ResourceDrift]:
-        """What the last detection has found about each resource of a stack."""
-        return found(self.detections, self.stack(name))
+        """The drift of each resource of a stack, from the latest drift detection."""
+        return latest_drifts(self.detections, self.stack(name))
 
-    # Time and what goes wrong in it
+    # Time and failures
 
     def wait(self, stack: Stack) -> Stack:
-        """Let time pass until the stack's operation has ended."""
+        """Advance the simulated time until the stack's operation has ended."""
         self.simulation.run(lambda: stack.finished)
         return stack
 
     def advance(self, seconds: float) -> None:
-        """Let simulated time pass, and everything happen that is due in it."""
+        """Advance the simulated time, and run everything that is due in it."""
         self.simulation.advance(seconds)
 
     def throttle(self, logical_id: str, seconds: float) -> None:
-        """Let the service of a resource that is to be created ask for fewer calls, for so many seconds from now."""
+        """Throttle the calls that create a resource, for so many seconds from now."""
         self.failures.throttle(logical_id, self.clock.now + seconds)
 
     def fail(self, logical_id: str, reason: str, *, during: str = "CREATE", times: int = 1, stack: str = "") -> None:
-        """Let a resource fail.
+        """Make a resource fail.
 
         Args:
-            logical_id: the resource, of any stack whose name begins with `stack`
-            reason: what its event says
+            logical_id: the logical id of the resource
+            reason: the status reason of the failure
             during: CREATE, UPDATE or DELETE
-            times: so often
-            stack: beginning of the stack's name
+            times: how often it fails
+            stack: prefix of the names of the stacks in which it fails
         """
         self.failures.inject(logical_id, reason, during, times, stack)

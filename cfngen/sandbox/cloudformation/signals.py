@@ -1,4 +1,4 @@
-"""Signals of instances: who is told of launches, how many signals are awaited and for how long."""
+"""Signals of instances: notifies of launches, and waits for the signals that a CreationPolicy requires."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import client
-from cfngen.sandbox.cloudformation.properties import GROUP, WAIT_CONDITION
+from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.stack import Launched, Resource, Stack
 from cfngen.sandbox.services import scaling_activities
 
@@ -21,14 +21,18 @@ if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
 
 DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
-LONGEST_WAIT = 12 * 3600  # seconds, CreationPolicy attribute reference
+MAX_TIMEOUT_SECONDS = 12 * 3600  # seconds, CreationPolicy attribute reference
 
 
 def seconds_of(duration: str, subject: str) -> int:
-    """An ISO 8601 duration, as far as CloudFormation takes it, in seconds.
+    """The seconds of an ISO 8601 duration of hours, minutes and seconds.
+
+    Args:
+        duration: for example `PT1H30M`
+        subject: the name of the setting, for the error message
 
     Raises:
-        ResourceError: it is none
+        ResourceError: it is not such a duration
     """
     match = DURATION.fullmatch(duration)
     if not match or not any(match.groups()):
@@ -37,8 +41,8 @@ def seconds_of(duration: str, subject: str) -> int:
     return 3600 * hours + 60 * minutes + seconds
 
 
-def creation_policy(service: Region, stack: Stack, resource: Resource) -> tuple[int, int]:
-    """Signals to wait for, and for how many seconds; none in express mode."""
+def signals_to_await(service: Region, stack: Stack, resource: Resource) -> tuple[int, int]:
+    """The number of signals a resource's CreationPolicy requires, and the timeout in seconds; 0 in express mode."""
     policy = service.scope(stack).resolve(resource.definition.body.get("CreationPolicy", {}))
     if not policy:
         if resource.type == WAIT_CONDITION:
@@ -46,13 +50,13 @@ def creation_policy(service: Region, stack: Stack, resource: Resource) -> tuple[
         return 0, 0
     signal = policy.get("ResourceSignal", {})
     if (
-        resource.type not in (GROUP, WAIT_CONDITION)
+        resource.type not in (AUTO_SCALING_GROUP, WAIT_CONDITION)
         or set(policy) != {"ResourceSignal"}
         or set(signal) - {"Count", "Timeout"}
     ):
         raise NotModelledError(f"CreationPolicy {policy} of {resource.type}")
     seconds = seconds_of(signal.get("Timeout", "PT5M"), "CreationPolicy Timeout")
-    if seconds > LONGEST_WAIT:
+    if seconds > MAX_TIMEOUT_SECONDS:
         raise ResourceError(f"CreationPolicy Timeout {signal['Timeout']} is longer than the maximum of 12 hours")
     count = int(signal.get("Count", 1))
     if count < 0:
@@ -60,111 +64,111 @@ def creation_policy(service: Region, stack: Stack, resource: Resource) -> tuple[
     return (0, 0) if stack.root.express else (count, seconds)
 
 
-def instances(service: Region, group: str) -> list[str]:
-    """Instances that a group has and keeps, in the order of launch; moto shuffles them when a group shrinks."""
-    answer = client("autoscaling", service.region).describe_auto_scaling_groups(AutoScalingGroupNames=[group])
-    members = answer["AutoScalingGroups"][0]["Instances"]
-    found = [member["InstanceId"] for member in members if not member["LifecycleState"].startswith("Terminat")]
-    order = list(service.launched)
-    return sorted(found, key=lambda each: order.index(each) if each in service.launched else len(order))
-
-
-def announce(service: Region, resource: Resource, before: set[str]) -> None:
-    """Tell of each instance that a group has launched, and remember from what."""
-    _tell(
-        service, resource, [instance for instance in instances(service, resource.physical_id) if instance not in before]
+def group_instance_ids(service: Region, group: str) -> list[str]:
+    """The group's instances that are not terminating, in launch order (moto reorders them when a group shrinks)."""
+    response = client("autoscaling", service.region).describe_auto_scaling_groups(AutoScalingGroupNames=[group])
+    members = response["AutoScalingGroups"][0]["Instances"]
+    instance_ids = [member["InstanceId"] for member in members if not member["LifecycleState"].startswith("Terminat")]
+    launch_order = list(service.launched)
+    return sorted(
+        instance_ids,
+        key=lambda instance_id: (
+            launch_order.index(instance_id) if instance_id in service.launched else len(launch_order)
+        ),
     )
 
 
-def launched_by_itself(service: Region, group: str, launched: list[str]) -> None:
-    """Tell of instances that a group has launched some time after it was asked to, or in place of others."""
+def notify_launches(service: Region, resource: Resource, known_instances: set[str]) -> None:
+    """Call `service.instances` for each instance that the group has launched; record its launch template."""
+    instance_ids = group_instance_ids(service, resource.physical_id)
+    _notify(service, resource, [instance_id for instance_id in instance_ids if instance_id not in known_instances])
+
+
+def notify_later_launches(service: Region, group: str, instance_ids: list[str]) -> None:
+    """Like `notify_launches`, for instances that a group launched later on its own, for example as replacements."""
     for stack in service.stacks():
         for resource in stack.resources.values():
-            if resource.type == GROUP and resource.physical_id == group and resource.exists:
-                _tell(service, resource, launched)
+            if resource.type == AUTO_SCALING_GROUP and resource.physical_id == group and resource.exists:
+                _notify(service, resource, instance_ids)
 
 
-def _tell(service: Region, resource: Resource, launched: list[str]) -> None:
-    for each in launched:
-        if each not in service.launched:
-            service.launched[each] = json.dumps(resource.properties.get("LaunchTemplate"))
-            service.instances(Launched(each, resource.physical_id))
+def _notify(service: Region, resource: Resource, instance_ids: list[str]) -> None:
+    for instance_id in instance_ids:
+        if instance_id not in service.launched:
+            service.launched[instance_id] = json.dumps(resource.properties.get("LaunchTemplate"))
+            service.instances(Launched(instance_id, resource.physical_id))
 
 
-def launches(service: Region) -> Collection[str]:
-    """Ids of the activities of all groups up to now."""
+def activity_ids(service: Region) -> Collection[str]:
+    """Ids of all scaling activities so far, of all groups."""
     scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
     return {activity["ActivityId"] for activity in scaling_activities.activities(scaling, "")}
 
 
-def check_launches(service: Region, resource: Resource, earlier: Collection[str]) -> None:
-    """Look whether a group could launch what it was asked to.
+def check_launches(service: Region, resource: Resource, earlier_activities: Collection[str]) -> None:
+    """Check whether the group's latest launch succeeded.
 
     Args:
         service: the region.
         resource: the group.
-        earlier: ids of activities that are none of this operation.
+        earlier_activities: ids of scaling activities that began before this operation.
 
     Raises:
-        ResourceError: a launch has failed, in which CloudFormation sees no more than that (eksctl-io/eksctl#8383)
+        ResourceError: the launch failed; CloudFormation reports no more than the activity (eksctl-io/eksctl#8383)
     """
     scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
     activities = scaling_activities.activities(scaling, resource.physical_id)
-    if activities and activities[0]["StatusCode"] == "Failed" and activities[0]["ActivityId"] not in earlier:
+    if activities and activities[0]["StatusCode"] == "Failed" and activities[0]["ActivityId"] not in earlier_activities:
         raise ResourceError(f"Group did not stabilize. Last scaling activity: {activities[0]['StatusMessage']}")
 
 
-def stabilize(service: Region, resource: Resource, earlier: Collection[str]) -> Operation:
-    """Wait until a new group has its instances; hooks may hold them.
+def stabilize(service: Region, resource: Resource, earlier_activities: Collection[str]) -> Operation:
+    """Wait until no instance of a new group is held in Pending:Wait by a lifecycle hook.
 
     Args:
         service: the region.
         resource: the group.
-        earlier: ids of activities that are none of this operation.
+        earlier_activities: ids of scaling activities that began before this operation.
 
     Raises:
-        ResourceError: a launch has failed
+        ResourceError: a launch failed
     """
-    check_launches(service, resource, earlier)
-    turn, scaling = resource.turn, autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
-    states = scaling.autoscaling_groups[resource.physical_id].instance_states
-    if any(state.lifecycle_state == "Pending:Wait" for state in states):
-        yield (
-            lambda: (
-                resource.turn != turn
-                or not any(
-                    instance_state.lifecycle_state == "Pending:Wait"
-                    for instance_state in scaling.autoscaling_groups[resource.physical_id].instance_states
-                )
-            )
-        )
+    check_launches(service, resource, earlier_activities)
+    generation, scaling = resource.generation, autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
+
+    def is_any_pending() -> bool:
+        states = scaling.autoscaling_groups[resource.physical_id].instance_states
+        return any(state.lifecycle_state == "Pending:Wait" for state in states)
+
+    if is_any_pending():
+        yield lambda: resource.generation != generation or not is_any_pending()
 
 
 def await_signals(service: Region, resource: Resource, seconds: int) -> Operation:
-    """Wait for as many signals as the resource wants; on return they have come, or the resource was cancelled.
+    """Wait for the resource's expected signals; on return they have arrived, or the resource was cancelled.
 
     Raises:
-        ResourceError: a FAILURE, or too few in time
+        ResourceError: a FAILURE signal, or too few signals before the timeout
     """
-    turn = resource.turn
+    generation = resource.generation
     deadline = service.clock.now + seconds
     service.clock.later(seconds, lambda: None)
 
-    def decided() -> bool:
+    def is_over() -> bool:
         return (
-            resource.turn != turn
+            resource.generation != generation
             or "FAILURE" in resource.signals.values()
-            or len(resource.signals) >= resource.signals_wanted
+            or len(resource.signals) >= resource.expected_signals
             or service.clock.now >= deadline
         )
 
-    yield decided
-    wanted, resource.signals_wanted = resource.signals_wanted, 0
-    if resource.turn != turn:
+    yield is_over
+    expected_signals, resource.expected_signals = resource.expected_signals, 0
+    if resource.generation != generation:
         return
     for unique_id, status in resource.signals.items():
         if status == "FAILURE":
             raise ResourceError(f"Received FAILURE signal with UniqueId {unique_id}")
-    if len(resource.signals) < wanted:
-        missing = wanted - len(resource.signals)
+    if len(resource.signals) < expected_signals:
+        missing = expected_signals - len(resource.signals)
         raise ResourceError(f"Failed to receive {missing} resource signal(s) within the specified duration")

@@ -1,4 +1,4 @@
-"""A stack as the double remembers it: its revision, resources, outputs, events and operations."""
+"""The emulator's model of a stack: its revision, resources, outputs, events and operations."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
 
 STABLE = frozenset(
     {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
-)  # an update may begin, and return
+)  # statuses in which an update may begin, and to which it may roll back
 
 
 @dataclass(frozen=True)
 class Event:
-    """One line of a stack's history; of the stack itself if the logical id is the stack's name.
+    """A stack event, of a resource or of the stack itself (then the logical id is the stack's name).
 
     Attributes:
-        operation_id: the operation that it belongs to, one of the stack's `operations`.
-        token: what the caller gave as the operation's client request token, if anything.
-        properties: of the resource, as JSON.
+        operation_id: the id of the operation, one of the stack's `operations`.
+        token: the operation's ClientRequestToken, or "".
+        properties: the resource's properties as JSON.
     """
 
     time: datetime.datetime
@@ -47,15 +47,17 @@ class Launched:
 
 @dataclass(eq=False)
 class Resource:
-    """A resource of a stack, from the moment CloudFormation turns to it.
+    """A resource of a stack.
 
     Attributes:
-        progress: what the stack's present operation has made of it: nothing yet, working, settled or failed.
-        turn: counts what was begun with the resource; whoever waits and finds another number was cancelled meanwhile.
-        touched: whether an update has done anything to it since the last stable state.
-        attempted: what the account may have made of it instead of its properties, where a change has failed.
-        fresh: whether it takes the place of another, which it has once it has a physical id of its own.
-        unrestored: whether the present rollback has failed on it.
+        progress: its state in the stack's current operation: "" (not started), in_progress, complete or failed.
+        generation: incremented for every operation on the resource. An operation that finds another number after
+            waiting was cancelled.
+        was_updated: whether it has been updated since the last stable state.
+        attempted_properties: after a failed update, the properties that the actual resource may have.
+        is_replacement: whether it replaces another resource, whose physical id it shows until it has its own.
+        rollback_failed: whether the current rollback failed on it.
+        expected_signals: how many signals it waits for.
     """
 
     logical_id: str
@@ -66,57 +68,60 @@ class Resource:
     attributes: dict[str, Any] = field(default_factory=dict)
     properties: dict[str, Any] = field(default_factory=dict)
     signals: dict[str, str] = field(default_factory=dict)  # unique id -> SUCCESS or FAILURE
-    signals_wanted: int = 0
+    expected_signals: int = 0
     child: Stack | None = None
-    time: datetime.datetime | None = None  # of its last event
+    time: datetime.datetime | None = None  # of the last event
     progress: str = ""
-    turn: int = 0
-    touched: bool = False
-    fresh: bool = False
-    attempted: dict[str, Any] | None = None
-    unrestored: bool = False
+    generation: int = 0
+    was_updated: bool = False
+    is_replacement: bool = False
+    attempted_properties: dict[str, Any] | None = None
+    rollback_failed: bool = False
     drift: str = "NOT_CHECKED"
 
     @property
     def type(self) -> str:
-        """Its type, e.g. `AWS::EC2::VPC`."""
+        """The resource type, e.g. `AWS::EC2::VPC`."""
         return self.definition.type
 
     @property
     def exists(self) -> bool:
-        """Whether there is something to delete."""
+        """Whether there is an actual resource, which has not been deleted or retained."""
         return bool(self.physical_id) and self.status not in ("DELETE_COMPLETE", "DELETE_SKIPPED")
 
 
 @dataclass(frozen=True)
 class Revision:
-    """What a stack is made from: a template, and everything the caller gave with it.
+    """A stack's template with the parameters and settings of the call that submitted it.
 
     Attributes:
-        given: parameters as texts: what the caller gave, and defaults.
-        parameters: what Ref gives for each of them.
-        complaint: why the stack must fail before its first resource, or nothing.
+        parameter_strings: parameter values as strings, from the call or from defaults.
+        parameters: parameter values as Ref returns them: numbers, lists, and values from Parameter Store.
+        failure_reason: why the stack must fail before its first resource, or "".
     """
 
     body: str
     template: Template
-    given: Mapping[str, str]
+    parameter_strings: Mapping[str, str]
     parameters: Mapping[str, Any]
     tags: Mapping[str, str]
     capabilities: tuple[str, ...]
     notification_arns: tuple[str, ...] = ()
     role_arn: str = ""
-    complaint: str = ""
+    failure_reason: str = ""
 
-    def stays(self, other: Revision) -> bool:
-        """Whether another revision changes nothing: neither template, nor parameters, nor tags."""
-        mine, others = ((each.template.body, each.given, each.parameters, each.tags) for each in (self, other))
-        return mine == others
+    def is_same_as(self, other: Revision) -> bool:
+        """Whether another revision has the same template, parameters and tags."""
+        own, others = (
+            (revision.template.body, revision.parameter_strings, revision.parameters, revision.tags)
+            for revision in (self, other)
+        )
+        return own == others
 
 
 @dataclass(frozen=True)
-class Memory:
-    """The last stable state of a stack, for an update that must be undone."""
+class StableState:
+    """The last stable state of a stack, to which a failed update rolls back."""
 
     revision: Revision
     resources: Mapping[str, Resource]
@@ -126,15 +131,15 @@ class Memory:
 
 @dataclass(eq=False)
 class Stack:
-    """A stack; `outputs` is filled when creation or an update is complete.
+    """A stack; `outputs` is set when a creation or an update is complete.
 
     Attributes:
-        memory: the state to which a failed update returns; nothing while the stack is in a stable state.
-        obsolete: what is removed when the present update, or its undoing, is complete, with the policy for it.
-        express: whether the present operation does not wait for the signals of instances.
-        forced: whether the present rollback skips what fails.
-        prepared: nested stacks that a change set has made for the present operation.
-        turn: counts operations: one that finds another number has been superseded.
+        stable_state: the state to which a failed update rolls back; None while the stack itself is stable.
+        obsolete_resources: the resources that the cleanup phase deletes, each with its deletion policy.
+        express: whether the current operation skips waiting for signals of instances.
+        force_rollback: whether the current rollback skips resources that fail.
+        stacks_in_review: nested stacks (by logical id) that the executed change set created in REVIEW_IN_PROGRESS.
+        generation: incremented for every operation; an operation that finds another number has been superseded.
     """
 
     name: str
@@ -159,89 +164,89 @@ class Stack:
     drift_checked: datetime.datetime | None = None
     operations: list[tuple[str, str]] = field(default_factory=list)  # id, type as in the API
     token: str = ""
-    memory: Memory | None = None
+    stable_state: StableState | None = None
     express: bool = False
-    forced: bool = False
-    obsolete: list[tuple[Resource, str]] = field(default_factory=list)
-    prepared: dict[str, Stack] = field(default_factory=dict)
-    turn: int = 0
+    force_rollback: bool = False
+    obsolete_resources: list[tuple[Resource, str]] = field(default_factory=list)
+    stacks_in_review: dict[str, Stack] = field(default_factory=dict)
+    generation: int = 0
 
     @property
     def template(self) -> Template:
-        """The template it has, or is about to have."""
+        """The current template, or the one that the current operation applies."""
         return self.revision.template
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What Ref gives for each parameter."""
+        """Parameter values as Ref returns them."""
         return self.revision.parameters
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """Its tags."""
+        """The stack's tags."""
         return self.revision.tags
 
     @property
     def capabilities(self) -> tuple[str, ...]:
-        """What the caller acknowledged."""
+        """The capabilities that the caller acknowledged."""
         return self.revision.capabilities
 
     @property
     def notification_arns(self) -> tuple[str, ...]:
-        """Topics the caller named; nothing is ever sent there."""
+        """The SNS topics of the call; the emulator sends no notifications."""
         return self.revision.notification_arns
 
     @property
     def role_arn(self) -> str:
-        """The service role the caller named; it is never assumed."""
+        """The service role of the call; the emulator does not assume it."""
         return self.revision.role_arn
 
     @property
     def description(self) -> str:
-        """What its template says about itself."""
+        """The template's Description."""
         return str(self.template.body.get("Description", ""))
 
     @property
     def finished(self) -> bool:
-        """Whether no operation is under way."""
+        """Whether no operation is in progress."""
         return bool(self.status) and not self.status.endswith("_IN_PROGRESS")
 
     def has_finished(self) -> bool:
-        """As `finished`, to be called later."""
+        """The same as `finished`, as a method that an operation can wait for."""
         return self.finished
 
     @property
     def root(self) -> Stack:
-        """The stack that somebody asked for: this one, or the one that nests it."""
+        """The root stack: this stack, or the outermost one that nests it."""
         return self.parent.root if self.parent else self
 
     @property
     def protected(self) -> bool:
-        """Whether it must not be deleted; nested stacks are protected through their root."""
+        """Whether termination protection is enabled; nested stacks have that of their root."""
         return self.root.protection
 
     @property
     def children(self) -> dict[str, Stack]:
         """Nested stacks by logical id."""
-        return {key: each.child for key, each in self.resources.items() if each.child is not None}
+        return {key: resource.child for key, resource in self.resources.items() if resource.child is not None}
 
     def shown_parameters(self) -> dict[str, str]:
-        """Parameters as DescribeStacks shows them, texts: NoEcho ones as four asterisks."""
-        return shown(self.revision)
+        """Parameters as DescribeStacks returns them, with NoEcho values masked by four asterisks."""
+        return masked_parameters(self.revision)
 
 
-def shown(revision: Revision) -> dict[str, str]:
-    """Parameters as the API shows them: those of the template, NoEcho ones as four asterisks."""
+def masked_parameters(revision: Revision) -> dict[str, str]:
+    """Parameters of a revision as the API returns them, with NoEcho values masked by four asterisks."""
     declared = revision.template.parameters
-    hidden = {key for key, each in declared.items() if str(each.get("NoEcho", "")).lower() == "true"}
-    return {key: "****" if key in hidden else value for key, value in revision.given.items()}
+    no_echo = {key for key, definition in declared.items() if str(definition.get("NoEcho", "")).lower() == "true"}
+    return {key: "****" if key in no_echo else value for key, value in revision.parameter_strings.items()}
 
 
-def masked(text: str, *revisions: Revision) -> str:
-    """A text in which the values of NoEcho parameters are four asterisks."""
+def mask_no_echo(text: str, *revisions: Revision) -> str:
+    """The text, with the values of NoEcho parameters masked by four asterisks."""
     for revision in revisions:
-        for key, value in shown(revision).items():
-            secret = revision.given[key]
+        for key, value in masked_parameters(revision).items():
+            secret = revision.parameter_strings[key]
             if value == "****" and secret:
                 text = text.replace(secret, value)
     return text

@@ -1,7 +1,7 @@
 """Stack policies: which resources an update may modify, replace or delete.
 
-CloudFormation user guide, "Prevent updates to stack resources": a stack without a policy allows every update; once
-there is a policy, what no statement allows is denied, and a denial overrides what is allowed.
+CloudFormation user guide, "Prevent updates to stack resources": a stack without a policy allows all updates. With a
+policy, updates are denied unless a statement allows them, and Deny overrides Allow.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any
 from cfngen.sandbox.cloudformation.errors import NotModelledError
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 
-KEYS = {"Effect", "Action", "NotAction", "Principal", "Resource", "NotResource", "Condition", "Sid"}
+STATEMENT_KEYS = {"Effect", "Action", "NotAction", "Principal", "Resource", "NotResource", "Condition", "Sid"}
 
 
 def denial(stack: Stack, resource: Resource, action: str) -> str:
-    """Why a policy forbids an action such as Update:Replace; nothing if it does not."""
+    """Why the stack policy denies an action such as Update:Replace on a resource; "" if it allows the action."""
     text = stack.policy_during_update or stack.policy
     if not text:
         return ""
     target = f"LogicalResourceId/{resource.logical_id}"
     allowed = False
     for number, statement in enumerate(json.loads(text)["Statement"], 1):
-        if _applies(statement, action, target, resource.type):
+        if _applies_to(statement, action, target, resource.type):
             if statement["Effect"] == "Deny":
                 return (
                     f"Action denied by stack policy: Statement [#{number}] does not allow [{action}] for resource "
@@ -35,17 +35,20 @@ def denial(stack: Stack, resource: Resource, action: str) -> str:
     return "" if allowed else f"Action not allowed by stack policy: no statement allows [{action}] for [{target}]"
 
 
-def _applies(statement: Mapping[str, Any], action: str, target: str, resource_type: str) -> bool:
-    if unknown := sorted(set(statement) - KEYS):
+def _applies_to(statement: Mapping[str, Any], action: str, target: str, resource_type: str) -> bool:
+    if unknown := sorted(set(statement) - STATEMENT_KEYS):
         raise NotModelledError(f"stack policies with {unknown}")
     return (
-        _names(statement, "Action", action)
-        and _names(statement, "Resource", target)
-        and all(_holds(key, each, resource_type) for key, each in statement.get("Condition", {}).items())
+        _matches_element(statement, "Action", action)
+        and _matches_element(statement, "Resource", target)
+        and all(
+            _condition_is_met(key, condition, resource_type)
+            for key, condition in statement.get("Condition", {}).items()
+        )
     )
 
 
-def _names(statement: Mapping[str, Any], key: str, value: str) -> bool:
+def _matches_element(statement: Mapping[str, Any], key: str, value: str) -> bool:
     if f"Not{key}" in statement:
         return not _matches(statement[f"Not{key}"], value)
     return _matches(statement[key], value)
@@ -56,9 +59,9 @@ def _matches(patterns: Any, value: str) -> bool:
     return any(fnmatch.fnmatchcase(value, pattern) for pattern in patterns)
 
 
-def _holds(operator: str, condition: Mapping[str, Any], resource_type: str) -> bool:
+def _condition_is_met(operator: str, condition: Mapping[str, Any], resource_type: str) -> bool:
     if operator not in ("StringEquals", "StringLike") or set(condition) != {"ResourceType"}:
         raise NotModelledError(f"stack policies with the condition {operator} {condition}")
-    wanted = condition["ResourceType"]
-    wanted = [wanted] if isinstance(wanted, str) else wanted
-    return resource_type in wanted if operator == "StringEquals" else _matches(wanted, resource_type)
+    resource_types = condition["ResourceType"]
+    resource_types = [resource_types] if isinstance(resource_types, str) else resource_types
+    return resource_type in resource_types if operator == "StringEquals" else _matches(resource_types, resource_type)

@@ -1,4 +1,4 @@
-"""A template: parsed, within CloudFormation's limits, its references checked and its resources put in order.
+"""Parses a template, and checks its size, its references and the order of its resources.
 
 Sections, resource attributes and the quotas (500 resources, 200 parameters, 200 outputs) are those of the
 CloudFormation user guide, "Template anatomy" and "CloudFormation quotas".
@@ -17,19 +17,19 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationErr
 
 SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata", "Parameters", "Rules", "Mappings", "Conditions",
             "Resources", "Outputs"}  # fmt: skip
-ATTRIBUTES = {"Type", "Properties", "DependsOn", "Condition", "Metadata", "CreationPolicy", "UpdatePolicy",
+RESOURCE_ATTRIBUTES = {"Type", "Properties", "DependsOn", "Condition", "Metadata", "CreationPolicy", "UpdatePolicy",
               "DeletionPolicy", "UpdateReplacePolicy"}  # fmt: skip
-POLICIES = {
+POLICY_VALUES = {
     "DeletionPolicy": {"Delete", "Retain", "RetainExceptOnCreate", "Snapshot"},
     "UpdateReplacePolicy": {"Delete", "Retain", "Snapshot"},
 }
 QUOTAS = {"Resources": 500, "Parameters": 200, "Outputs": 200, "Mappings": 200}
-SUBSTITUTION = re.compile(r"\$\{([^!][^}]*)\}")
+PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")
 
 
 @dataclass(frozen=True)
 class ResourceDefinition:
-    """A resource as the template describes it, with the logical ids it must wait for."""
+    """A resource of a template, with the logical ids of its dependencies (`needs`)."""
 
     type: str
     body: Mapping[str, Any]
@@ -37,18 +37,18 @@ class ResourceDefinition:
 
     @property
     def deletion_policy(self) -> str:
-        """What becomes of the resource when the template or the stack goes."""
+        """What happens to the resource when it is removed from the template, or the stack is deleted."""
         return str(self.body.get("DeletionPolicy", "Delete"))
 
     @property
     def replace_policy(self) -> str:
-        """What becomes of the old resource when an update replaces it."""
+        """What happens to the old resource when an update replaces it."""
         return str(self.body.get("UpdateReplacePolicy", "Delete"))
 
 
 @dataclass(frozen=True)
 class Template:
-    """A template whose references and limits have been checked."""
+    """A template that has been parsed and checked."""
 
     body: Mapping[str, Any]
     resources: Mapping[str, ResourceDefinition]
@@ -64,8 +64,8 @@ def parse(text: str) -> Template:
     """Read a JSON template.
 
     Raises:
-        ValidationError: what CreateStack would refuse
-        NotModelledError: a valid template that asks for more than the double can do
+        ValidationError: CreateStack would refuse the template
+        NotModelledError: the template is valid, but the emulator does not support it
     """
     try:
         body = json.loads(text)
@@ -88,13 +88,13 @@ def parse(text: str) -> Template:
     texts.check_template(body)
     template_functions.check(body)
     _check_references(body)
-    definitions = {key: _definition(body, key, each) for key, each in body["Resources"].items()}
+    definitions = {key: _definition(body, key, resource) for key, resource in body["Resources"].items()}
     _check_order(definitions)
     return Template(body, definitions)
 
 
 def references(value: Any) -> Iterator[str]:
-    """Names that Ref, GetAtt and Sub use anywhere within a value."""
+    """Yield the names that Ref, GetAtt and Sub refer to anywhere in a value."""
     if isinstance(value, list):
         for item in value:
             yield from references(item)
@@ -105,15 +105,15 @@ def references(value: Any) -> Iterator[str]:
             elif key == "Fn::GetAtt":
                 yield item.split(".")[0] if isinstance(item, str) else item[0]
             elif key == "Fn::Sub":
-                text, local = (item, {}) if isinstance(item, str) else item
-                yield from (name.split(".")[0] for name in SUBSTITUTION.findall(text) if name not in local)
-                yield from references(local)
+                text, local_values = (item, {}) if isinstance(item, str) else item
+                yield from (name.split(".")[0] for name in PLACEHOLDER.findall(text) if name not in local_values)
+                yield from references(local_values)
             else:
                 yield from references(item)
 
 
 def attributes(value: Any) -> Iterator[tuple[str, str]]:
-    """Names and attributes that GetAtt and Sub use anywhere within a value; not those that are worked out."""
+    """Yield (name, attribute) for each GetAtt and Sub in a value, except attributes that are expressions."""
     if isinstance(value, list):
         for item in value:
             yield from attributes(item)
@@ -124,18 +124,18 @@ def attributes(value: Any) -> Iterator[tuple[str, str]]:
                 if isinstance(attribute, str):
                     yield name, attribute
             elif key == "Fn::Sub":
-                text, local = (item, {}) if isinstance(item, str) else item
-                found = (name for name in SUBSTITUTION.findall(text) if name not in local and "." in name)
-                yield from (tuple(name.split(".", 1)) for name in found)
-                yield from attributes(local)
+                text, local_values = (item, {}) if isinstance(item, str) else item
+                placeholders = (name for name in PLACEHOLDER.findall(text) if name not in local_values and "." in name)
+                yield from (tuple(name.split(".", 1)) for name in placeholders)
+                yield from attributes(local_values)
             else:
                 yield from attributes(item)
 
 
 def _definition(body: Mapping[str, Any], logical_id: str, resource: Mapping[str, Any]) -> ResourceDefinition:
-    if unknown := sorted(set(resource) - ATTRIBUTES):
+    if unknown := sorted(set(resource) - RESOURCE_ATTRIBUTES):
         raise ValidationError(f"Invalid template resource property {', '.join(unknown)} ({logical_id})")
-    for policy, allowed in POLICIES.items():
+    for policy, allowed in POLICY_VALUES.items():
         if resource.get(policy, "Delete") not in allowed:
             raise ValidationError(f"Template error: Unrecognized {policy} {resource[policy]} for resource {logical_id}")
     explicit = resource.get("DependsOn", [])
@@ -148,14 +148,14 @@ def _definition(body: Mapping[str, Any], logical_id: str, resource: Mapping[str,
 
 def _check_references(body: Mapping[str, Any]) -> None:
     parameters = set(body.get("Parameters", {}))
-    for section, known in (
+    for section, declared in (
         ("Resources", parameters | set(body["Resources"])),
         ("Outputs", parameters | set(body["Resources"])),
         ("Conditions", parameters),
         ("Rules", parameters),
     ):
         used = {name for name in references(body.get(section, {})) if not name.startswith("AWS::")}
-        if missing := sorted(used - known):
+        if missing := sorted(used - declared):
             raise ValidationError(
                 f"Template format error: Unresolved resource dependencies {missing} in the {section} block of the "
                 "template"
@@ -163,9 +163,9 @@ def _check_references(body: Mapping[str, Any]) -> None:
 
 
 def _check_order(definitions: Mapping[str, ResourceDefinition]) -> None:
-    remaining = {key: set(each.needs) for key, each in definitions.items()}
-    while free := [key for key, needs in remaining.items() if not needs & set(remaining)]:
-        for key in free:
+    remaining = {key: set(definition.needs) for key, definition in definitions.items()}
+    while resolvable := [key for key, dependencies in remaining.items() if not dependencies & set(remaining)]:
+        for key in resolvable:
             del remaining[key]
     if remaining:
         raise ValidationError(f"Circular dependency between resources: {sorted(remaining)}")

@@ -1,7 +1,7 @@
-"""The shape of a template's sections and intrinsic functions: what CloudFormation looks at before it resolves any.
+"""Checks the syntax of a template's sections and intrinsic functions, before any function is resolved.
 
-Sections are those of the CloudFormation user guide, functions those of the template reference, "Intrinsic functions"
-and "Condition functions". What a function may not contain is looked at where CloudFormation is known to refuse it.
+Sections follow the CloudFormation user guide, functions the template reference, "Intrinsic functions" and "Condition
+functions". Arguments of functions are checked where CloudFormation is known to refuse them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import ValidationError
 
-VERSION = "2010-09-09"
+FORMAT_VERSION = "2010-09-09"
 PSEUDO_PARAMETERS = frozenset(
     f"AWS::{name}"
     for name in ("AccountId", "NotificationARNs", "NoValue", "Partition", "Region", "StackId", "StackName", "URLSuffix")
@@ -21,29 +21,29 @@ PARAMETER_TYPE = re.compile(
     r"String|Number|List<Number>|CommaDelimitedList|AWS::[A-Za-z0-9]+::[A-Za-z0-9:]+|List<(String|AWS::[A-Za-z0-9:]+)>"
     r"|AWS::SSM::Parameter::Value<(String|CommaDelimitedList|List<String>|AWS::[A-Za-z0-9:]+|List<AWS::[A-Za-z0-9:]+>)>"
 )
-OF_CONDITIONS = frozenset({"Fn::And", "Fn::Equals", "Fn::Not", "Fn::Or"})
-OF_RULES = frozenset(
+CONDITION_FUNCTIONS = frozenset({"Fn::And", "Fn::Equals", "Fn::Not", "Fn::Or"})
+RULE_FUNCTIONS = frozenset(
     {"Fn::Contains", "Fn::EachMemberEquals", "Fn::EachMemberIn", "Fn::RefAll", "Fn::ValueOf", "Fn::ValueOfAll"}
 )
-FUNCTIONS = OF_CONDITIONS | OF_RULES | {
+FUNCTIONS = CONDITION_FUNCTIONS | RULE_FUNCTIONS | {
     "Fn::Base64", "Fn::Cidr", "Fn::FindInMap", "Fn::ForEach", "Fn::GetAZs", "Fn::GetAtt", "Fn::GetStackOutput",
     "Fn::If", "Fn::ImportValue", "Fn::Join", "Fn::Length", "Fn::Select", "Fn::Split", "Fn::Sub", "Fn::ToJsonString",
     "Fn::Transform",
 }  # fmt: skip
-MAPPING_ATTRIBUTES = 200
-SUBSTITUTED = re.compile(r"\$\{(?!!)([^}]*)\}")
-NAME = re.compile(r"[A-Za-z0-9_.:]+")
+MAX_MAPPING_KEYS = 200
+PLACEHOLDER = re.compile(r"\$\{(?!!)([^}]*)\}")
+VARIABLE_NAME = re.compile(r"[A-Za-z0-9_.:]+")
 
 
 def check(body: Mapping[str, Any]) -> None:
-    """Refuse a template whose sections or functions are malformed.
+    """Check that sections and functions are well-formed.
 
     Raises:
-        ValidationError: what CreateStack would refuse
+        ValidationError: CreateStack would refuse the template
     """
-    if body.get("AWSTemplateFormatVersion", VERSION) != VERSION:
+    if body.get("AWSTemplateFormatVersion", FORMAT_VERSION) != FORMAT_VERSION:
         raise ValidationError("Template format error: unsupported value for AWSTemplateFormatVersion.")
-    for path in _nulls(body, ""):
+    for path in _paths_of_nulls(body, ""):
         raise ValidationError(f"Template format error: [{path}] 'null' values are not allowed in templates")
     _check_parameters(body)
     _check_resources(body)
@@ -55,12 +55,12 @@ def check(body: Mapping[str, Any]) -> None:
             _check_function(body, section, name, function, argument)
 
 
-def _nulls(value: Any, path: str) -> Iterator[str]:
+def _paths_of_nulls(value: Any, path: str) -> Iterator[str]:
     if value is None:
         yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
-        yield from _nulls(item, f"{path}/{key}")
+        yield from _paths_of_nulls(item, f"{path}/{key}")
 
 
 def _check_parameters(body: Mapping[str, Any]) -> None:
@@ -77,24 +77,26 @@ def _check_parameters(body: Mapping[str, Any]) -> None:
 
 def _check_resources(body: Mapping[str, Any]) -> None:
     for name, resource in body["Resources"].items():
-        where = f"Template format error: [/Resources/{name}]"
+        prefix = f"Template format error: [/Resources/{name}]"
         if not isinstance(resource, dict) or "Type" not in resource:
-            raise ValidationError(f"{where} Every Resources object must contain a Type member.")
+            raise ValidationError(f"{prefix} Every Resources object must contain a Type member.")
         if not isinstance(resource["Type"], str):
-            raise ValidationError(f"{where} Every Type member must be a string.")
+            raise ValidationError(f"{prefix} Every Type member must be a string.")
         for attribute in ("DeletionPolicy", "UpdateReplacePolicy"):
             if not isinstance(resource.get(attribute, ""), str):
-                raise ValidationError(f"{where} Every {attribute} member must be a string.")
+                raise ValidationError(f"{prefix} Every {attribute} member must be a string.")
         if not isinstance(resource.get("Properties", {}), dict):
-            raise ValidationError(f"{where} 'Properties' must be an object")
-        needed = resource.get("DependsOn", [])
-        if not isinstance(needed, str) and not (isinstance(needed, list) and all(isinstance(n, str) for n in needed)):
-            raise ValidationError(f"{where} DependsOn must be a string or list of strings.")
+            raise ValidationError(f"{prefix} 'Properties' must be an object")
+        depends_on = resource.get("DependsOn", [])
+        if not isinstance(depends_on, str) and not (
+            isinstance(depends_on, list) and all(isinstance(n, str) for n in depends_on)
+        ):
+            raise ValidationError(f"{prefix} DependsOn must be a string or list of strings.")
         _check_condition(body, resource.get("Condition"), "Resources")
 
 
 def _check_outputs(body: Mapping[str, Any]) -> None:
-    exported: list[str] = []
+    export_names: list[str] = []
     for name, output in body.get("Outputs", {}).items():
         if not isinstance(output, dict) or "Value" not in output:
             raise ValidationError("Template format error: Every Outputs member must contain a Value object")
@@ -102,50 +104,58 @@ def _check_outputs(body: Mapping[str, Any]) -> None:
         if "Export" in output:
             if not isinstance(output["Export"], dict) or set(output["Export"]) != {"Name"}:
                 raise ValidationError(f"Template format error: Output {name} is malformed. The Export needs a Name")
-            exported.append(str(output["Export"]["Name"]))
-    if len(set(exported)) < len(exported):
+            export_names.append(str(output["Export"]["Name"]))
+    if len(set(export_names)) < len(export_names):
         raise ValidationError("Template format error: Export names must be unique within a template")
 
 
 def _check_mappings(body: Mapping[str, Any]) -> None:
     for name, mapping in body.get("Mappings", {}).items():
-        where = f"Template format error: Every Mappings attribute must be a String or a List. ({name})"
+        message = f"Template format error: Every Mappings attribute must be a String or a List. ({name})"
         if not isinstance(mapping, dict) or not all(isinstance(keys, dict) for keys in mapping.values()):
             raise ValidationError(f"Template format error: Mapping {name} needs two levels of keys")
-        if len(mapping) > MAPPING_ATTRIBUTES:
+        if len(mapping) > MAX_MAPPING_KEYS:
             raise ValidationError(
                 f"Template format error: Number of mapping attributes, {len(mapping)}, is greater than maximum "
-                f"allowed, {MAPPING_ATTRIBUTES}"
+                f"allowed, {MAX_MAPPING_KEYS}"
             )
         if any(isinstance(value, dict) for keys in mapping.values() for value in keys.values()):
-            raise ValidationError(where)
+            raise ValidationError(message)
 
 
 def _check_conditions(body: Mapping[str, Any]) -> None:
     conditions = body.get("Conditions", {})
-    needs: dict[str, set[str]] = {}
+    dependencies: dict[str, set[str]] = {}
     for name, condition in conditions.items():
-        if not isinstance(condition, dict) or len(condition) != 1 or not {*condition} <= OF_CONDITIONS | {"Condition"}:
+        if (
+            not isinstance(condition, dict)
+            or len(condition) != 1
+            or not {*condition} <= CONDITION_FUNCTIONS | {"Condition"}
+        ):
             raise ValidationError(
                 "Template format error: Conditions can only be boolean operations on parameters and other conditions "
                 f"({name})"
             )
-        needs[name] = {argument for _, function, argument in _functions(condition) if function == "Condition"}
-        for needed in needs[name]:
-            _check_condition(body, needed, "Conditions")
+        dependencies[name] = {argument for _, function, argument in _functions(condition) if function == "Condition"}
+        for dependency in dependencies[name]:
+            _check_condition(body, dependency, "Conditions")
     resources = set(body["Resources"])
     used = {argument for _, function, argument in _functions(conditions) if function == "Ref" and argument in resources}
-    used |= {_referenced(argument) for _, function, argument in _functions(conditions) if function == "Fn::GetAtt"}
+    used |= {
+        _get_att_resource(argument) for _, function, argument in _functions(conditions) if function == "Fn::GetAtt"
+    }
     if used:
         raise ValidationError(
             f"Template format error: Unresolved dependencies [{', '.join(sorted(used))}]. Cannot reference resources "
             "in the Conditions block of the template"
         )
-    while free := [name for name, needed in needs.items() if not needed & set(needs)]:
-        for name in free:
-            del needs[name]
-    if needs:
-        raise ValidationError(f"Template error: Found circular condition dependency with {', '.join(sorted(needs))}")
+    while resolvable := [name for name, dependency in dependencies.items() if not dependency & set(dependencies)]:
+        for name in resolvable:
+            del dependencies[name]
+    if dependencies:
+        raise ValidationError(
+            f"Template error: Found circular condition dependency with {', '.join(sorted(dependencies))}"
+        )
 
 
 def _check_condition(body: Mapping[str, Any], name: Any, section: str) -> None:
@@ -156,7 +166,7 @@ def _check_condition(body: Mapping[str, Any], name: Any, section: str) -> None:
 
 
 def _functions(value: Any, name: str = "") -> Iterator[tuple[str, str, Any]]:
-    """Yield the functions within a value: beneath which key they are first, their name and their argument."""
+    """Yield all functions in a value: the top-level key that contains them, their name and their argument."""
     if isinstance(value, list):
         for item in value:
             yield from _functions(item, name)
@@ -177,24 +187,24 @@ def _check_function(body: Mapping[str, Any], section: str, name: str, function: 
             f"Template error: [/{section}/{name}] Encountered unsupported function: {function} Supported functions "
             f"are: [{', '.join(sorted(FUNCTIONS))}]"
         )
-    if function in OF_CONDITIONS and section not in ("Conditions", "Rules"):
-        where = f"[/{section}/{name}]"
-        raise ValidationError(f"Template error: {where} {function} is only supported in conditions and rules")
+    if function in CONDITION_FUNCTIONS and section not in ("Conditions", "Rules"):
+        location = f"[/{section}/{name}]"
+        raise ValidationError(f"Template error: {location} {function} is only supported in conditions and rules")
     if function == "Ref" and (not isinstance(argument, str) or not argument):
         raise ValidationError("Template format error: All Ref references must be of type String")
     if function == "Ref" and argument.startswith("AWS::") and argument not in PSEUDO_PARAMETERS:
-        _unresolved(argument, section)
+        _raise_unresolved(argument, section)
     if function in _CHECKS:
         _CHECKS[function](body, section, argument)
 
 
-def _unresolved(name: str, section: str) -> None:
+def _raise_unresolved(name: str, section: str) -> None:
     raise ValidationError(
         f"Template format error: Unresolved resource dependencies [{name}] in the {section} block of the template"
     )
 
 
-def _referenced(argument: Any) -> str:
+def _get_att_resource(argument: Any) -> str:
     parts = argument.split(".", 1) if isinstance(argument, str) else argument
     if not isinstance(parts, list) or len(parts) != 2 or not isinstance(parts[0], str) or not all(parts):
         raise ValidationError(
@@ -204,8 +214,8 @@ def _referenced(argument: Any) -> str:
     return parts[0]
 
 
-def _get_att(body: Mapping[str, Any], section: str, argument: Any) -> None:
-    name = _referenced(argument)
+def _check_get_att(body: Mapping[str, Any], section: str, argument: Any) -> None:
+    name = _get_att_resource(argument)
     if name not in body["Resources"]:
         raise ValidationError(f"Template error: instance of Fn::GetAtt references undefined resource {name}")
 
@@ -214,7 +224,7 @@ def _is_list(value: Any, *lengths: int) -> bool:
     return isinstance(value, list) and len(value) in lengths
 
 
-def _join(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_join(body: Mapping[str, Any], section: str, argument: Any) -> None:
     if not _is_list(argument, 2) or not isinstance(argument[0], str) or not isinstance(argument[1], (list, dict)):
         raise ValidationError(
             "Template error: every Fn::Join object requires two parameters, (1) a string delimiter and (2) a list of "
@@ -222,7 +232,7 @@ def _join(body: Mapping[str, Any], section: str, argument: Any) -> None:
         )
 
 
-def _split(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_split(body: Mapping[str, Any], section: str, argument: Any) -> None:
     if not _is_list(argument, 2) or not isinstance(argument[0], str):
         raise ValidationError(
             "Template error: every Fn::Split object requires two parameters, (1) a string delimiter and (2) a string "
@@ -230,7 +240,7 @@ def _split(body: Mapping[str, Any], section: str, argument: Any) -> None:
         )
 
 
-def _select(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_select(body: Mapping[str, Any], section: str, argument: Any) -> None:
     if not _is_list(argument, 2) or not isinstance(argument[1], (list, dict)):
         raise ValidationError(
             "Template error: Fn::Select requires a list argument with two elements: an integer index and a list"
@@ -244,7 +254,7 @@ def _select(body: Mapping[str, Any], section: str, argument: Any) -> None:
         raise ValidationError(f"Template error: Fn::Select cannot select nonexistent value at index {index}")
 
 
-def _sub(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_sub(body: Mapping[str, Any], section: str, argument: Any) -> None:
     text, values = (argument, {}) if isinstance(argument, str) else argument if _is_list(argument, 2) else (None, None)
     if not isinstance(text, str) or not isinstance(values, dict):
         raise ValidationError(
@@ -252,17 +262,17 @@ def _sub(body: Mapping[str, Any], section: str, argument: Any) -> None:
             "string as first argument, and an optional second argument to specify a mapping of values to replace in "
             "the string"
         )
-    for name in SUBSTITUTED.findall(text):
-        if not NAME.fullmatch(name):
+    for name in PLACEHOLDER.findall(text):
+        if not VARIABLE_NAME.fullmatch(name):
             raise ValidationError(
                 "Template error: variable names in Fn::Sub syntax must contain only alphanumeric characters, "
                 "underscores, periods, and colons"
             )
         if name.startswith("AWS::") and name not in values and name not in PSEUDO_PARAMETERS:
-            _unresolved(name, section)
+            _raise_unresolved(name, section)
 
 
-def _if(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_if(body: Mapping[str, Any], section: str, argument: Any) -> None:
     if not _is_list(argument, 3) or not isinstance(argument[0], str):
         raise ValidationError(
             "Template error: Fn::If requires a list argument with three elements: a condition and two values"
@@ -270,7 +280,7 @@ def _if(body: Mapping[str, Any], section: str, argument: Any) -> None:
     _check_condition(body, argument[0], section)
 
 
-def _find_in_map(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_find_in_map(body: Mapping[str, Any], section: str, argument: Any) -> None:
     if not _is_list(argument, 3):
         raise ValidationError(
             "Template error: every Fn::FindInMap object requires three parameters, the map name, map key and the "
@@ -285,12 +295,14 @@ def _find_in_map(body: Mapping[str, Any], section: str, argument: Any) -> None:
         raise ValidationError(f"Template error: Unable to get mapping for {mapping}::{keys[0]}::{keys[1]}")
 
 
-def _equals(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_equals(body: Mapping[str, Any], section: str, argument: Any) -> None:
     if not _is_list(argument, 2):
         raise ValidationError("Template error: every Fn::Equals object requires a list of 2 string parameters.")
 
 
-def _several(function: str) -> Callable[[Mapping[str, Any], str, Any], None]:
+def _check_2_to_10(function: str) -> Callable[[Mapping[str, Any], str, Any], None]:
+    """A check that a function such as Fn::And has a list of 2 to 10 arguments."""
+
     def check_argument(body: Mapping[str, Any], section: str, argument: Any) -> None:
         if not _is_list(argument, *range(2, 11)):
             raise ValidationError(
@@ -301,12 +313,12 @@ def _several(function: str) -> Callable[[Mapping[str, Any], str, Any], None]:
     return check_argument
 
 
-def _not(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_not(body: Mapping[str, Any], section: str, argument: Any) -> None:
     if not _is_list(argument, 1):
         raise ValidationError("Template error: every Fn::Not object requires one boolean parameter.")
 
 
-def _cidr(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_cidr(body: Mapping[str, Any], section: str, argument: Any) -> None:
     if not _is_list(argument, 2, 3):
         raise ValidationError(
             "Template error: every Fn::Cidr object requires two parameters, (1) ipBlock and (2) count, and may have a "
@@ -319,16 +331,16 @@ def _cidr(body: Mapping[str, Any], section: str, argument: Any) -> None:
 
 
 _CHECKS: Mapping[str, Callable[[Mapping[str, Any], str, Any], None]] = {
-    "Fn::And": _several("Fn::And"),
-    "Fn::Cidr": _cidr,
-    "Fn::Equals": _equals,
-    "Fn::FindInMap": _find_in_map,
-    "Fn::GetAtt": _get_att,
-    "Fn::If": _if,
-    "Fn::Join": _join,
-    "Fn::Not": _not,
-    "Fn::Or": _several("Fn::Or"),
-    "Fn::Select": _select,
-    "Fn::Split": _split,
-    "Fn::Sub": _sub,
+    "Fn::And": _check_2_to_10("Fn::And"),
+    "Fn::Cidr": _check_cidr,
+    "Fn::Equals": _check_equals,
+    "Fn::FindInMap": _check_find_in_map,
+    "Fn::GetAtt": _check_get_att,
+    "Fn::If": _check_if,
+    "Fn::Join": _check_join,
+    "Fn::Not": _check_not,
+    "Fn::Or": _check_2_to_10("Fn::Or"),
+    "Fn::Select": _check_select,
+    "Fn::Split": _check_split,
+    "Fn::Sub": _check_sub,
 }

@@ -1,7 +1,8 @@
-"""Texts that a service does not take, refused when a resource is made or changed, in the service's words where known.
+"""Checks the characters and lengths of strings that services refuse when a resource is created or updated.
 
-CloudFormation itself looks at what the schemas of the registry say (`property_schemas`), and at the texts of a template
-that are its own: logical ids, descriptions, names of exports. Everything else is found by the service, halfway.
+CloudFormation itself checks only the resource schemas (`property_schemas`) and the template's own strings: logical ids,
+descriptions and export names. All other strings are refused by the service, in the middle of an operation. Error
+messages are the service's own where they are known.
 """
 
 from __future__ import annotations
@@ -22,58 +23,58 @@ from cfngen.text_limits import (
 
 
 def check_properties(resource_type: str, properties: Mapping[str, Any]) -> None:
-    """Refuse what the service refuses in the texts of a resource.
+    """Check the strings in a resource's properties as its service does.
 
     Args:
-        resource_type: the resource's type.
-        properties: its properties, resolved.
+        resource_type: the resource type.
+        properties: the resolved properties.
 
     Raises:
-        ResourceError: a text holds another character or is longer than the service takes, or IAM takes two tags for the
-            same.
+        ResourceError: a string is too long or has a character that the service does not allow, or two tag keys of an
+            IAM resource differ only in case.
     """
-    for path, text in _texts(properties, ()):
+    for path, text in _strings(properties, ()):
         limit = of_property(resource_type, path)
         if limit and (fault := limit.fault(text)):
-            raise ResourceError(_refusal(limit, text, fault))
+            raise ResourceError(_error_message(limit, text, fault))
     keys = [tag["Key"] for tag in properties.get("Tags", [])] if resource_type.startswith("AWS::IAM::") else []
     if same_but_for_case(keys):
         raise ResourceError(REPEATED_TAG_KEY)
 
 
 def check_template(body: Mapping[str, Any]) -> None:
-    """Refuse a template for its own texts.
+    """Check a template's logical ids, descriptions and export names.
 
     Raises:
-        ValidationError: a logical id or a description is none that CloudFormation takes
+        ValidationError: CloudFormation does not allow one of them
     """
     for section in SECTIONS_OF_LOGICAL_IDS:
         for name in body.get(section, {}):
             if fault := LOGICAL_ID.fault(name):
-                raise ValidationError(f"Template format error: {_refusal(LOGICAL_ID, name, fault)}")
-    for general, limit in OF_TEMPLATE.items():
-        for text in _at(body, general):
+                raise ValidationError(f"Template format error: {_error_message(LOGICAL_ID, name, fault)}")
+    for pattern, limit in OF_TEMPLATE.items():
+        for text in _values_at(body, pattern):
             if isinstance(text, str) and (fault := limit.fault(text)):
-                raise ValidationError(f"Template format error: {_refusal(limit, text, fault)}")
+                raise ValidationError(f"Template format error: {_error_message(limit, text, fault)}")
 
 
-def _refusal(limit: TextLimit, text: str, fault: str) -> str:
+def _error_message(limit: TextLimit, text: str, fault: str) -> str:
     return limit.refused(text) or f"Invalid {limit.what}: it {fault}"
 
 
-def _texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _strings(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     if isinstance(value, str):
         yield path, value
     else:
         items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
         for key, item in items:
-            yield from _texts(item, (*path, key))
+            yield from _strings(item, (*path, key))
 
 
-def _at(value: Any, general: tuple[str, ...]) -> Iterator[Any]:
-    if not general:
+def _values_at(value: Any, pattern: tuple[str, ...]) -> Iterator[Any]:
+    if not pattern:
         yield value
     elif isinstance(value, Mapping):
-        for key in value if general[0] == "*" else [general[0]]:
+        for key in value if pattern[0] == "*" else [pattern[0]]:
             if key in value:
-                yield from _at(value[key], general[1:])
+                yield from _values_at(value[key], pattern[1:])

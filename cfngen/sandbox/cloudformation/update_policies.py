@@ -1,7 +1,7 @@
-"""The UpdatePolicy of an Auto Scaling group: what it says, and what CloudFormation refuses in it.
+"""Reads and checks the UpdatePolicy of an Auto Scaling group.
 
-Template reference, "UpdatePolicy attribute". It is read when a group is created and when it is updated: one that is
-wrong fails the resource in either case (seen when a stack was created: aws/aws-cdk#1113).
+Template reference, "UpdatePolicy attribute". CloudFormation checks it both when a group is created and when it is
+updated: an invalid policy makes the resource fail in either case (seen on creation: aws/aws-cdk#1113).
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ NOT_MODELLED = {
     "AutoScalingInstanceRefresh",
     "AutoScalingRollingUpdate.MinActiveInstancesPercent",
 }
-LONGEST_PAUSE = 3600  # seconds
-LARGEST_BATCH = 100
-WRONG = "Invalid Autoscaling rolling update policy: "
-WRONG_PAUSE = (
-    f"{WRONG}PauseTime must be in the ISO8601 time period format and must be no greater than PT{LONGEST_PAUSE}S "
+MAX_PAUSE_SECONDS = 3600  # seconds
+BATCH_SIZE_LIMIT = 100
+INVALID_POLICY = "Invalid Autoscaling rolling update policy: "
+INVALID_PAUSE_TIME = (
+    f"{INVALID_POLICY}PauseTime must be in the ISO8601 time period format and must be no greater than "
+    f"PT{MAX_PAUSE_SECONDS}S "
     'seconds, e.g. "PT5M30S" specifies a pause time of 5 minutes and 30 seconds.'
 )
 BOOLEANS = {"true": True, "false": False}
@@ -46,62 +47,69 @@ BOOLEANS = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class RollingPolicy:
-    """How instances are replaced in batches.
+    """The settings of an AutoScalingRollingUpdate.
 
     Attributes:
-        batch: at most so many at once.
-        in_service: so many instances stay.
-        percent: of the new ones must succeed.
-        pause: seconds to wait after each batch, or for its signals.
-        suspended: processes of the group that rest meanwhile.
-        signals: whether signals are waited for.
+        max_batch_size: how many instances are replaced at once, at most.
+        min_in_service: how many instances stay in service meanwhile, at least.
+        min_successful_percent: percentage of the new instances that must signal success.
+        pause_seconds: how long to wait after each batch, or for its signals.
+        suspended_processes: processes of the group that are suspended during the update.
+        waits_for_signals: whether each batch waits for the signals of its new instances.
     """
 
-    batch: int
-    in_service: int
-    percent: int
-    pause: int
-    suspended: tuple[str, ...]
-    signals: bool
+    max_batch_size: int
+    min_in_service: int
+    min_successful_percent: int
+    pause_seconds: int
+    suspended_processes: tuple[str, ...]
+    waits_for_signals: bool
 
     @property
     def timeout(self) -> str:
-        """The pause as CloudFormation writes it."""
-        minutes, seconds = divmod(self.pause, 60)
+        """The pause as an ISO 8601 duration, as CloudFormation prints it."""
+        minutes, seconds = divmod(self.pause_seconds, 60)
         return "PT" + (f"{minutes}M" if minutes else "") + (f"{seconds}S" if seconds or not minutes else "")
 
 
-def rolling(service: Region, stack: Stack, resource: Resource) -> RollingPolicy | None:
-    """Return how a group's instances are replaced; None if they are not.
+def rolling_policy(service: Region, stack: Stack, resource: Resource) -> RollingPolicy | None:
+    """Return the rolling update policy of a group; None if it has none.
 
     Raises:
-        ResourceError: the policy is wrong
-        NotModelledError: it is right, and nothing here knows what it does
+        ResourceError: the policy is invalid
+        NotModelledError: the policy is valid, but the emulator does not support it
     """
-    declared = _declared(service, stack, resource)
-    if "AutoScalingRollingUpdate" not in declared:
+    update_policy = _resolve_update_policy(service, stack, resource)
+    if "AutoScalingRollingUpdate" not in update_policy:
         return None
-    policy = declared["AutoScalingRollingUpdate"]
+    policy = update_policy["AutoScalingRollingUpdate"]
     express = stack.root.express
     waits = _boolean(policy, "WaitOnResourceSignals") and not express
     pause = _pause(policy.get("PauseTime", "PT5M" if waits else "PT0S"))
-    batch = _number(policy, "MaxBatchSize", 1, range(1, LARGEST_BATCH + 1))
+    batch = _number(policy, "MaxBatchSize", 1, range(1, BATCH_SIZE_LIMIT + 1))
     in_service = _number(policy, "MinInstancesInService", 0, range(10**6))
     percent = _number(policy, "MinSuccessfulInstancesPercent", 100, range(101))
     suspended = policy.get("SuspendProcesses", ())
-    if unknown := sorted({str(each) for each in suspended} - PROCESSES):
-        raise ResourceError(f"{WRONG}SuspendProcesses has no process named {', '.join(unknown)}")
-    for needed in ("Launch", "Terminate"):
-        if needed in suspended:
+    if unknown := sorted({str(process) for process in suspended} - PROCESSES):
+        raise ResourceError(f"{INVALID_POLICY}SuspendProcesses has no process named {', '.join(unknown)}")
+    for required in ("Launch", "Terminate"):
+        if required in suspended:
             # Seen to hang and fail: aws-samples/ecs-refarch-cloudformation#25; re:Post, "I updated my Auto Scaling
             # group, but I didn't get the results that I expected".
-            raise NotModelledError(f"a rolling update with {needed} suspended, which never ends well")
-    return RollingPolicy(batch, in_service, percent, 0 if express else pause, tuple(suspended), waits)
+            raise NotModelledError(f"a rolling update with {required} suspended, which never ends well")
+    return RollingPolicy(
+        max_batch_size=batch,
+        min_in_service=in_service,
+        min_successful_percent=percent,
+        pause_seconds=0 if express else pause,
+        suspended_processes=tuple(suspended),
+        waits_for_signals=waits,
+    )
 
 
-def _declared(service: Region, stack: Stack, resource: Resource) -> Mapping[str, Any]:
-    found = service.scope(stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
-    for name, policy in found.items():
+def _resolve_update_policy(service: Region, stack: Stack, resource: Resource) -> Mapping[str, Any]:
+    update_policy = service.scope(stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
+    for name, policy in update_policy.items():
         if name in NOT_MODELLED:
             raise NotModelledError(f"UpdatePolicy {name}")
         if name not in KEYS:
@@ -114,8 +122,8 @@ def _declared(service: Region, stack: Stack, resource: Resource) -> Mapping[str,
         ("AutoScalingReplacingUpdate", "WillReplace"),
         ("AutoScalingScheduledAction", "IgnoreUnmodifiedGroupSizeProperties"),
     ):
-        _boolean(found.get(name, {}), key)
-    policies: Mapping[str, Any] = found
+        _boolean(update_policy.get(name, {}), key)
+    policies: Mapping[str, Any] = update_policy
     return policies
 
 
@@ -123,19 +131,19 @@ def _pause(text: Any) -> int:
     try:
         seconds = signals.seconds_of(str(text), "PauseTime")
     except ResourceError:
-        raise ResourceError(WRONG_PAUSE) from None
-    if seconds > LONGEST_PAUSE:
-        raise ResourceError(WRONG_PAUSE)
+        raise ResourceError(INVALID_PAUSE_TIME) from None
+    if seconds > MAX_PAUSE_SECONDS:
+        raise ResourceError(INVALID_PAUSE_TIME)
     return seconds
 
 
-def _number(policy: Mapping[str, Any], key: str, usual: int, allowed: range) -> int:
+def _number(policy: Mapping[str, Any], key: str, default: int, allowed: range) -> int:
     try:
-        value = int(policy.get(key, usual))
+        value = int(policy.get(key, default))
     except (TypeError, ValueError):
-        raise ResourceError(f"{WRONG}{key} must be a number, and is {policy[key]!r}") from None
+        raise ResourceError(f"{INVALID_POLICY}{key} must be a number, and is {policy[key]!r}") from None
     if value not in allowed:
-        raise ResourceError(f"{WRONG}{key} must be between {allowed[0]} and {allowed[-1]}, and is {value}")
+        raise ResourceError(f"{INVALID_POLICY}{key} must be between {allowed[0]} and {allowed[-1]}, and is {value}")
     return value
 
 

@@ -1,8 +1,8 @@
-"""How stacks change: what an update creates, modifies and replaces, and what it removes when all of it is done.
+"""Updates stacks: creates, modifies and replaces resources, and then cleans up those that are no longer needed.
 
-An update begins with each resource of the new template as soon as all it depends on is settled, changed or not. What
-is replaced is created first; the old resource goes in the cleanup, together with what the template no longer has. A
-nested stack waits with its cleanup for that of its root, since the root may still return to what was before.
+The update of a resource starts as soon as all its dependencies are complete, whether they changed or not. To replace a
+resource, the new one is created first; the old one is deleted in the cleanup phase, together with resources that the
+new template no longer has. A nested stack is cleaned up only when its root is, since the root may still roll back.
 """
 
 from __future__ import annotations
@@ -14,262 +14,282 @@ from typing import TYPE_CHECKING, Any
 from cfngen.sandbox.cloudformation import creation, properties, property_schemas, removing, rollback, rolling
 from cfngen.sandbox.cloudformation.admission import NESTED
 from cfngen.sandbox.cloudformation.clock import Operation
-from cfngen.sandbox.cloudformation.creation import FAULTS
-from cfngen.sandbox.cloudformation.differences import differing
+from cfngen.sandbox.cloudformation.creation import RESOURCE_ERRORS
+from cfngen.sandbox.cloudformation.differences import find_differences
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.properties import GROUP
-from cfngen.sandbox.cloudformation.stack import STABLE, Memory, Resource, Revision, Stack
+from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP
+from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Revision, StableState, Stack
 from cfngen.sandbox.cloudformation.stack_policies import denial
 
 if TYPE_CHECKING:
     from cfngen.sandbox.cloudformation.region import Region
 
-CLEANUP = "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"
-REPLACING = "Requested update requires the creation of a new physical resource; hence creating one."
-LEFT_BEHIND = "One or more resources could not be deleted."
+CLEANUP_STATUS = "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"
+REPLACEMENT_REASON = "Requested update requires the creation of a new physical resource; hence creating one."
+NOT_DELETED = "One or more resources could not be deleted."
 
 
 def begin(service: Region, stack: Stack, revision: Revision, token: str = "") -> None:
-    """Begin to update a stack, remembering the state to return to if it is a stable one."""
-    if stack.memory is None and stack.status in STABLE:
-        resources = {key: dataclasses.replace(each) for key, each in stack.resources.items() if each.exists}
-        stack.memory = Memory(stack.revision, resources, dict(stack.outputs), dict(stack.exports))
+    """Begin to update a stack; if it is stable now, keep its current state for a rollback."""
+    if stack.stable_state is None and stack.status in STABLE:
+        resources = {logical_id: dataclasses.replace(old) for logical_id, old in stack.resources.items() if old.exists}
+        stack.stable_state = StableState(stack.revision, resources, dict(stack.outputs), dict(stack.exports))
         for resource in stack.resources.values():
-            resource.touched = resource.fresh = False
+            resource.was_updated = resource.is_replacement = False
     stack.revision, stack.updated = revision, service.clock.time
     service.begin(stack, "UPDATE_STACK", token)
     service.simulation.start(update(service, stack))
 
 
 def update(service: Region, stack: Stack) -> Operation:
-    """Bring a stack to its revision, whose update has begun."""
-    turn = stack.turn
+    """Update a stack to its new revision."""
+    generation = stack.generation
     service.record(stack, None, "UPDATE_IN_PROGRESS", "User Initiated" if stack.parent is None else "")
     for resource in stack.resources.values():
         resource.progress = ""
-    keys = properties.wanted(service.scope(stack), stack.template.resources)
-    complaint = stack.revision.complaint or _forbidden_removal(service, stack, keys)
-    if not complaint:
-        yield from creation.settle(stack, keys, lambda key: service.simulation.start(_change(service, stack, key)))
-    if stack.turn != turn:
+    logical_ids = properties.enabled_resources(service.scope(stack), stack.template.resources)
+    failure_reason = stack.revision.failure_reason or _policy_forbids_removal(service, stack, logical_ids)
+    if not failure_reason:
+        yield from creation.start_in_order(
+            stack, logical_ids, lambda key: service.simulation.start(_update_resource(service, stack, key))
+        )
+    if stack.generation != generation:
         return
     failed = any(resource.progress == "failed" for resource in stack.resources.values())
-    if not complaint and not failed:
+    if not failure_reason and not failed:
         try:
-            stack.outputs, stack.exports = properties.outputs(service, stack)
+            stack.outputs, stack.exports = properties.resolve_outputs(service, stack)
         except ResourceError as error:
-            complaint = str(error)
-    if complaint or failed:
-        yield from _give_up(service, stack, complaint)
+            failure_reason = str(error)
+    if failure_reason or failed:
+        yield from _fail(service, stack, failure_reason)
         return
-    for key in [resource for resource in stack.resources if resource not in keys]:
+    for key in [logical_id for logical_id in stack.resources if logical_id not in logical_ids]:
         removed = stack.resources.pop(key)
         policy = removed.definition.deletion_policy
-        stack.obsolete.append((removed, "Retain" if policy == "RetainExceptOnCreate" else policy))
-    service.record(stack, None, CLEANUP)
+        stack.obsolete_resources.append((removed, "Retain" if policy == "RetainExceptOnCreate" else policy))
+    service.record(stack, None, CLEANUP_STATUS)
     if stack.parent is None:
         yield from clean_up(service, stack, "UPDATE_COMPLETE")
 
 
-def _give_up(service: Region, stack: Stack, complaint: str) -> Operation:
+def _fail(service: Region, stack: Stack, failure_reason: str) -> Operation:
     creation.cancel_resources(service, stack)
-    reason = complaint
-    for verb in () if complaint else ("create", "update"):
+    reason = failure_reason
+    for verb in () if failure_reason else ("create", "update"):
         status = f"{verb.upper()}_FAILED"
-        if keys := [key for key, each in stack.resources.items() if each.status == status and each.progress]:
-            reason += removing.failed_to(verb, keys)
-    if stack.root.disable_rollback or stack.memory is None:
+        if logical_ids := [
+            logical_id
+            for logical_id, resource in stack.resources.items()
+            if resource.status == status and resource.progress
+        ]:
+            reason += removing.failure_message(verb, logical_ids)
+    if stack.root.disable_rollback or stack.stable_state is None:
         service.record(stack, None, "UPDATE_FAILED", reason)
         for child in stack.children.values():
-            if child.status == CLEANUP:
+            if child.status == CLEANUP_STATUS:
                 service.record(child, None, "UPDATE_COMPLETE")
         return
     yield from rollback.roll_back(service, stack, reason)
 
 
-def clean_up(service: Region, stack: Stack, done: str) -> Operation:
-    """Remove what a stack no longer needs, and let its nested stacks do the same; the update is complete then."""
-    left = yield from removing.remove_obsolete(service, stack)
-    nested = {key: each for key, each in stack.resources.items() if each.child and _waits(each.child)}
+def clean_up(service: Region, stack: Stack, final_status: str) -> Operation:
+    """Delete a stack's obsolete resources, then clean up its nested stacks; this completes the update."""
+    any_not_deleted = yield from removing.remove_obsolete(service, stack)
+    nested = {
+        logical_id: nested
+        for logical_id, nested in stack.resources.items()
+        if nested.child and _awaits_cleanup(nested.child)
+    }
     for resource in removing.dependents_first(service, nested):
         if resource.child is not None:
-            service.simulation.start(clean_up(service, resource.child, done))
+            service.simulation.start(clean_up(service, resource.child, final_status))
             yield resource.child.has_finished
             service.record(stack, resource, "UPDATE_COMPLETE")
-    stack.memory, stack.policy_during_update = None, ""
-    prefix = "Update successful. " if done == "UPDATE_COMPLETE" else ""
-    service.record(stack, None, done, prefix + LEFT_BEHIND if left else "")
+    stack.stable_state, stack.policy_during_update = None, ""
+    prefix = "Update successful. " if final_status == "UPDATE_COMPLETE" else ""
+    service.record(stack, None, final_status, prefix + NOT_DELETED if any_not_deleted else "")
 
 
-def _waits(child: Stack) -> bool:
-    """Whether a nested stack has taken part in the update of its parent."""
-    return child.memory is not None or child.status == CLEANUP
+def _awaits_cleanup(child: Stack) -> bool:
+    """Whether a nested stack took part in the update of its parent, and waits for its cleanup."""
+    return child.stable_state is not None or child.status == CLEANUP_STATUS
 
 
-def _forbidden_removal(service: Region, stack: Stack, keys: list[str]) -> str:
-    for key, each in stack.resources.items():
-        if key not in keys and each.exists and (reason := denial(stack, each, "Update:Delete")):
-            each.touched, each.progress = True, "failed"
-            service.record(stack, each, "UPDATE_FAILED", reason)
-            return removing.failed_to("update", [key])
+def _policy_forbids_removal(service: Region, stack: Stack, logical_ids: list[str]) -> str:
+    for logical_id, resource in stack.resources.items():
+        if logical_id not in logical_ids and resource.exists and (reason := denial(stack, resource, "Update:Delete")):
+            resource.was_updated, resource.progress = True, "failed"
+            service.record(stack, resource, "UPDATE_FAILED", reason)
+            return removing.failure_message("update", [logical_id])
     return ""
 
 
-def _change(service: Region, stack: Stack, key: str) -> Operation:
-    definition = stack.template.resources[key]
-    resource = stack.resources.get(key)
+def _update_resource(service: Region, stack: Stack, logical_id: str) -> Operation:
+    definition = stack.template.resources[logical_id]
+    resource = stack.resources.get(logical_id)
     if resource is not None and resource.exists and resource.status == "CREATE_FAILED" and resource.child is None:
         yield from removing.remove_resource(service, stack, resource, "Delete")
     if resource is None or not resource.exists:
-        fresh = stack.resources[key] = Resource(key, definition)
-        yield from creation.create_resource(service, stack, fresh)
+        new_resource = stack.resources[logical_id] = Resource(logical_id, definition)
+        yield from creation.create_resource(service, stack, new_resource)
         return
-    resource.turn += 1
-    turn, resource.progress = resource.turn, "working"
+    resource.generation += 1
+    generation, resource.progress = resource.generation, "in_progress"
     try:
-        after = properties.resolved(service, stack, definition)
-        plan = _plan(service, stack, resource, definition.type, after)
-        if not plan:
-            resource.definition, resource.progress = definition, "settled"
+        new_properties = properties.resolve_properties(service, stack, definition)
+        action = _update_action(service, stack, resource, definition.type, new_properties)
+        if not action:
+            resource.definition, resource.progress = definition, "complete"
             return
-        resource.touched = True
-        if denied := denial(stack, resource, f"Update:{'Replace' if plan == 'replace' else 'Modify'}"):
-            raise ResourceError(denied)
-        if plan == "replace":
-            resource = _replacement(stack, resource, after)
-            turn = resource.turn
-            service.record(stack, resource, "UPDATE_IN_PROGRESS", REPLACING)
-            service.failures.strike(stack.name, key, "UPDATE")
-            yield from creation.bring_into_being(service, stack, resource, "UPDATE_IN_PROGRESS")
+        resource.was_updated = True
+        if denial_reason := denial(stack, resource, f"Update:{'Replace' if action == 'replace' else 'Modify'}"):
+            raise ResourceError(denial_reason)
+        if action == "replace":
+            resource = _replace(stack, resource, new_properties)
+            generation = resource.generation
+            service.record(stack, resource, "UPDATE_IN_PROGRESS", REPLACEMENT_REASON)
+            service.failures.raise_injected(stack.name, logical_id, "UPDATE")
+            yield from creation.provision(service, stack, resource, "UPDATE_IN_PROGRESS")
         else:
-            before, resource.attempted = resource.properties, None
-            resource.definition, resource.properties = definition, after
+            old_properties, resource.attempted_properties = resource.properties, None
+            resource.definition, resource.properties = definition, new_properties
             service.record(stack, resource, "UPDATE_IN_PROGRESS")
             try:
-                yield from modify(service, stack, resource, before, known=plan == "metadata")
-            except FAULTS:
-                resource.attempted = after if resource.attempted is None else resource.attempted
-                resource.properties = before
+                yield from modify(service, stack, resource, old_properties, metadata_only=action == "metadata")
+            except RESOURCE_ERRORS:
+                if resource.attempted_properties is None:
+                    resource.attempted_properties = new_properties
+                resource.properties = old_properties
                 raise
-    except FAULTS as error:
-        if resource.turn == turn:
-            resource.touched, resource.progress = True, "failed"
+    except RESOURCE_ERRORS as error:
+        if resource.generation == generation:
+            resource.was_updated, resource.progress = True, "failed"
             if resource.status != "UPDATE_IN_PROGRESS":
                 service.record(stack, resource, "UPDATE_IN_PROGRESS")
             service.record(stack, resource, "UPDATE_FAILED", str(error))
     else:
-        if resource.turn == turn:
-            resource.progress = "settled"
+        if resource.generation == generation:
+            resource.progress = "complete"
             service.record(stack, resource, "UPDATE_COMPLETE")
 
 
-def _plan(service: Region, stack: Stack, resource: Resource, new_type: str, after: Mapping[str, Any]) -> str:
-    """What must be done to a resource: replace it, modify it, note its metadata or nothing."""
+def _update_action(
+    service: Region, stack: Stack, resource: Resource, new_type: str, new_properties: Mapping[str, Any]
+) -> str:
+    """How to update a resource: "replace", "modify", "metadata" (only its metadata changes) or "" (no change)."""
     if new_type != resource.type:
         raise ResourceError(f"Update of resource type is not permitted: {resource.type} to {new_type}")
-    paths = [path for path, _, _ in differing(resource.properties, after)]
-    needs = {property_schemas.recreation(service.region, resource.type, each) for each in paths}
-    replaced = "Always" in needs
-    if "Conditionally" in needs and not replaced:
+    paths = [path for path, _, _ in find_differences(resource.properties, new_properties)]
+    recreations = {property_schemas.recreation(service.region, resource.type, path) for path in paths}
+    must_replace = "Always" in recreations
+    if "Conditionally" in recreations and not must_replace:
         policy = service.scope(stack).resolve(
             stack.template.resources[resource.logical_id].body.get("UpdatePolicy", {})
         )
-        told = dataclasses.replace(properties.call(service, stack, resource), update_policy=policy)
-        replaced = HANDLERS[resource.type].replaces(told)
-    if replaced:
-        _check_replacement(service, stack, resource, after)
+        request = dataclasses.replace(properties.handler_call(service, stack, resource), update_policy=policy)
+        must_replace = HANDLERS[resource.type].replaces(request)
+    if must_replace:
+        _check_replacement(service, stack, resource, new_properties)
         return "replace"
     if paths or resource.status in ("UPDATE_FAILED", "CREATE_FAILED"):
         return "modify"
-    if resource.type == NESTED and _nested_changes(service, stack, resource, after):
+    if resource.type == NESTED and _nested_stack_changes(service, stack, resource, new_properties):
         return "modify"
     old, new = (
-        each.body.get("Metadata") for each in (resource.definition, stack.template.resources[resource.logical_id])
+        definition.body.get("Metadata")
+        for definition in (resource.definition, stack.template.resources[resource.logical_id])
     )
     return "" if old == new else "metadata"
 
 
-def _check_replacement(service: Region, stack: Stack, resource: Resource, after: Mapping[str, Any]) -> None:
+def _check_replacement(service: Region, stack: Stack, resource: Resource, new_properties: Mapping[str, Any]) -> None:
     if stack.root.disable_rollback:
         raise ResourceError("Replacement type updates not supported on stack with disable-rollback.")
     identifiers = property_schemas.schema(service.region, resource.type).get("primaryIdentifier", [])
     names = [identifier.removeprefix("/properties/") for identifier in identifiers]
-    if any(name in after and after[name] == resource.properties.get(name) == resource.physical_id for name in names):
+    if any(
+        name in new_properties and new_properties[name] == resource.properties.get(name) == resource.physical_id
+        for name in names
+    ):
         raise ResourceError(
             "CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename "
             f"{resource.physical_id} and update the stack again."
         )
 
 
-def _replacement(stack: Stack, resource: Resource, after: dict[str, Any]) -> Resource:
-    """The resource that takes the place of another, which becomes obsolete."""
-    key = resource.logical_id
-    definition = stack.template.resources[key]
-    stack.obsolete.append((dataclasses.replace(resource), definition.replace_policy))
-    fresh = Resource(key, definition, physical_id=resource.physical_id, properties=after, progress="working")
-    fresh.touched = fresh.fresh = True
-    stack.resources[key] = fresh
-    return fresh
+def _replace(stack: Stack, resource: Resource, new_properties: dict[str, Any]) -> Resource:
+    """Put a new resource in the place of another one, which becomes obsolete."""
+    logical_id = resource.logical_id
+    definition = stack.template.resources[logical_id]
+    stack.obsolete_resources.append((dataclasses.replace(resource), definition.replace_policy))
+    replacement = Resource(
+        logical_id, definition, physical_id=resource.physical_id, properties=new_properties, progress="in_progress"
+    )
+    replacement.was_updated = replacement.is_replacement = True
+    stack.resources[logical_id] = replacement
+    return replacement
 
 
-def _nested_changes(service: Region, stack: Stack, resource: Resource, after: Mapping[str, Any]) -> bool:
+def _nested_stack_changes(service: Region, stack: Stack, resource: Resource, new_properties: Mapping[str, Any]) -> bool:
     child = resource.child
     if child is None:
         return True
-    asked = dataclasses.replace(resource, properties=dict(after))
-    revision = creation.nested_revision(service, stack, asked, child.name)
-    return child.status not in STABLE or not child.revision.stays(revision)
+    new_resource = dataclasses.replace(resource, properties=dict(new_properties))
+    revision = creation.nested_revision(service, stack, new_resource, child.name)
+    return child.status not in STABLE or not child.revision.is_same_as(revision)
 
 
 def modify(
-    service: Region, stack: Stack, resource: Resource, before: Mapping[str, Any], *, known: bool = False
+    service: Region, stack: Stack, resource: Resource, old_properties: Mapping[str, Any], *, metadata_only: bool = False
 ) -> Operation:
-    """Change a resource in place to its properties; on return it is complete, or was cancelled.
+    """Update a resource in place; on return it is complete, or was cancelled.
 
     Args:
         service: the region
-        stack: of the resource
-        resource: with the properties it is to have
-        before: the properties it has had
-        known: only CloudFormation has something to note, its service has nothing to do
+        stack: the resource's stack
+        resource: the resource, with its new properties
+        old_properties: the properties before the update
+        metadata_only: whether only the Metadata attribute changes, which no AWS service is called for
 
     Raises:
-        ResourceError: it could not be changed
+        ResourceError: the update failed
     """
-    turn = resource.turn
+    generation = resource.generation
     try:
-        service.failures.strike(stack.name, resource.logical_id, "UPDATE")
+        service.failures.raise_injected(stack.name, resource.logical_id, "UPDATE")
     except ResourceError:
-        resource.attempted = dict(before)
+        resource.attempted_properties = dict(old_properties)
         raise
-    yield from service.take_time(resource.type, "update")
-    if resource.turn != turn or known:
+    yield from service.wait_for_duration(resource.type, "update")
+    if resource.generation != generation or metadata_only:
         return
     if resource.type == NESTED:
         yield from _update_nested(service, stack, resource)
-    elif resource.type == GROUP:
-        yield from rolling.change(service, stack, resource, before)
+    elif resource.type == AUTO_SCALING_GROUP:
+        yield from rolling.change(service, stack, resource, old_properties)
     else:
         try:
-            changed = HANDLERS[resource.type].update(properties.call(service, stack, resource), before)
+            changed = HANDLERS[resource.type].update(properties.handler_call(service, stack, resource), old_properties)
         except ResourceError:
-            resource.attempted = dict(before)  # refused, so that there is nothing to undo
+            # Refused: nothing was changed, so there is nothing to roll back.
+            resource.attempted_properties = dict(old_properties)
             raise
         resource.attributes = {**resource.attributes, **changed}
 
 
 def _update_nested(service: Region, stack: Stack, resource: Resource) -> Operation:
-    turn, child = resource.turn, resource.child
+    generation, child = resource.generation, resource.child
     if child is None:
         raise ResourceError(f"{resource.logical_id} has no stack")
     revision = creation.nested_revision(service, stack, resource, child.name)
-    if child.status in STABLE and child.revision.stays(revision):
+    if child.status in STABLE and child.revision.is_same_as(revision):
         return
     begin(service, child, revision)
-    yield lambda: child.status != "UPDATE_IN_PROGRESS" or resource.turn != turn
-    if resource.turn != turn:
+    yield lambda: child.status != "UPDATE_IN_PROGRESS" or resource.generation != generation
+    if resource.generation != generation:
         return
-    if child.status != CLEANUP:
-        raise ResourceError(rollback.blaming(child))
+    if child.status != CLEANUP_STATUS:
+        raise ResourceError(rollback.nested_failure(child))
     resource.attributes = {f"Outputs.{key}": value for key, value in child.outputs.items()}

@@ -1,7 +1,7 @@
-"""Resource types the double can make: those that the generated templates use.
+"""The resource types that the emulator supports: those that the generated templates use.
 
-Each handler names the properties it passes on; a template that uses another one is refused, rather than made without
-it. Nested stacks are no handler: `creation` and `updating` make and change them.
+Each handler lists the properties that it supports; a template with another property is refused instead of being created
+without it. Nested stacks have no handler: `creation` and `updating` handle them.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""AWS::ElasticLoadBalancingV2 types: a load balancer, what it listens on, and where it sends that."""
+"""Handlers of AWS::ElasticLoadBalancingV2 types: load balancers, listeners and target groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, completing
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, unfinished_on_failure
 
-NAME_LIMIT = 32
-CHECKS = frozenset(
+MAX_NAME_LENGTH = 32
+HEALTH_CHECK_KEYS = frozenset(
     {
         "HealthCheckEnabled",
         "HealthCheckIntervalSeconds",
@@ -22,116 +22,116 @@ CHECKS = frozenset(
 )
 
 
-def _service(call: Call) -> Any:
+def _elbv2(call: Call) -> Any:
     return client("elbv2", call.region)
 
 
-class _Balancing(Handler):
-    def retag(self, call: Call, before: Mapping[str, Any]) -> None:
-        old, new = before.get("Tags", []), call.properties.get("Tags", [])
-        if gone := sorted({tag["Key"] for tag in old} - {tag["Key"] for tag in new}):
-            _service(call).remove_tags(ResourceArns=[call.physical_id], TagKeys=gone)
-        if new:
-            _service(call).add_tags(ResourceArns=[call.physical_id], Tags=new)
+class _Elbv2Handler(Handler):
+    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
+        old_tags, new_tags = previous.get("Tags", []), call.properties.get("Tags", [])
+        if removed_keys := sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}):
+            _elbv2(call).remove_tags(ResourceArns=[call.physical_id], TagKeys=removed_keys)
+        if new_tags:
+            _elbv2(call).add_tags(ResourceArns=[call.physical_id], Tags=new_tags)
 
 
-class LoadBalancer(_Balancing):
+class LoadBalancer(_Elbv2Handler):
     properties = frozenset(
         {"Name", "Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"}
     )
     changeable = frozenset({"Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"})
 
     def create(self, call: Call) -> Created:
-        name = call.properties.get("Name") or call.name(limit=NAME_LIMIT)
-        service = _service(call)
-        made = service.create_load_balancer(
+        name = call.properties.get("Name") or call.name(limit=MAX_NAME_LENGTH)
+        elbv2 = _elbv2(call)
+        load_balancer = elbv2.create_load_balancer(
             Name=name, **call.only("Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "Tags")
         )["LoadBalancers"][0]
-        arn = made["LoadBalancerArn"]
+        arn = load_balancer["LoadBalancerArn"]
         created = Created(
             arn,
             {
                 "LoadBalancerArn": arn,
                 "LoadBalancerName": name,
                 "LoadBalancerFullName": arn.partition(":loadbalancer/")[2],
-                "DNSName": made["DNSName"],
-                "CanonicalHostedZoneID": made["CanonicalHostedZoneId"],
+                "DNSName": load_balancer["DNSName"],
+                "CanonicalHostedZoneID": load_balancer["CanonicalHostedZoneId"],
             },
         )
-        with completing(created):
+        with unfinished_on_failure(created):
             if attributes := call.properties.get("LoadBalancerAttributes"):
-                service.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
+                elbv2.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
         return created
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        service, arn = _service(call), call.physical_id
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        elbv2, arn = _elbv2(call), call.physical_id
         if "Subnets" in changed:
-            service.set_subnets(LoadBalancerArn=arn, Subnets=call["Subnets"])
+            elbv2.set_subnets(LoadBalancerArn=arn, Subnets=call["Subnets"])
         if "SecurityGroups" in changed:
-            service.set_security_groups(LoadBalancerArn=arn, SecurityGroups=call.properties.get("SecurityGroups", []))
+            elbv2.set_security_groups(LoadBalancerArn=arn, SecurityGroups=call.properties.get("SecurityGroups", []))
         if "LoadBalancerAttributes" in changed:
             attributes = call.properties.get("LoadBalancerAttributes", [])
-            service.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
+            elbv2.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
         return {}
 
     def delete(self, call: Call) -> None:
-        _service(call).delete_load_balancer(LoadBalancerArn=call.physical_id)
+        _elbv2(call).delete_load_balancer(LoadBalancerArn=call.physical_id)
 
 
-class TargetGroup(_Balancing):
+class TargetGroup(_Elbv2Handler):
     properties = frozenset(
-        {"VpcId", "Protocol", "Port", "TargetType", "Targets", "TargetGroupAttributes", "Tags", *CHECKS}
+        {"VpcId", "Protocol", "Port", "TargetType", "Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS}
     )
-    changeable = frozenset({"Targets", "TargetGroupAttributes", "Tags", *CHECKS})
+    changeable = frozenset({"Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS})
 
     def create(self, call: Call) -> Created:
-        name = call.name(limit=NAME_LIMIT, stack_name=False)
-        service = _service(call)
-        made = service.create_target_group(
-            Name=name, **call.only("VpcId", "Protocol", "Port", "TargetType", "Tags", *CHECKS)
+        name = call.name(limit=MAX_NAME_LENGTH, stack_name=False)
+        elbv2 = _elbv2(call)
+        target_group = elbv2.create_target_group(
+            Name=name, **call.only("VpcId", "Protocol", "Port", "TargetType", "Tags", *HEALTH_CHECK_KEYS)
         )["TargetGroups"][0]
-        arn = made["TargetGroupArn"]
-        full = f"targetgroup/{arn.partition(':targetgroup/')[2]}"
-        created = Created(arn, {"TargetGroupArn": arn, "TargetGroupName": name, "TargetGroupFullName": full})
-        with completing(created):
+        arn = target_group["TargetGroupArn"]
+        full_name = f"targetgroup/{arn.partition(':targetgroup/')[2]}"
+        created = Created(arn, {"TargetGroupArn": arn, "TargetGroupName": name, "TargetGroupFullName": full_name})
+        with unfinished_on_failure(created):
             if targets := call.properties.get("Targets"):
-                service.register_targets(TargetGroupArn=arn, Targets=targets)
+                elbv2.register_targets(TargetGroupArn=arn, Targets=targets)
             if attributes := call.properties.get("TargetGroupAttributes"):
-                service.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
+                elbv2.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
         return created
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        service, arn = _service(call), call.physical_id
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        elbv2, arn = _elbv2(call), call.physical_id
         if "Targets" in changed:
-            old, new = before.get("Targets", []), call.properties.get("Targets", [])
-            if added := [each for each in new if each not in old]:
-                service.register_targets(TargetGroupArn=arn, Targets=added)
-            if gone := [each for each in old if each not in new]:
-                service.deregister_targets(TargetGroupArn=arn, Targets=gone)
+            old_targets, new_targets = previous.get("Targets", []), call.properties.get("Targets", [])
+            if added := [target for target in new_targets if target not in old_targets]:
+                elbv2.register_targets(TargetGroupArn=arn, Targets=added)
+            if removed := [target for target in old_targets if target not in new_targets]:
+                elbv2.deregister_targets(TargetGroupArn=arn, Targets=removed)
         if "TargetGroupAttributes" in changed:
             attributes = call.properties.get("TargetGroupAttributes", [])
-            service.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
-        if changed & CHECKS:
-            service.modify_target_group(TargetGroupArn=arn, **call.only(*CHECKS))
+            elbv2.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
+        if changed & HEALTH_CHECK_KEYS:
+            elbv2.modify_target_group(TargetGroupArn=arn, **call.only(*HEALTH_CHECK_KEYS))
         return {}
 
     def delete(self, call: Call) -> None:
-        _service(call).delete_target_group(TargetGroupArn=call.physical_id)
+        _elbv2(call).delete_target_group(TargetGroupArn=call.physical_id)
 
 
-class Listener(_Balancing):
+class Listener(_Elbv2Handler):
     properties = frozenset({"LoadBalancerArn", "Protocol", "Port", "DefaultActions", "Tags"})
     changeable = frozenset({"Protocol", "Port", "DefaultActions", "Tags"})
 
     def create(self, call: Call) -> Created:
-        made = _service(call).create_listener(**call.properties)["Listeners"][0]["ListenerArn"]
-        return Created(made, {"ListenerArn": made})
+        arn = _elbv2(call).create_listener(**call.properties)["Listeners"][0]["ListenerArn"]
+        return Created(arn, {"ListenerArn": arn})
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         settings = call.only("Protocol", "Port", "DefaultActions")
         if changed & set(settings):
-            _service(call).modify_listener(ListenerArn=call.physical_id, **settings)
+            _elbv2(call).modify_listener(ListenerArn=call.physical_id, **settings)
         return {}
 
     def delete(self, call: Call) -> None:
-        _service(call).delete_listener(ListenerArn=call.physical_id)
+        _elbv2(call).delete_listener(ListenerArn=call.physical_id)

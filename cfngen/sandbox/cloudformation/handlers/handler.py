@@ -1,4 +1,4 @@
-"""What a resource type must be able to do, and what it is told."""
+"""The base class of the handlers of resource types, and their arguments and results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 
 @functools.cache
 def client(service: str, region: str) -> Any:
-    """A boto3 client with credentials that mean nothing; it reaches moto only, and is made once for all tests.
+    """A cached boto3 client with dummy credentials, which calls moto only.
 
-    It tries a call once: what is refused is refused, and nobody waits on the wall clock.
+    It never retries a call, because retries would wait in real time.
     """
     return _session(region).client(service, config=Config(retries={"total_max_attempts": 1}))
 
@@ -31,7 +31,7 @@ def _session(region: str) -> boto3.Session:
 
 @dataclass(frozen=True)
 class Created:
-    """A resource that has come into being: what Ref and GetAtt give."""
+    """A created resource: its physical id (Ref) and its attributes (GetAtt)."""
 
     physical_id: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -39,7 +39,11 @@ class Created:
 
 @dataclass(frozen=True)
 class Call:
-    """What a handler is told; the physical id and the attributes are empty on creation."""
+    """The arguments of a handler; physical id and attributes are empty on creation.
+
+    Attributes:
+        name: generates a name for the resource, as CloudFormation does
+    """
 
     region: str
     properties: Mapping[str, Any]
@@ -60,21 +64,21 @@ class Call:
         return client("iam", self.region)
 
     def only(self, *keys: str) -> dict[str, Any]:
-        """Those of the named properties that the template gives."""
+        """The properties with these names, without those that the template does not set."""
         return {key: self.properties[key] for key in keys if key in self.properties}
 
     def tagged(self, resource_type: str) -> dict[str, Any]:
-        """The tags as most calls of EC2 want them."""
+        """The tags as the TagSpecifications argument of EC2 calls."""
         tags = self.properties.get("Tags", [])
         return {"TagSpecifications": [{"ResourceType": resource_type, "Tags": tags}]} if tags else {}
 
 
 @contextlib.contextmanager
-def completing(created: Created) -> Iterator[None]:
-    """Let what goes wrong within leave a resource that exists, and that is therefore removed again.
+def unfinished_on_failure(created: Created) -> Iterator[None]:
+    """Turn an error after a resource was created into one that makes the rollback delete the resource.
 
     Raises:
-        UnfinishedError: something was refused
+        UnfinishedError: a call inside the `with` block failed
     """
     try:
         yield
@@ -83,13 +87,13 @@ def completing(created: Created) -> Iterator[None]:
 
 
 class Handler:
-    """Makes, changes and removes resources of one type through boto3.
+    """Creates, updates and deletes resources of one type through boto3.
 
     Attributes:
-        properties: those it passes on.
-        changeable: those of them that it changes in place.
-        unchangeable: those that the reference says cannot be updated, although the schema allows it.
-        snapshots: whether the type takes the policy Snapshot.
+        properties: the supported properties.
+        changeable: the properties that the handler can update in place.
+        unchangeable: the properties that cannot be updated according to the reference, although the schema allows it.
+        snapshots: whether the type supports the deletion policy Snapshot.
     """
 
     properties: frozenset[str] = frozenset()
@@ -106,59 +110,59 @@ class Handler:
     def snapshot(self, call: Call) -> None:
         raise ResourceError("this type has no snapshots")
 
-    def update(self, call: Call, before: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Change a resource in place; returns attributes that have another value now.
+    def update(self, call: Call, previous: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Update a resource in place; returns the attributes whose values have changed.
 
         Args:
-            call: with the new properties
-            before: the properties it has had
+            call: the arguments, with the new properties
+            previous: the old properties
 
         Raises:
-            ResourceError: refused, before anything was changed
-            NotModelledError: a property that CloudFormation changes in place and the double does not
+            ResourceError: the update was refused before anything was changed
+            NotModelledError: CloudFormation updates a property in place, but the emulator does not support that
         """
-        changed = {key for key in {*call.properties, *before} if call.properties.get(key) != before.get(key)}
+        changed = {key for key in {*call.properties, *previous} if call.properties.get(key) != previous.get(key)}
         if refused := sorted(changed & self.unchangeable):
             raise ResourceError(f"Updates are not supported for the properties {refused}")
-        if unknown := sorted(changed - self.changeable):
-            raise NotModelledError(f"changes of {unknown} in place")
-        attributes = self.change(call, before, changed)
+        if not_modelled := sorted(changed - self.changeable):
+            raise NotModelledError(f"changes of {not_modelled} in place")
+        attributes = self.change(call, previous, changed)
         if "Tags" in changed:
-            self.retag(call, before)
+            self.retag(call, previous)
         return attributes
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        """Change everything but tags."""
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        """Update everything but tags."""
         return {}
 
-    def retag(self, call: Call, before: Mapping[str, Any]) -> None:
-        """Change the tags, as EC2 does it."""
-        retag(call, self.tagged_id(call), before.get("Tags", []), call.properties.get("Tags", []))
+    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
+        """Update the tags; this default works for EC2 resources."""
+        retag(call, self.tagged_id(call), previous.get("Tags", []), call.properties.get("Tags", []))
 
     def tagged_id(self, call: Call) -> str:
-        """What the tags hang on."""
+        """The id of the resource that has the tags."""
         return call.physical_id
 
     def replaces(self, call: Call) -> bool:
-        """Whether a change that may replace a resource does replace this one."""
+        """Whether a change that requires replacement only conditionally replaces this resource."""
         raise NotModelledError("properties that replace a resource under conditions")
 
     def actual(self, call: Call) -> Mapping[str, Any] | None:
-        """Those properties, as the account has them, in which drift is looked for; None if the resource is gone."""
+        """The actual values of the properties that drift detection compares; None if the resource is deleted."""
         return {}
 
     @property
     def detects_drift(self) -> bool:
-        """Whether drift is looked for at all."""
+        """Whether the type supports drift detection."""
         return type(self).actual is not Handler.actual
 
 
 @contextlib.contextmanager
 def removing_on_failure(remove: Callable[[], object]) -> Iterator[None]:
-    """Remove what the first call of a creation has made if a later one fails, as CloudFormation's rollback does.
+    """Delete a new resource again if a later call for it fails, as CloudFormation's rollback does.
 
     Args:
-        remove: removes it.
+        remove: called to delete it.
     """
     try:
         yield
@@ -167,9 +171,9 @@ def removing_on_failure(remove: Callable[[], object]) -> Iterator[None]:
         raise
 
 
-def retag(call: Call, identifier: str, before: list[dict[str, str]], after: list[dict[str, str]]) -> None:
-    """Replace tags of a resource of EC2."""
-    if gone := [{"Key": key} for key in {tag["Key"] for tag in before} - {tag["Key"] for tag in after}]:
-        call.ec2.delete_tags(Resources=[identifier], Tags=gone)
-    if after:
-        call.ec2.create_tags(Resources=[identifier], Tags=after)
+def retag(call: Call, resource_id: str, old_tags: list[dict[str, str]], new_tags: list[dict[str, str]]) -> None:
+    """Update the tags of an EC2 resource."""
+    if removed_keys := [{"Key": key} for key in {tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}]:
+        call.ec2.delete_tags(Resources=[resource_id], Tags=removed_keys)
+    if new_tags:
+        call.ec2.create_tags(Resources=[resource_id], Tags=new_tags)

@@ -1,4 +1,4 @@
-"""IAM, KMS and Secrets Manager types."""
+"""Handlers of IAM, KMS and Secrets Manager types."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, completing
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, unfinished_on_failure
 from cfngen.sandbox.services import iam_propagation
 
-ROLE_NAME = 64  # characters, IAM user guide, "IAM object identifiers and quotas"
-PROFILE_NAME = 128
+MAX_ROLE_NAME_LENGTH = 64  # IAM user guide, "IAM object identifiers and quotas"
+MAX_PROFILE_NAME_LENGTH = 128
 
 
 class Role(Handler):
@@ -21,56 +21,58 @@ class Role(Handler):
     changeable = properties
 
     def create(self, call: Call) -> Created:
-        name = call.name(limit=ROLE_NAME)
+        name = call.name(limit=MAX_ROLE_NAME_LENGTH)
         role = call.iam.create_role(
             RoleName=name,
-            AssumeRolePolicyDocument=_text(call["AssumeRolePolicyDocument"]),
+            AssumeRolePolicyDocument=_to_json(call["AssumeRolePolicyDocument"]),
             **call.only("Description", "PermissionsBoundary", "Tags"),
         )["Role"]
         created = Created(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
-        with completing(created):
+        with unfinished_on_failure(created):
             for policy in call.properties.get("Policies", []):
-                document = _text(policy["PolicyDocument"])
+                document = _to_json(policy["PolicyDocument"])
                 call.iam.put_role_policy(RoleName=name, PolicyName=policy["PolicyName"], PolicyDocument=document)
             for arn in call.properties.get("ManagedPolicyArns", []):
                 call.iam.attach_role_policy(RoleName=name, PolicyArn=arn)
         return created
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        iam, role = call.iam, {"RoleName": call.physical_id}
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        iam, role_name = call.iam, {"RoleName": call.physical_id}
         if "AssumeRolePolicyDocument" in changed:
-            iam.update_assume_role_policy(**role, PolicyDocument=_text(call["AssumeRolePolicyDocument"]))
+            iam.update_assume_role_policy(**role_name, PolicyDocument=_to_json(call["AssumeRolePolicyDocument"]))
         if "Policies" in changed:
-            old, new = (
-                {policy["PolicyName"]: _text(policy["PolicyDocument"]) for policy in which.get("Policies", [])}
-                for which in (before, call.properties)
+            old_policies, new_policies = (
+                {policy["PolicyName"]: _to_json(policy["PolicyDocument"]) for policy in properties.get("Policies", [])}
+                for properties in (previous, call.properties)
             )
-            for name in [each for each in old if each not in new]:
-                iam.delete_role_policy(**role, PolicyName=name)
-            for name, document in new.items():
-                iam.put_role_policy(**role, PolicyName=name, PolicyDocument=document)
+            for name in [policy_name for policy_name in old_policies if policy_name not in new_policies]:
+                iam.delete_role_policy(**role_name, PolicyName=name)
+            for name, document in new_policies.items():
+                iam.put_role_policy(**role_name, PolicyName=name, PolicyDocument=document)
         if "ManagedPolicyArns" in changed:
-            had, has = (set(each.get("ManagedPolicyArns", [])) for each in (before, call.properties))
-            for arn in sorted(had - has):
-                iam.detach_role_policy(**role, PolicyArn=arn)
-            for arn in sorted(has - had):
-                iam.attach_role_policy(**role, PolicyArn=arn)
+            old_arns, new_arns = (
+                set(properties.get("ManagedPolicyArns", [])) for properties in (previous, call.properties)
+            )
+            for arn in sorted(old_arns - new_arns):
+                iam.detach_role_policy(**role_name, PolicyArn=arn)
+            for arn in sorted(new_arns - old_arns):
+                iam.attach_role_policy(**role_name, PolicyArn=arn)
         if "Description" in changed:
-            iam.update_role_description(**role, Description=call.properties.get("Description", ""))
+            iam.update_role_description(**role_name, Description=call.properties.get("Description", ""))
         if "PermissionsBoundary" in changed:
             if boundary := call.only("PermissionsBoundary"):
-                iam.put_role_permissions_boundary(**role, **boundary)
+                iam.put_role_permissions_boundary(**role_name, **boundary)
             else:
-                iam.delete_role_permissions_boundary(**role)
+                iam.delete_role_permissions_boundary(**role_name)
         return {}
 
-    def retag(self, call: Call, before: Mapping[str, Any]) -> None:
-        if gone := _gone(call, before):
-            call.iam.untag_role(RoleName=call.physical_id, TagKeys=gone)
+    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
+        if removed_keys := _removed_tag_keys(call, previous):
+            call.iam.untag_role(RoleName=call.physical_id, TagKeys=removed_keys)
         call.iam.tag_role(RoleName=call.physical_id, Tags=call.properties.get("Tags", []))
 
     def delete(self, call: Call) -> None:
-        """Delete the role; what somebody else has attached to it is in the way, as in IAM."""
+        """Delete the role; as in IAM, this fails if other policies are attached to it."""
         for policy in call.properties.get("Policies", []):
             with contextlib.suppress(call.iam.exceptions.NoSuchEntityException):
                 call.iam.delete_role_policy(RoleName=call.physical_id, PolicyName=policy["PolicyName"])
@@ -81,30 +83,32 @@ class Role(Handler):
 
 
 class ManagedPolicy(Handler):
-    """A new document is a new version; the one before it goes, since a policy has five at most."""
+    """A new document creates a new version; old versions are deleted, because a policy can have only five."""
 
     properties = frozenset({"Description", "PolicyDocument", "Roles"})
     changeable = frozenset({"PolicyDocument", "Roles"})
 
     def create(self, call: Call) -> Created:
-        made = call.iam.create_policy(
-            PolicyName=call.name(limit=PROFILE_NAME), PolicyDocument=self._document(call), **call.only("Description")
+        policy = call.iam.create_policy(
+            PolicyName=call.name(limit=MAX_PROFILE_NAME_LENGTH),
+            PolicyDocument=self._document(call),
+            **call.only("Description"),
         )["Policy"]
-        created = Created(made["Arn"], {"PolicyArn": made["Arn"], "PolicyId": made["PolicyId"]})
-        with completing(created):
+        created = Created(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
+        with unfinished_on_failure(created):
             for role in call.properties.get("Roles", []):
-                call.iam.attach_role_policy(RoleName=role, PolicyArn=made["Arn"])
+                call.iam.attach_role_policy(RoleName=role, PolicyArn=policy["Arn"])
         return created
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         arn = call.physical_id
         if "PolicyDocument" in changed:
             call.iam.create_policy_version(PolicyArn=arn, PolicyDocument=self._document(call), SetAsDefault=True)
-            self._prune(call)
-        had, has = (set(each.get("Roles", [])) for each in (before, call.properties))
-        for role in sorted(had - has):
+            self._delete_old_versions(call)
+        old_roles, new_roles = (set(properties.get("Roles", [])) for properties in (previous, call.properties))
+        for role in sorted(old_roles - new_roles):
             call.iam.detach_role_policy(RoleName=role, PolicyArn=arn)
-        for role in sorted(has - had):
+        for role in sorted(new_roles - old_roles):
             call.iam.attach_role_policy(RoleName=role, PolicyArn=arn)
         return {}
 
@@ -112,36 +116,36 @@ class ManagedPolicy(Handler):
         for role in call.properties.get("Roles", []):
             with contextlib.suppress(call.iam.exceptions.NoSuchEntityException):
                 call.iam.detach_role_policy(RoleName=role, PolicyArn=call.physical_id)
-        self._prune(call)
+        self._delete_old_versions(call)
         call.iam.delete_policy(PolicyArn=call.physical_id)
 
-    def _prune(self, call: Call) -> None:
+    def _delete_old_versions(self, call: Call) -> None:
         for version in call.iam.list_policy_versions(PolicyArn=call.physical_id)["Versions"]:
             if not version["IsDefaultVersion"]:
                 call.iam.delete_policy_version(PolicyArn=call.physical_id, VersionId=version["VersionId"])
 
     def _document(self, call: Call) -> str:
-        return _text(call["PolicyDocument"])
+        return _to_json(call["PolicyDocument"])
 
 
 class InstanceProfile(Handler):
-    """CloudFormation waits until a profile can be used before it is complete."""
+    """The creation waits until the instance profile has propagated, as CloudFormation does."""
 
     properties = frozenset({"Roles"})
     changeable = properties
 
     def create(self, call: Call) -> Created:
-        name = call.name(limit=PROFILE_NAME)
+        name = call.name(limit=MAX_PROFILE_NAME_LENGTH)
         profile = call.iam.create_instance_profile(InstanceProfileName=name)["InstanceProfile"]
         created = Created(name, {"Arn": profile["Arn"]})
-        with completing(created):
+        with unfinished_on_failure(created):
             for role in call["Roles"]:
                 call.iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
         iam_propagation.awaited(call.region, name)
         return created
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        for role in before["Roles"]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        for role in previous["Roles"]:
             call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
         for role in call["Roles"]:
             call.iam.add_role_to_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
@@ -156,7 +160,7 @@ class InstanceProfile(Handler):
 
 
 class Key(Handler):
-    """A deleted key stays for its waiting period."""
+    """A deletion only schedules the deletion of the key, after its waiting period."""
 
     properties = frozenset({"Description", "EnableKeyRotation", "PendingWindowInDays", "KeyPolicy", "Tags"})
     changeable = properties
@@ -164,33 +168,35 @@ class Key(Handler):
     def create(self, call: Call) -> Created:
         kms = client("kms", call.region)
         tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in call.properties.get("Tags", [])]
-        # Without a policy a key has that of KMS, which leaves it to IAM.
+        # Without a key policy, KMS sets its default one, which leaves access to IAM.
         policy = {"Policy": json.dumps(call["KeyPolicy"])} if "KeyPolicy" in call.properties else {}
-        made = kms.create_key(Tags=tags, **policy, **call.only("Description"))["KeyMetadata"]
-        created = Created(made["KeyId"], {"Arn": made["Arn"], "KeyId": made["KeyId"]})
-        with completing(created):
+        key = kms.create_key(Tags=tags, **policy, **call.only("Description"))["KeyMetadata"]
+        created = Created(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
+        with unfinished_on_failure(created):
             if call.properties.get("EnableKeyRotation"):
-                kms.enable_key_rotation(KeyId=made["KeyId"])
+                kms.enable_key_rotation(KeyId=key["KeyId"])
         return created
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        kms, key = client("kms", call.region), {"KeyId": call.physical_id}
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        kms, key_id = client("kms", call.region), {"KeyId": call.physical_id}
         if "Description" in changed:
-            kms.update_key_description(**key, Description=call.properties.get("Description", ""))
+            kms.update_key_description(**key_id, Description=call.properties.get("Description", ""))
         if "EnableKeyRotation" in changed:
-            rotate = kms.enable_key_rotation if call.properties.get("EnableKeyRotation") else kms.disable_key_rotation
-            rotate(**key)
+            set_rotation = (
+                kms.enable_key_rotation if call.properties.get("EnableKeyRotation") else kms.disable_key_rotation
+            )
+            set_rotation(**key_id)
         if "KeyPolicy" in changed:
-            kms.put_key_policy(**key, PolicyName="default", Policy=json.dumps(call["KeyPolicy"]))
+            kms.put_key_policy(**key_id, PolicyName="default", Policy=json.dumps(call["KeyPolicy"]))
         return {}
 
-    def retag(self, call: Call, before: Mapping[str, Any]) -> None:
-        kms, key = client("kms", call.region), {"KeyId": call.physical_id}
-        if gone := _gone(call, before):
-            kms.untag_resource(**key, TagKeys=gone)
+    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
+        kms, key_id = client("kms", call.region), {"KeyId": call.physical_id}
+        if removed_keys := _removed_tag_keys(call, previous):
+            kms.untag_resource(**key_id, TagKeys=removed_keys)
         tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in call.properties.get("Tags", [])]
         if tags:
-            kms.tag_resource(**key, Tags=tags)
+            kms.tag_resource(**key_id, Tags=tags)
 
     def delete(self, call: Call) -> None:
         days = call.properties.get("PendingWindowInDays", 30)
@@ -200,36 +206,40 @@ class Key(Handler):
 
 
 class Secret(Handler):
-    """Ref gives the ARN, as for no other type here. Deletion skips the recovery window."""
+    """Ref returns the ARN, unlike for other types here. Deletion skips the recovery window."""
 
     properties = frozenset({"Description", "KmsKeyId", "Tags"})
     changeable = properties
 
     def create(self, call: Call) -> Created:
-        made = client("secretsmanager", call.region).create_secret(Name=call.name(stack_name=False), **call.properties)
-        return Created(made["ARN"], {"Id": made["ARN"]})
+        secret = client("secretsmanager", call.region).create_secret(
+            Name=call.name(stack_name=False), **call.properties
+        )
+        return Created(secret["ARN"], {"Id": secret["ARN"]})
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         if changed & {"Description", "KmsKeyId"}:
-            described = {"Description": "", **call.only("Description", "KmsKeyId")}
-            client("secretsmanager", call.region).update_secret(SecretId=call.physical_id, **described)
+            settings = {"Description": "", **call.only("Description", "KmsKeyId")}
+            client("secretsmanager", call.region).update_secret(SecretId=call.physical_id, **settings)
         return {}
 
-    def retag(self, call: Call, before: Mapping[str, Any]) -> None:
+    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
         secrets = client("secretsmanager", call.region)
-        if gone := _gone(call, before):
-            secrets.untag_resource(SecretId=call.physical_id, TagKeys=gone)
+        if removed_keys := _removed_tag_keys(call, previous):
+            secrets.untag_resource(SecretId=call.physical_id, TagKeys=removed_keys)
         secrets.tag_resource(SecretId=call.physical_id, Tags=call.properties.get("Tags", []))
 
     def delete(self, call: Call) -> None:
         client("secretsmanager", call.region).delete_secret(SecretId=call.physical_id, ForceDeleteWithoutRecovery=True)
 
 
-def _text(document: object) -> str:
-    """A document as a request carries it: with its characters as they are, since IAM takes only some."""
+def _to_json(document: object) -> str:
+    """A policy document as JSON, without escaping non-ASCII characters, because IAM checks the characters."""
     return json.dumps(document, ensure_ascii=False)
 
 
-def _gone(call: Call, before: Mapping[str, Any]) -> list[str]:
-    had, has = ({tag["Key"] for tag in each.get("Tags", [])} for each in (before, call.properties))
-    return sorted(had - has)
+def _removed_tag_keys(call: Call, previous: Mapping[str, Any]) -> list[str]:
+    old_keys, new_keys = (
+        {tag["Key"] for tag in properties.get("Tags", [])} for properties in (previous, call.properties)
+    )
+    return sorted(old_keys - new_keys)

@@ -1,4 +1,4 @@
-"""AWS::EC2 and AWS::AutoScaling types that instances are made of."""
+"""Handlers of AWS::EC2 and AWS::AutoScaling types: instances, their launch templates, disks and addresses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, removing_on_failure, retag
 from cfngen.sandbox.services import keys
 
-SIZES = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
-HOOKS = "LifecycleHookSpecificationList"
+SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
+HOOKS_KEY = "LifecycleHookSpecificationList"
 
 
 class NetworkInterface(Handler):
@@ -18,26 +18,28 @@ class NetworkInterface(Handler):
     changeable = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
 
     def create(self, call: Call) -> Created:
-        made = call.ec2.create_network_interface(
+        interface = call.ec2.create_network_interface(
             **call.only("SubnetId", "PrivateIpAddress", "Description"),
             Groups=call.properties.get("GroupSet", []),
             **call.tagged("network-interface"),
         )["NetworkInterface"]
-        identifier = made["NetworkInterfaceId"]
-        check = {"Value": call.properties.get("SourceDestCheck", True)}
+        identifier = interface["NetworkInterfaceId"]
+        source_dest_check = {"Value": call.properties.get("SourceDestCheck", True)}
         with removing_on_failure(lambda: call.ec2.delete_network_interface(NetworkInterfaceId=identifier)):
-            call.ec2.modify_network_interface_attribute(NetworkInterfaceId=identifier, SourceDestCheck=check)
-        address = made["PrivateIpAddress"]
-        return Created(identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": made["VpcId"]})
+            call.ec2.modify_network_interface_attribute(
+                NetworkInterfaceId=identifier, SourceDestCheck=source_dest_check
+            )
+        address = interface["PrivateIpAddress"]
+        return Created(identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": interface["VpcId"]})
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        values = {
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        arguments = {
             "GroupSet": {"Groups": call.properties.get("GroupSet", [])},
             "Description": {"Description": {"Value": call.properties.get("Description", "")}},
             "SourceDestCheck": {"SourceDestCheck": {"Value": call.properties.get("SourceDestCheck", True)}},
         }
-        for key in changed & set(values):
-            call.ec2.modify_network_interface_attribute(NetworkInterfaceId=call.physical_id, **values[key])
+        for key in changed & set(arguments):
+            call.ec2.modify_network_interface_attribute(NetworkInterfaceId=call.physical_id, **arguments[key])
         return {}
 
     def delete(self, call: Call) -> None:
@@ -49,8 +51,8 @@ class ElasticIp(Handler):
     changeable = frozenset({"Tags"})
 
     def create(self, call: Call) -> Created:
-        made = call.ec2.allocate_address(Domain=call.properties.get("Domain", "vpc"), **call.tagged("elastic-ip"))
-        return Created(made["PublicIp"], {key: made[key] for key in ("PublicIp", "AllocationId")})
+        address = call.ec2.allocate_address(Domain=call.properties.get("Domain", "vpc"), **call.tagged("elastic-ip"))
+        return Created(address["PublicIp"], {key: address[key] for key in ("PublicIp", "AllocationId")})
 
     def tagged_id(self, call: Call) -> str:
         return str(call.attributes["AllocationId"])
@@ -63,7 +65,7 @@ class ElasticIpAssociation(Handler):
     properties = frozenset({"AllocationId", "NetworkInterfaceId"})
 
     def create(self, call: Call) -> Created:
-        # In a VPC an address moves by itself (EC2 API, AssociateAddress); moto wants to be told.
+        # In a VPC, reassociation is allowed by default (EC2 API, AssociateAddress); moto needs the argument.
         identifier = call.ec2.associate_address(**call.properties, AllowReassociation=True)["AssociationId"]
         return Created(identifier, {"Id": identifier})
 
@@ -79,14 +81,14 @@ class Volume(Handler):
     snapshots = True
 
     def create(self, call: Call) -> Created:
-        plain = self.properties - {"Tags"}
+        settings = self.properties - {"Tags"}
         if fault := call.properties.get("Encrypted") and keys.fault(call.region, call.properties.get("KmsKeyId", "")):
-            # API, CreateVolume: the key is looked at later, and the volume then has failed.
+            # API, CreateVolume: the key is checked after the call, and the volume then fails.
             raise ResourceError(f"Volume did not stabilize: {fault}")
-        identifier = call.ec2.create_volume(**call.only(*plain), **call.tagged("volume"))["VolumeId"]
+        identifier = call.ec2.create_volume(**call.only(*settings), **call.tagged("volume"))["VolumeId"]
         return Created(identifier, {"VolumeId": identifier})
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         settings = call.only(*sorted(self.modified))
         [volume] = call.ec2.describe_volumes(VolumeIds=[call.physical_id])["Volumes"]
         if any(volume.get(key) != value for key, value in settings.items()):
@@ -104,87 +106,91 @@ class KeyPair(Handler):
     properties = frozenset({"KeyName", "PublicKeyMaterial", "Tags"})
 
     def create(self, call: Call) -> Created:
-        made = call.ec2.import_key_pair(
+        key_pair = call.ec2.import_key_pair(
             KeyName=call["KeyName"], PublicKeyMaterial=call["PublicKeyMaterial"].encode(), **call.tagged("key-pair")
         )
-        return Created(call["KeyName"], {"KeyPairId": made["KeyPairId"], "KeyFingerprint": made["KeyFingerprint"]})
+        return Created(
+            call["KeyName"], {"KeyPairId": key_pair["KeyPairId"], "KeyFingerprint": key_pair["KeyFingerprint"]}
+        )
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_key_pair(KeyName=call.physical_id)
 
 
-def _leaves(*keys: str) -> dict[str, Any]:
-    return {key: {} for key in keys}
+def _keys(*names: str) -> dict[str, Any]:
+    return {name: {} for name in names}
 
 
-# What the emulator's launches take account of: keys of LaunchTemplateData, and of what is below them.
-MODELLED: Mapping[str, Any] = {
+# The keys of LaunchTemplateData, at all levels, that the emulator's launches support.
+SUPPORTED_KEYS: Mapping[str, Any] = {
     "BlockDeviceMappings": {
         "DeviceName": {},
-        "Ebs": _leaves(
+        "Ebs": _keys(
             "DeleteOnTermination", "Encrypted", "Iops", "KmsKeyId", "SnapshotId", "Throughput", "VolumeSize",
             "VolumeType",
         ),
     },
-    "IamInstanceProfile": _leaves("Arn", "Name"),
-    "InstanceMarketOptions": {"MarketType": {}, "SpotOptions": _leaves("MaxPrice", "SpotInstanceType")},
-    "MetadataOptions": _leaves("HttpEndpoint", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags"),
-    "NetworkInterfaces": _leaves(
+    "IamInstanceProfile": _keys("Arn", "Name"),
+    "InstanceMarketOptions": {"MarketType": {}, "SpotOptions": _keys("MaxPrice", "SpotInstanceType")},
+    "MetadataOptions": _keys("HttpEndpoint", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags"),
+    "NetworkInterfaces": _keys(
         "AssociatePublicIpAddress", "DeleteOnTermination", "Description", "DeviceIndex", "Groups",
         "NetworkInterfaceId", "PrivateIpAddress", "SubnetId",
     ),
-    "TagSpecifications": {"ResourceType": {}, "Tags": _leaves("Key", "Value")},
-    **_leaves("ImageId", "InstanceType", "KeyName", "SecurityGroupIds", "UserData"),
+    "TagSpecifications": {"ResourceType": {}, "Tags": _keys("Key", "Value")},
+    **_keys("ImageId", "InstanceType", "KeyName", "SecurityGroupIds", "UserData"),
 }  # fmt: skip
 
 
-def _check_modelled(data: Any, modelled: Mapping[str, Any], path: str = "LaunchTemplateData") -> None:
-    """Refuse what the launches of the emulator would pass over in silence.
+def _check_supported(data: Any, supported: Mapping[str, Any], path: str = "LaunchTemplateData") -> None:
+    """Refuse launch template data that the emulator's launches would ignore.
 
     Raises:
-        NotModelledError: what, and where
+        NotModelledError: names the unsupported keys and their path
     """
     for item in data if isinstance(data, list) else [data]:
         if isinstance(item, Mapping):
-            if unknown := sorted(set(item) - set(modelled)):
+            if unknown := sorted(set(item) - set(supported)):
                 raise NotModelledError(f"{unknown} in {path}")
             for key, value in item.items():
-                _check_modelled(value, modelled[key], f"{path}.{key}")
+                _check_supported(value, supported[key], f"{path}.{key}")
 
 
 class LaunchTemplate(Handler):
-    """New data make a new version; the default version stays the first one."""
+    """New data creates a new version; the default version stays the first one."""
 
     properties = frozenset({"LaunchTemplateData", "TagSpecifications"})
     changeable = properties
 
     def create(self, call: Call) -> Created:
-        _check_modelled(call["LaunchTemplateData"], MODELLED)
-        made = call.ec2.create_launch_template(
+        _check_supported(call["LaunchTemplateData"], SUPPORTED_KEYS)
+        launch_template = call.ec2.create_launch_template(
             LaunchTemplateName=call.name(),
             LaunchTemplateData=call["LaunchTemplateData"],
             **call.only("TagSpecifications"),
         )["LaunchTemplate"]
         versions = {"LatestVersionNumber": "1", "DefaultVersionNumber": "1"}
-        return Created(made["LaunchTemplateId"], {"LaunchTemplateId": made["LaunchTemplateId"], **versions})
+        return Created(
+            launch_template["LaunchTemplateId"], {"LaunchTemplateId": launch_template["LaunchTemplateId"], **versions}
+        )
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         if "TagSpecifications" in changed:
-            retag(call, call.physical_id, _own_tags(before), _own_tags(call.properties))
+            retag(call, call.physical_id, _own_tags(previous), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
             return {}
-        _check_modelled(call["LaunchTemplateData"], MODELLED)
-        made = call.ec2.create_launch_template_version(
+        _check_supported(call["LaunchTemplateData"], SUPPORTED_KEYS)
+        version = call.ec2.create_launch_template_version(
             LaunchTemplateId=call.physical_id, LaunchTemplateData=call["LaunchTemplateData"]
         )["LaunchTemplateVersion"]
-        return {"LatestVersionNumber": str(made["VersionNumber"])}
+        return {"LatestVersionNumber": str(version["VersionNumber"])}
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_launch_template(LaunchTemplateId=call.physical_id)
 
 
 def _own_tags(properties: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Tags of the template itself, not of what is launched from it."""
+    """The tags of the launch template itself, not those of the instances."""
     specifications = properties.get("TagSpecifications", [])
     return [
         tag
@@ -195,7 +201,7 @@ def _own_tags(properties: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 class AutoScalingGroup(Handler):
-    """Which instances an update replaces is the business of the UpdatePolicy."""
+    """Updates only the group itself; `rolling` replaces its instances."""
 
     properties = frozenset(
         {
@@ -206,14 +212,14 @@ class AutoScalingGroup(Handler):
             "VPCZoneIdentifier",
             "LaunchTemplate",
             "Tags",
-            HOOKS,
+            HOOKS_KEY,
         }
     )
     changeable = properties
 
     def create(self, call: Call) -> Created:
         name = call.name()
-        hooks = {HOOKS: list(_hooks(call))} if call.properties.get(HOOKS) else {}
+        hooks = {HOOKS_KEY: list(_hooks(call))} if call.properties.get(HOOKS_KEY) else {}
         client("autoscaling", call.region).create_auto_scaling_group(
             AutoScalingGroupName=name,
             Tags=_group_tags(name, call.properties.get("Tags", [])),
@@ -222,37 +228,41 @@ class AutoScalingGroup(Handler):
         )
         return Created(name)
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         if settings := _settings(call, changed):
             client("autoscaling", call.region).update_auto_scaling_group(
                 AutoScalingGroupName=call.physical_id, **settings
             )
-        if HOOKS in changed:
-            _put_hooks(call, call.physical_id, before)
+        if HOOKS_KEY in changed:
+            _put_hooks(call, call.physical_id, previous)
         return {}
 
-    def retag(self, call: Call, before: Mapping[str, Any]) -> None:
+    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
         autoscaling = client("autoscaling", call.region)
-        old, new = (_group_tags(call.physical_id, each.get("Tags", [])) for each in (before, call.properties))
-        kept = {tag["Key"] for tag in new}
-        if gone := [tag for tag in old if tag["Key"] not in kept]:
-            autoscaling.delete_tags(Tags=gone)
-        if new:
-            autoscaling.create_or_update_tags(Tags=new)
+        old_tags, new_tags = (
+            _group_tags(call.physical_id, properties.get("Tags", [])) for properties in (previous, call.properties)
+        )
+        new_keys = {tag["Key"] for tag in new_tags}
+        if removed_tags := [tag for tag in old_tags if tag["Key"] not in new_keys]:
+            autoscaling.delete_tags(Tags=removed_tags)
+        if new_tags:
+            autoscaling.create_or_update_tags(Tags=new_tags)
 
     def replaces(self, call: Call) -> bool:
         """Reference, "UpdatePolicy": only AutoScalingReplacingUpdate replaces a group."""
         return bool(call.update_policy.get("AutoScalingReplacingUpdate", {}).get("WillReplace", False))
 
     def actual(self, call: Call) -> Mapping[str, Any] | None:
-        found = client("autoscaling", call.region).describe_auto_scaling_groups(
+        groups = client("autoscaling", call.region).describe_auto_scaling_groups(
             AutoScalingGroupNames=[call.physical_id]
         )["AutoScalingGroups"]
-        if not found:
+        if not groups:
             return None
-        sizes = {key: str(found[0][key]) for key in ("MinSize", "MaxSize", "DesiredCapacity") if key in call.properties}
+        sizes = {
+            key: str(groups[0][key]) for key in ("MinSize", "MaxSize", "DesiredCapacity") if key in call.properties
+        }
         keys = ("Key", "Value", "PropagateAtLaunch")
-        tags = [{key: tag[key] for key in keys} for tag in found[0]["Tags"]]
+        tags = [{key: tag[key] for key in keys} for tag in groups[0]["Tags"]]
         return {**sizes, **({"Tags": tags} if tags or "Tags" in call.properties else {})}
 
     def delete(self, call: Call) -> None:
@@ -262,27 +272,27 @@ class AutoScalingGroup(Handler):
 
 
 def _settings(call: Call, keys: set[str]) -> dict[str, Any]:
-    """What the service's calls say of a group, without its tags."""
-    given = call.only(*sorted(keys - {"Tags", HOOKS}))
-    settings: dict[str, Any] = {key: int(value) if key in SIZES else value for key, value in given.items()}
+    """The arguments of CreateAutoScalingGroup and UpdateAutoScalingGroup, without tags and lifecycle hooks."""
+    properties = call.only(*sorted(keys - {"Tags", HOOKS_KEY}))
+    settings: dict[str, Any] = {key: int(value) if key in SIZE_KEYS else value for key, value in properties.items()}
     if subnets := settings.get("VPCZoneIdentifier"):
         settings["VPCZoneIdentifier"] = ",".join(subnets)
     return settings
 
 
-def _put_hooks(call: Call, group: str, before: Mapping[str, Any]) -> None:
-    """Give a group the lifecycle hooks that it is to have now."""
+def _put_hooks(call: Call, group: str, previous: Mapping[str, Any]) -> None:
+    """Set a group's lifecycle hooks, and delete old ones."""
     autoscaling, names = client("autoscaling", call.region), {hook["LifecycleHookName"] for hook in _hooks(call)}
-    for name in {each["LifecycleHookName"] for each in before.get(HOOKS, [])} - names:
+    for name in {old_hook["LifecycleHookName"] for old_hook in previous.get(HOOKS_KEY, [])} - names:
         autoscaling.delete_lifecycle_hook(AutoScalingGroupName=group, LifecycleHookName=name)
     for hook in _hooks(call):
         autoscaling.put_lifecycle_hook(AutoScalingGroupName=group, **hook)
 
 
 def _hooks(call: Call) -> Iterator[dict[str, Any]]:
-    """Lifecycle hooks; templates may have numbers as text."""
-    for each in call.properties.get(HOOKS, []):
-        yield {**each, **{key: int(value) for key, value in each.items() if key == "HeartbeatTimeout"}}
+    """The lifecycle hooks of a group, with the heartbeat timeout as a number."""
+    for hook in call.properties.get(HOOKS_KEY, []):
+        yield {**hook, **{key: int(value) for key, value in hook.items() if key == "HeartbeatTimeout"}}
 
 
 def _group_tags(name: str, tags: list[dict[str, Any]]) -> list[dict[str, Any]]:

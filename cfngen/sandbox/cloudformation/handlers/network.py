@@ -1,4 +1,4 @@
-"""AWS::EC2 types that make a network."""
+"""Handlers of AWS::EC2 types for networking."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, removing_on_failure
 
-EVERYTHING = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]  # egress of a new group
+DEFAULT_EGRESS = [
+    {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
+]  # the egress rule that EC2 adds to a new security group
 
 
 class Vpc(Handler):
@@ -22,7 +24,7 @@ class Vpc(Handler):
                 call.ec2.modify_vpc_attribute(VpcId=vpc["VpcId"], **{attribute: {"Value": value}})
         return Created(vpc["VpcId"], {"VpcId": vpc["VpcId"], "CidrBlock": vpc["CidrBlock"]})
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         for attribute, default in (("EnableDnsSupport", True), ("EnableDnsHostnames", False)):
             if attribute in changed:
                 value = {"Value": call.properties.get(attribute, default)}
@@ -30,8 +32,8 @@ class Vpc(Handler):
         return {}
 
     def actual(self, call: Call) -> Mapping[str, Any] | None:
-        found = call.ec2.describe_vpcs(Filters=[{"Name": "vpc-id", "Values": [call.physical_id]}])["Vpcs"]
-        return {"Tags": found[0].get("Tags", [])} if found else None
+        vpcs = call.ec2.describe_vpcs(Filters=[{"Name": "vpc-id", "Values": [call.physical_id]}])["Vpcs"]
+        return {"Tags": vpcs[0].get("Tags", [])} if vpcs else None
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_vpc(VpcId=call.physical_id)
@@ -45,8 +47,8 @@ class DhcpOptions(Handler):
         configurations = [{"Key": "domain-name-servers", "Values": call["DomainNameServers"]}]
         if "DomainName" in call.properties:
             configurations.append({"Key": "domain-name", "Values": [call["DomainName"]]})
-        made = call.ec2.create_dhcp_options(DhcpConfigurations=configurations, **call.tagged("dhcp-options"))
-        identifier = made["DhcpOptions"]["DhcpOptionsId"]
+        response = call.ec2.create_dhcp_options(DhcpConfigurations=configurations, **call.tagged("dhcp-options"))
+        identifier = response["DhcpOptions"]["DhcpOptionsId"]
         return Created(identifier, {"DhcpOptionsId": identifier})
 
     def delete(self, call: Call) -> None:
@@ -69,8 +71,8 @@ class InternetGateway(Handler):
     changeable = frozenset({"Tags"})
 
     def create(self, call: Call) -> Created:
-        made = call.ec2.create_internet_gateway(**call.tagged("internet-gateway"))["InternetGateway"]
-        return Created(made["InternetGatewayId"], {"InternetGatewayId": made["InternetGatewayId"]})
+        gateway = call.ec2.create_internet_gateway(**call.tagged("internet-gateway"))["InternetGateway"]
+        return Created(gateway["InternetGatewayId"], {"InternetGatewayId": gateway["InternetGatewayId"]})
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_internet_gateway(InternetGatewayId=call.physical_id)
@@ -84,8 +86,8 @@ class VpcGatewayAttachment(Handler):
         call.ec2.attach_internet_gateway(**call.properties)
         return Created(f"IGW|{call['VpcId']}")
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        call.ec2.detach_internet_gateway(**before)
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        call.ec2.detach_internet_gateway(**previous)
         call.ec2.attach_internet_gateway(**call.properties)
         return {}
 
@@ -98,8 +100,8 @@ class RouteTable(Handler):
     changeable = frozenset({"Tags"})
 
     def create(self, call: Call) -> Created:
-        made = call.ec2.create_route_table(VpcId=call["VpcId"], **call.tagged("route-table"))["RouteTable"]
-        return Created(made["RouteTableId"], {"RouteTableId": made["RouteTableId"]})
+        route_table = call.ec2.create_route_table(VpcId=call["VpcId"], **call.tagged("route-table"))["RouteTable"]
+        return Created(route_table["RouteTableId"], {"RouteTableId": route_table["RouteTableId"]})
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_route_table(RouteTableId=call.physical_id)
@@ -113,7 +115,7 @@ class Route(Handler):
         call.ec2.create_route(**call.properties)
         return Created(f"{call['RouteTableId']}|{call['DestinationCidrBlock']}")
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         call.ec2.replace_route(**call.properties)
         return {}
 
@@ -126,17 +128,17 @@ class Subnet(Handler):
     changeable = frozenset({"Tags"})
 
     def create(self, call: Call) -> Created:
-        made = call.ec2.create_subnet(
+        subnet = call.ec2.create_subnet(
             **call.only("VpcId", "CidrBlock", "AvailabilityZone"), **call.tagged("subnet")
         )["Subnet"]  # fmt: skip
         return Created(
-            made["SubnetId"], {key: made[key] for key in ("SubnetId", "AvailabilityZone", "CidrBlock", "VpcId")}
+            subnet["SubnetId"], {key: subnet[key] for key in ("SubnetId", "AvailabilityZone", "CidrBlock", "VpcId")}
         )
 
     def actual(self, call: Call) -> Mapping[str, Any] | None:
-        wanted = [{"Name": "subnet-id", "Values": [call.physical_id]}]
-        found = call.ec2.describe_subnets(Filters=wanted)["Subnets"]
-        return {"Tags": found[0].get("Tags", [])} if found else None
+        filters = [{"Name": "subnet-id", "Values": [call.physical_id]}]
+        subnets = call.ec2.describe_subnets(Filters=filters)["Subnets"]
+        return {"Tags": subnets[0].get("Tags", [])} if subnets else None
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_subnet(SubnetId=call.physical_id)
@@ -154,45 +156,45 @@ class SubnetRouteTableAssociation(Handler):
 
 
 class SecurityGroup(Handler):
-    """As CloudFormation does, given egress rules replace the rule that EC2 puts into a new group."""
+    """As in CloudFormation, egress rules in the template replace the default egress rule of a new group."""
 
     properties = frozenset({"GroupDescription", "VpcId", "SecurityGroupEgress", "Tags"})
     changeable = frozenset({"SecurityGroupEgress", "Tags"})
 
     def create(self, call: Call) -> Created:
-        group = call.ec2.create_security_group(
+        group_id = call.ec2.create_security_group(
             GroupName=call.name(), Description=call["GroupDescription"], VpcId=call["VpcId"],
             **call.tagged("security-group"),
         )["GroupId"]  # fmt: skip
         if egress := call.properties.get("SecurityGroupEgress"):
-            with removing_on_failure(lambda: call.ec2.delete_security_group(GroupId=group)):
-                call.ec2.revoke_security_group_egress(GroupId=group, IpPermissions=EVERYTHING)
+            with removing_on_failure(lambda: call.ec2.delete_security_group(GroupId=group_id)):
+                call.ec2.revoke_security_group_egress(GroupId=group_id, IpPermissions=DEFAULT_EGRESS)
                 call.ec2.authorize_security_group_egress(
-                    GroupId=group, IpPermissions=[_permission(rule) for rule in egress]
+                    GroupId=group_id, IpPermissions=[_to_ip_permission(rule) for rule in egress]
                 )
-        return Created(group, {"GroupId": group, "Id": group, "VpcId": call["VpcId"]})
+        return Created(group_id, {"GroupId": group_id, "Id": group_id, "VpcId": call["VpcId"]})
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         if "SecurityGroupEgress" in changed:
-            old, new = (
-                [_permission(rule) for rule in each.get("SecurityGroupEgress", [])] or EVERYTHING
-                for each in (before, call.properties)
+            old_permissions, new_permissions = (
+                [_to_ip_permission(rule) for rule in properties.get("SecurityGroupEgress", [])] or DEFAULT_EGRESS
+                for properties in (previous, call.properties)
             )
-            if gone := [each for each in old if each not in new]:
-                call.ec2.revoke_security_group_egress(GroupId=call.physical_id, IpPermissions=gone)
-            if added := [each for each in new if each not in old]:
+            if removed := [permission for permission in old_permissions if permission not in new_permissions]:
+                call.ec2.revoke_security_group_egress(GroupId=call.physical_id, IpPermissions=removed)
+            if added := [permission for permission in new_permissions if permission not in old_permissions]:
                 call.ec2.authorize_security_group_egress(GroupId=call.physical_id, IpPermissions=added)
         return {}
 
     def actual(self, call: Call) -> Mapping[str, Any] | None:
-        rules = _rules(call, call.physical_id, egress=True)
+        rules = _read_rules(call, call.physical_id, egress=True)
         if rules is None:
             return None
-        wanted = [_comparable(each) for each in call.properties.get("SecurityGroupEgress", [])]
-        found = [_comparable(rule) for rule in rules]
-        if sorted(map(str, wanted)) == sorted(map(str, found)):
+        expected = [_without_description(rule) for rule in call.properties.get("SecurityGroupEgress", [])]
+        actual_rules = [_without_description(rule) for rule in rules]
+        if sorted(map(str, expected)) == sorted(map(str, actual_rules)):
             return call.only("SecurityGroupEgress")
-        return {"SecurityGroupEgress": found}
+        return {"SecurityGroupEgress": actual_rules}
 
     def delete(self, call: Call) -> None:
         call.ec2.delete_security_group(GroupId=call.physical_id)
@@ -214,31 +216,33 @@ class SecurityGroupIngress(Handler):
     changeable = frozenset({"Description"})
 
     def create(self, call: Call) -> Created:
-        rule = call.ec2.authorize_security_group_ingress(
-            GroupId=call["GroupId"], IpPermissions=[_permission(call.properties)]
+        rule_id = call.ec2.authorize_security_group_ingress(
+            GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(call.properties)]
         )["SecurityGroupRules"][0]["SecurityGroupRuleId"]  # fmt: skip
-        return Created(rule, {"Id": rule})
+        return Created(rule_id, {"Id": rule_id})
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        described = {"Description": "", **call.properties}
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        rule = {"Description": "", **call.properties}
         call.ec2.update_security_group_rule_descriptions_ingress(
-            GroupId=call["GroupId"], IpPermissions=[_permission(described)]
+            GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(rule)]
         )
         return {}
 
     def actual(self, call: Call) -> Mapping[str, Any] | None:
-        wanted = _comparable(call.properties)
-        rules = _rules(call, call["GroupId"], egress=False) or []
-        return call.properties if wanted in map(_comparable, rules) else None
+        expected = _without_description(call.properties)
+        rules = _read_rules(call, call["GroupId"], egress=False) or []
+        return call.properties if expected in map(_without_description, rules) else None
 
     def delete(self, call: Call) -> None:
-        call.ec2.revoke_security_group_ingress(GroupId=call["GroupId"], IpPermissions=[_permission(call.properties)])
+        call.ec2.revoke_security_group_ingress(
+            GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(call.properties)]
+        )
 
 
-PORTS = frozenset({"IpProtocol", "FromPort", "ToPort"})
-OWN = frozenset({"GroupId", "Description"})
-# How IpPermissions call the other side of a rule, by how templates call it.
-SIDES = {
+PORT_KEYS = frozenset({"IpProtocol", "FromPort", "ToPort"})
+GROUP_KEYS = frozenset({"GroupId", "Description"})
+# Keys of IpPermissions for the source or destination of a rule, by its key in templates.
+PEER_KEYS = {
     "CidrIp": ("IpRanges", "CidrIp"),
     "SourceSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
     "DestinationSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
@@ -247,40 +251,41 @@ SIDES = {
 }
 
 
-def _permission(rule: Any) -> dict[str, Any]:
-    """A rule of a template as an IpPermission of EC2."""
-    if unknown := sorted(set(rule) - PORTS - OWN - set(SIDES)):
+def _to_ip_permission(rule: Any) -> dict[str, Any]:
+    """Convert a template's rule to an IpPermission of EC2."""
+    if unknown := sorted(set(rule) - PORT_KEYS - GROUP_KEYS - set(PEER_KEYS)):
         raise NotModelledError(f"{unknown} in rules of security groups")
-    sides = sorted(set(rule) & set(SIDES))
-    if len(sides) != 1:
-        raise ResourceError(f"Specify exactly one source or destination of a rule, not {sides or 'none'}")
-    kind, key = SIDES[sides[0]]
-    described = {"Description": rule["Description"]} if "Description" in rule else {}
-    return {**{port: rule[port] for port in PORTS if port in rule}, kind: [{key: rule[sides[0]], **described}]}
+    peers = sorted(set(rule) & set(PEER_KEYS))
+    if len(peers) != 1:
+        raise ResourceError(f"Specify exactly one source or destination of a rule, not {peers or 'none'}")
+    kind, key = PEER_KEYS[peers[0]]
+    description = {"Description": rule["Description"]} if "Description" in rule else {}
+    return {**{port: rule[port] for port in PORT_KEYS if port in rule}, kind: [{key: rule[peers[0]], **description}]}
 
 
-def _rules(call: Call, group: str, *, egress: bool) -> list[dict[str, Any]] | None:
-    """A group's rules in the terms of a template; None if there is no such group."""
-    found = call.ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": [group]}])["SecurityGroups"]
-    if not found:
+def _read_rules(call: Call, group_id: str, *, egress: bool) -> list[dict[str, Any]] | None:
+    """The rules of a group in the format of a template; None if there is no such group."""
+    groups = call.ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": [group_id]}])["SecurityGroups"]
+    if not groups:
         return None
     rules = []
-    for permission in found[0]["IpPermissionsEgress" if egress else "IpPermissions"]:
-        shared = {key: permission[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in permission}
-        rules += [{**shared, "CidrIp": ip_range["CidrIp"]} for ip_range in permission["IpRanges"]]
+    for permission in groups[0]["IpPermissionsEgress" if egress else "IpPermissions"]:
+        protocol_and_ports = {key: permission[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in permission}
+        rules += [{**protocol_and_ports, "CidrIp": ip_range["CidrIp"]} for ip_range in permission["IpRanges"]]
         rules += [
-            {**shared, "SourcePrefixListId": prefix_list_id["PrefixListId"]}
+            {**protocol_and_ports, "SourcePrefixListId": prefix_list_id["PrefixListId"]}
             for prefix_list_id in permission.get("PrefixListIds", [])
         ]
-        other = "DestinationSecurityGroupId" if egress else "SourceSecurityGroupId"
+        peer_key = "DestinationSecurityGroupId" if egress else "SourceSecurityGroupId"
         rules += [
-            {**shared, other: user_id_group_pair["GroupId"]} for user_id_group_pair in permission["UserIdGroupPairs"]
+            {**protocol_and_ports, peer_key: user_id_group_pair["GroupId"]}
+            for user_id_group_pair in permission["UserIdGroupPairs"]
         ]
     return rules
 
 
-def _comparable(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """What a rule allows, without its description; all protocols have no ports."""
+def _without_description(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule without its description, for comparison; a rule for all protocols (-1) has no ports."""
     keys = ["IpProtocol", "CidrIp", "SourcePrefixListId", "SourceSecurityGroupId", "DestinationSecurityGroupId"]
     if str(rule["IpProtocol"]) != "-1":
         keys += ["FromPort", "ToPort"]

@@ -1,4 +1,4 @@
-"""AWS::S3 types: a bucket's settings are made call by call, as S3 has no call that takes all of them."""
+"""Handlers of AWS::S3 types; a bucket's settings need one call each, because S3 has no call for all of them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, completing
+from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, unfinished_on_failure
 
-NAME = 63  # characters, S3 user guide, "Bucket naming rules"
+MAX_BUCKET_NAME_LENGTH = 63  # S3 user guide, "Bucket naming rules"
 
 
 class Bucket(Handler):
-    """A name of its own is not modelled. S3 refuses to delete a bucket in which something is."""
+    """BucketName is not supported. As in S3, deleting a bucket that is not empty fails."""
 
     properties = frozenset(
         {
@@ -30,22 +30,22 @@ class Bucket(Handler):
     changeable = properties
 
     def create(self, call: Call) -> Created:
-        name = call.name(limit=NAME).lower()
+        name = call.name(limit=MAX_BUCKET_NAME_LENGTH).lower()
         region = call.region
-        _check(call)
-        where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
-        _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **where)
+        _check_supported(call)
+        configuration = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+        _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **configuration)
         created = Created(name, {"Arn": f"arn:aws:s3:::{name}", "DomainName": f"{name}.s3.amazonaws.com"})
-        with completing(created):
-            _settle(call, name, set(call.properties))
+        with unfinished_on_failure(created):
+            _apply_settings(call, name, set(call.properties))
         return created
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
-        _check(call)
-        _settle(call, call.physical_id, changed - {"Tags"})
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+        _check_supported(call)
+        _apply_settings(call, call.physical_id, changed - {"Tags"})
         return {}
 
-    def retag(self, call: Call, before: Mapping[str, Any]) -> None:
+    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
         _s3(call).put_bucket_tagging(Bucket=call.physical_id, Tagging={"TagSet": call.properties.get("Tags", [])})
 
     def delete(self, call: Call) -> None:
@@ -58,13 +58,13 @@ class BucketPolicy(Handler):
 
     def create(self, call: Call) -> Created:
         s3 = _s3(call)
-        with contextlib.suppress(ClientError):  # there is none, or no bucket
+        with contextlib.suppress(ClientError):  # no policy, or no bucket
             s3.get_bucket_policy(Bucket=call["Bucket"])
             raise ResourceError(f"The bucket policy already exists on bucket {call['Bucket']}.")
         self._put(call)
         return Created(call["Bucket"])
 
-    def change(self, call: Call, before: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
         self._put(call)
         return {}
 
@@ -79,50 +79,54 @@ def _s3(call: Call) -> Any:
     return client("s3", call.region)
 
 
-OF_RULES = frozenset({"Id", "Status", "Prefix", "ExpirationInDays", "AbortIncompleteMultipartUpload"})
+RULE_KEYS = frozenset({"Id", "Status", "Prefix", "ExpirationInDays", "AbortIncompleteMultipartUpload"})
 
 
-def _check(call: Call) -> None:
-    """Refuse settings that would be left out.
+def _check_supported(call: Call) -> None:
+    """Refuse settings that the emulator does not support.
 
     Raises:
-        NotModelledError: there are some
+        NotModelledError: names them
     """
     rules = call.properties.get("LifecycleConfiguration", {}).get("Rules", [])
     encryption = call.properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
-    unknown = {key for rule in rules for key in rule} - OF_RULES
+    unknown = {key for rule in rules for key in rule} - RULE_KEYS
     unknown |= {key for rule in encryption for key in rule} - {"ServerSideEncryptionByDefault"}
     unknown |= set(call.properties.get("LifecycleConfiguration", {})) - {"Rules"}
     if unknown:
         raise NotModelledError(f"settings {sorted(unknown)} of a bucket")
 
 
-def _settle(call: Call, name: str, keys: set[str]) -> None:
-    """Set the properties that are named, and take away those that the template no longer has."""
-    s3, bucket, given = _s3(call), {"Bucket": name}, call.properties
+def _apply_settings(call: Call, name: str, keys: set[str]) -> None:
+    """Apply the named properties to a bucket, and delete those that the template no longer has."""
+    s3, bucket, properties = _s3(call), {"Bucket": name}, call.properties
     if "BucketEncryption" in keys:
-        rules = given.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
-        translated = [
+        rules = properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
+        encryption_rules = [
             {"ApplyServerSideEncryptionByDefault": rule.get("ServerSideEncryptionByDefault", {})} for rule in rules
         ]
-        s3.put_bucket_encryption(**bucket, ServerSideEncryptionConfiguration={"Rules": translated})
+        s3.put_bucket_encryption(**bucket, ServerSideEncryptionConfiguration={"Rules": encryption_rules})
     if "LifecycleConfiguration" in keys:
-        rules = [_rule(rule) for rule in given.get("LifecycleConfiguration", {}).get("Rules", [])]
+        rules = [_to_s3_rule(rule) for rule in properties.get("LifecycleConfiguration", {}).get("Rules", [])]
         if rules:
             s3.put_bucket_lifecycle_configuration(**bucket, LifecycleConfiguration={"Rules": rules})
         else:
             s3.delete_bucket_lifecycle(**bucket)
-    if "OwnershipControls" in keys and "OwnershipControls" in given:
-        s3.put_bucket_ownership_controls(**bucket, OwnershipControls={"Rules": given["OwnershipControls"]["Rules"]})
-    if "PublicAccessBlockConfiguration" in keys and "PublicAccessBlockConfiguration" in given:
-        s3.put_public_access_block(**bucket, PublicAccessBlockConfiguration=given["PublicAccessBlockConfiguration"])
-    if "Tags" in keys and given.get("Tags"):
-        s3.put_bucket_tagging(**bucket, Tagging={"TagSet": given["Tags"]})
+    if "OwnershipControls" in keys and "OwnershipControls" in properties:
+        s3.put_bucket_ownership_controls(
+            **bucket, OwnershipControls={"Rules": properties["OwnershipControls"]["Rules"]}
+        )
+    if "PublicAccessBlockConfiguration" in keys and "PublicAccessBlockConfiguration" in properties:
+        s3.put_public_access_block(
+            **bucket, PublicAccessBlockConfiguration=properties["PublicAccessBlockConfiguration"]
+        )
+    if "Tags" in keys and properties.get("Tags"):
+        s3.put_bucket_tagging(**bucket, Tagging={"TagSet": properties["Tags"]})
 
 
-def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """A rule of a template in the words of S3's own call."""
+def _to_s3_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a template's lifecycle rule to the format of PutBucketLifecycleConfiguration."""
     expiration = {"Expiration": {"Days": rule["ExpirationInDays"]}} if "ExpirationInDays" in rule else {}
-    kept = {key: rule[key] for key in ("Status", "AbortIncompleteMultipartUpload") if key in rule}
+    unchanged = {key: rule[key] for key in ("Status", "AbortIncompleteMultipartUpload") if key in rule}
     identifier = {"ID": rule["Id"]} if "Id" in rule else {}
-    return {**identifier, "Filter": {"Prefix": rule.get("Prefix", "")}, **kept, **expiration}
+    return {**identifier, "Filter": {"Prefix": rule.get("Prefix", "")}, **unchanged, **expiration}

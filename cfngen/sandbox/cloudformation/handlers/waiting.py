@@ -1,4 +1,4 @@
-"""CloudFormation's own types for waiting."""
+"""Handlers of wait conditions and their handles."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handle
 
 
 class WaitCondition(Handler):
-    """With a creation policy, a wait condition waits for that policy's signals and has no properties.
+    """A wait condition with a creation policy, which waits for signals and has no properties.
 
-    Those of the other kind, which waits for what is told to a handle, are not modelled.
+    Wait conditions without a creation policy, which wait for data sent to a handle, are not supported.
     """
 
     def create(self, call: Call) -> Created:
-        """Return a name; `creation` does the waiting."""
+        """Return a generated name; `creation` waits for the signals."""
         return Created(call.name())
 
     def delete(self, call: Call) -> None:
-        """Nothing was made."""
+        """There is nothing to delete."""
 
 
 class WaitConditionHandle(Handler):
-    """An address that may be told something; it makes nothing in the account. Its metadata can be read."""
+    """A presigned URL to which data could be sent; it creates nothing in the account, but its metadata can be read."""
 
     def create(self, call: Call) -> Created:
-        """Return a handle; its physical id is the address."""
+        """Return a handle, whose physical id is the URL."""
         return Created(
             f"https://cloudformation-waitcondition-{call.region}.s3.{call.region}.amazonaws.com/{call.name()}"
         )
 
     def delete(self, call: Call) -> None:
-        """Nothing was made."""
+        """There is nothing to delete."""

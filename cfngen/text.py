@@ -16,8 +16,8 @@ def pluralize(number: int, noun: str, verb: str = "") -> str:
         noun: what, in the singular; `volume of claims` becomes `volumes of claims`.
         verb: what they do or are, as it follows a plural: `stay`, `are`, `have`.
     """
-    what = f"{number:,} {noun if number == 1 else plural_form(noun)}"
-    return f"{what} {verb_form(number, verb)}" if verb else what
+    phrase = f"{number:,} {noun if number == 1 else plural_form(noun)}"
+    return f"{phrase} {verb_form(number, verb)}" if verb else phrase
 
 
 def plural_form(noun: str) -> str:

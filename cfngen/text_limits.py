@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _LETTERS_AND_DIGITS = string.ascii_letters + string.digits
-_GRAPHIC = "".join(map(chr, range(0x21, 0x7F)))
+_GRAPHIC_ASCII = "".join(map(chr, range(0x21, 0x7F)))
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class Characters:
         if not self.single:
             return []
         return [
-            fromkey for fromkey in dict.fromkeys(text) if fromkey not in self.single and not self._has_category(fromkey)
+            character
+            for character in dict.fromkeys(text)
+            if character not in self.single and not self._has_category(character)
         ]
 
     def _has_category(self, character: str) -> bool:
@@ -86,10 +88,10 @@ class TextLimit:
         Args:
             parts: the text's parts in order; None is one that is known only when a stack is deployed, and may be empty.
         """
-        known = "".join(part for part in parts if part is not None)
-        if strangers := self.characters.strangers(known):
-            return f"holds {', '.join(map(_shown, strangers[:5]))}; it may hold {self.characters.words}"
-        length = len(known.encode()) if self.in_bytes else len(known)
+        known_text = "".join(part for part in parts if part is not None)
+        if foreign := self.characters.strangers(known_text):
+            return f"holds {', '.join(map(_describe_character, foreign[:5]))}; it may hold {self.characters.words}"
+        length = len(known_text.encode()) if self.in_bytes else len(known_text)
         unit = "bytes" if self.in_bytes else "characters"
         if length > self.longest:
             return f"has {length} {unit}; {self.longest} fit"
@@ -97,15 +99,15 @@ class TextLimit:
             return ""
         if length < self.shortest:
             return f"has {length} {unit}; at least {self.shortest} are needed"
-        return "" if not self.form or re.fullmatch(self.form, known) else self.form_in_words
+        return "" if not self.form or re.fullmatch(self.form, known_text) else self.form_in_words
 
 
-def _shown(character: str) -> str:
+def _describe_character(character: str) -> str:
     code = f"U+{ord(character):04X}"
     return f"{character} ({code})" if character.isprintable() and not character.isspace() else code
 
 
-def _set(words: str, single: str, categories: str = "") -> Characters:
+def _characters(words: str, single: str, categories: str = "") -> Characters:
     return Characters(words, frozenset(single), categories)
 
 
@@ -117,18 +119,18 @@ _CLOUDFORMATION = f"{_DOCS}/AWSCloudFormation/latest/UserGuide"
 _QUOTAS = f"{_CLOUDFORMATION}/cloudformation-limits.html"
 
 ANYTHING = Characters("any character")
-_ALPHANUMERIC = _set("letters and digits", _LETTERS_AND_DIGITS)
-_OF_SECURITY_GROUPS = _set(
+_ALPHANUMERIC = _characters("letters and digits", _LETTERS_AND_DIGITS)
+_SECURITY_GROUP_CHARACTERS = _characters(
     "letters, digits, spaces and ._-:/()#,@[]+=&;{}!$*", _LETTERS_AND_DIGITS + " ._-:/()#,@[]+=&;{}!$*"
 )
-_OF_IAM_DESCRIPTIONS = _set(
+_IAM_DESCRIPTION_CHARACTERS = _characters(
     "the printable characters of Latin-1, tabs and line ends",
-    "\t\n\r " + _GRAPHIC + "".join(map(chr, range(0xA1, 0x100))),
+    "\t\n\r " + _GRAPHIC_ASCII + "".join(map(chr, range(0xA1, 0x100))),
 )
-_OF_IAM_NAMES = _set("letters, digits and _+=,.@-", _LETTERS_AND_DIGITS + "_+=,.@-")
-_OF_TAGS = _set("letters, digits, spaces and . : / = + - @ _", "_.:/=+-@", "LNZ")
-_HYPHENATED = _set("letters, digits and hyphens", _LETTERS_AND_DIGITS + "-")
-_PRINTABLE_ASCII = _set("the printable characters of ASCII", " " + _GRAPHIC)
+_IAM_NAME_CHARACTERS = _characters("letters, digits and _+=,.@-", _LETTERS_AND_DIGITS + "_+=,.@-")
+_TAG_CHARACTERS = _characters("letters, digits, spaces and . : / = + - @ _", "_.:/=+-@", "LNZ")
+_HYPHENATED = _characters("letters, digits and hyphens", _LETTERS_AND_DIGITS + "-")
+_PRINTABLE_ASCII = _characters("the printable characters of ASCII", " " + _GRAPHIC_ASCII)
 
 # The same words for groups and rules, but for one of them: aws-cloudformation/cfn-lint#173, cds-snc/
 # notification-terraform#561. (The API model leaves "&" out where a rule names a group; the refusal does not.)
@@ -140,21 +142,21 @@ GROUP_DESCRIPTION = TextLimit(
     "description of a security group",
     f"{_EC2_API}/API_CreateSecurityGroup.html",
     255,
-    _OF_SECURITY_GROUPS,
+    _SECURITY_GROUP_CHARACTERS,
     refusal=_REFUSED_DESCRIPTION % "security group",
 )
 RULE_DESCRIPTION = TextLimit(
     "description of a security group rule",
     f"{_EC2_API}/API_IpRange.html",
     255,
-    _OF_SECURITY_GROUPS,
+    _SECURITY_GROUP_CHARACTERS,
     refusal=_REFUSED_DESCRIPTION % "rule",
 )
 GROUP_NAME = TextLimit(
     "name of a security group",
     f"{_EC2_API}/API_CreateSecurityGroup.html",
     255,
-    _OF_SECURITY_GROUPS,
+    _SECURITY_GROUP_CHARACTERS,
     shortest=1,
     form=r"(?!sg-).*",
     form_in_words="begins with sg-, which is for ids",
@@ -164,13 +166,13 @@ INTERFACE_DESCRIPTION = TextLimit(
     "description of a network interface",
     f"{_EC2_API}/API_CreateNetworkInterface.html",
     255,
-    _OF_SECURITY_GROUPS,
+    _SECURITY_GROUP_CHARACTERS,
 )
 LAUNCH_TEMPLATE_NAME = TextLimit(
     "name of a launch template",
     f"{_EC2_API}/API_LaunchTemplate.html",
     128,
-    _set("letters, digits and ().-/_", _LETTERS_AND_DIGITS + "().-/_"),
+    _characters("letters, digits and ().-/_", _LETTERS_AND_DIGITS + "().-/_"),
     shortest=3,
 )
 VERSION_DESCRIPTION = TextLimit(
@@ -189,7 +191,7 @@ VPC_ENDPOINT_SERVICE = TextLimit(
     "name of an endpoint's service",
     f"{_EC2_API}/API_CreateVpcEndpoint.html",
     255,
-    _set("letters, digits, dots and hyphens", _LETTERS_AND_DIGITS + ".-"),
+    _characters("letters, digits, dots and hyphens", _LETTERS_AND_DIGITS + ".-"),
     shortest=1,
 )
 IAM_DESCRIPTION = TextLimit(
@@ -197,17 +199,21 @@ IAM_DESCRIPTION = TextLimit(
     "description of an IAM role or policy",
     f"{_IAM_API}/API_CreateRole.html",
     1000,
-    _OF_IAM_DESCRIPTIONS,
+    _IAM_DESCRIPTION_CHARACTERS,
 )
-ROLE_NAME = TextLimit("name of an IAM role", f"{_IAM_API}/API_CreateRole.html", 64, _OF_IAM_NAMES, shortest=1)
+ROLE_NAME = TextLimit("name of an IAM role", f"{_IAM_API}/API_CreateRole.html", 64, _IAM_NAME_CHARACTERS, shortest=1)
 IAM_NAME = TextLimit(
-    "name of an IAM policy or instance profile", f"{_IAM_API}/API_CreatePolicy.html", 128, _OF_IAM_NAMES, shortest=1
+    "name of an IAM policy or instance profile",
+    f"{_IAM_API}/API_CreatePolicy.html",
+    128,
+    _IAM_NAME_CHARACTERS,
+    shortest=1,
 )
 IAM_PATH = TextLimit(
     "path of an IAM role, policy or instance profile",
     f"{_IAM_API}/API_CreateRole.html",
     512,
-    _set("the graphic characters of ASCII", _GRAPHIC),
+    _characters("the graphic characters of ASCII", _GRAPHIC_ASCII),
     shortest=1,
     form=r"/|/.+/",
     form_in_words="does not begin and end with a slash",
@@ -221,22 +227,22 @@ STATEMENT_ID = TextLimit(
 # Keys and values that all services take, since one set of tags goes to all of them: EC2 takes any character, IAM and
 # Elastic Load Balancing these. EC2's API model has 127 characters for a key, its user guide and all others 128.
 _TAGGING = f"{_DOCS}/AWSEC2/latest/UserGuide/Using_Tags.html"
-_NOT_OF_AWS = r"(?!(?i:aws:))[\s\S]*"
+_WITHOUT_AWS_PREFIX = r"(?!(?i:aws:))[\s\S]*"
 TAG_KEY = TextLimit(
     "key of a tag",
     _TAGGING,
     128,
-    _OF_TAGS,
+    _TAG_CHARACTERS,
     shortest=1,
-    form=_NOT_OF_AWS,
+    form=_WITHOUT_AWS_PREFIX,
     form_in_words="begins with aws:, and such tags belong to AWS; choose another",
 )
 TAG_VALUE = TextLimit(
     "value of a tag",
     _TAGGING,
     256,
-    _OF_TAGS,
-    form=_NOT_OF_AWS,
+    _TAG_CHARACTERS,
+    form=_WITHOUT_AWS_PREFIX,
     form_in_words="begins with aws:, and such tags belong to AWS; choose another",
 )
 # CloudFormation passes a nested stack's tags to CreateStack, whose model wants a value of one character at least.
@@ -244,9 +250,9 @@ STACK_TAG_VALUE = TextLimit(
     "value of a stack's tag",
     f"{_DOCS}/AWSCloudFormation/latest/APIReference/API_Tag.html",
     256,
-    _OF_TAGS,
+    _TAG_CHARACTERS,
     shortest=1,
-    form=_NOT_OF_AWS,
+    form=_WITHOUT_AWS_PREFIX,
     form_in_words="begins with aws:, and such tags belong to AWS; choose another",
 )
 # "View tags for your EC2 instances using instance metadata": what a tag's key may be where instances may read it there.
@@ -254,7 +260,7 @@ METADATA_TAG_KEY = TextLimit(
     "key of a tag that instances read from their metadata",
     f"{_DOCS}/AWSEC2/latest/UserGuide/work-with-tags-in-IMDS.html",
     255,
-    _set("letters, digits and -_+=,.@:", _LETTERS_AND_DIGITS + "-_+=,.@:"),
+    _characters("letters, digits and -_+=,.@:", _LETTERS_AND_DIGITS + "-_+=,.@:"),
     shortest=1,
     form=r"(?!(\.|\.\.|_index)$).*",
     form_in_words="is a reserved name",
@@ -284,28 +290,28 @@ HEALTH_CHECK_PATH = TextLimit(
     "path of a health check",
     f"{_ELB_API}/API_CreateTargetGroup.html",
     1024,
-    _set("the graphic characters of ASCII", _GRAPHIC),
+    _characters("the graphic characters of ASCII", _GRAPHIC_ASCII),
     shortest=1,
 )
 AUTO_SCALING_GROUP_NAME = TextLimit(
     "name of an Auto Scaling group",
     f"{_DOCS}/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html",
     255,
-    _set("the graphic characters of ASCII but the colon", _GRAPHIC.replace(":", "")),
+    _characters("the graphic characters of ASCII but the colon", _GRAPHIC_ASCII.replace(":", "")),
     shortest=1,
 )
 LIFECYCLE_HOOK_NAME = TextLimit(
     "name of a lifecycle hook",
     f"{_DOCS}/autoscaling/ec2/APIReference/API_LifecycleHookSpecification.html",
     255,
-    _set("letters, digits and -_/", _LETTERS_AND_DIGITS + "-_/"),
+    _characters("letters, digits and -_/", _LETTERS_AND_DIGITS + "-_/"),
     shortest=1,
 )
 NOTIFICATION_METADATA = TextLimit(
     "metadata of a lifecycle hook",
     f"{_DOCS}/autoscaling/ec2/APIReference/API_LifecycleHookSpecification.html",
     4000,
-    _set("the printable characters of ASCII, tabs and line ends", "\t\n\r " + _GRAPHIC),
+    _characters("the printable characters of ASCII, tabs and line ends", "\t\n\r " + _GRAPHIC_ASCII),
     shortest=1,
 )
 _BUCKET_NAMES = f"{_DOCS}/AmazonS3/latest/userguide/bucketnamingrules.html"
@@ -313,7 +319,7 @@ BUCKET_NAME = TextLimit(
     "name of an S3 bucket",
     _BUCKET_NAMES,
     63,
-    _set("lower-case letters, digits, dots and hyphens", string.ascii_lowercase + string.digits + ".-"),
+    _characters("lower-case letters, digits, dots and hyphens", string.ascii_lowercase + string.digits + ".-"),
     shortest=3,
     form=r"(?![0-9]+(\.[0-9]+){3}$)(?!xn--|sthree-|amzn-s3-demo-)(?!.*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$)"
     r"(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]",
@@ -338,7 +344,7 @@ KEY_ALIAS = TextLimit(
     "alias of a KMS key",
     f"{_DOCS}/kms/latest/APIReference/API_CreateAlias.html",
     256,
-    _set("letters, digits and :/_-", _LETTERS_AND_DIGITS + ":/_-"),
+    _characters("letters, digits and :/_-", _LETTERS_AND_DIGITS + ":/_-"),
     shortest=1,
     form=r"alias/(?!aws/).+",
     form_in_words="does not begin with alias/, or is one of AWS's own (alias/aws/)",
@@ -348,7 +354,7 @@ SECRET_NAME = TextLimit(
     "name of a secret",
     _CREATE_SECRET,
     512,
-    _set("letters, digits and /_+=.@-", _LETTERS_AND_DIGITS + "/_+=.@-"),
+    _characters("letters, digits and /_+=.@-", _LETTERS_AND_DIGITS + "/_+=.@-"),
     shortest=1,
 )
 SECRET_DESCRIPTION = TextLimit("description of a secret", _CREATE_SECRET, 2048, ANYTHING)
@@ -356,7 +362,7 @@ QUEUE_NAME = TextLimit(
     "name of a queue",
     f"{_DOCS}/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html",
     80,
-    _set("letters, digits, hyphens and underscores", _LETTERS_AND_DIGITS + "-_."),
+    _characters("letters, digits, hyphens and underscores", _LETTERS_AND_DIGITS + "-_."),
     shortest=1,
 )
 _PUT_RULE = f"{_DOCS}/eventbridge/latest/APIReference/API_PutRule.html"
@@ -364,7 +370,7 @@ EVENT_RULE_NAME = TextLimit(
     "name of an event rule",
     _PUT_RULE,
     64,
-    _set("letters, digits and .-_", _LETTERS_AND_DIGITS + ".-_"),
+    _characters("letters, digits and .-_", _LETTERS_AND_DIGITS + ".-_"),
     shortest=1,
 )
 EVENT_RULE_DESCRIPTION = TextLimit("description of an event rule", _PUT_RULE, 512, ANYTHING)
@@ -375,7 +381,7 @@ DOMAIN_NAME = TextLimit(
     "domain name",
     f"{_DOCS}/Route53/latest/DeveloperGuide/DomainNameFormat.html",
     255,
-    _set("letters, digits, hyphens, underscores, dots and asterisks", _LETTERS_AND_DIGITS + "-_.*"),
+    _characters("letters, digits, hyphens, underscores, dots and asterisks", _LETTERS_AND_DIGITS + "-_.*"),
     shortest=1,
 )
 
@@ -410,14 +416,14 @@ EXPORT_NAME = TextLimit(
     "name of an export",
     f"{_CLOUDFORMATION}/outputs-section-structure.html",
     255,
-    _set("letters, digits, colons and hyphens", _LETTERS_AND_DIGITS + ":-"),
+    _characters("letters, digits, colons and hyphens", _LETTERS_AND_DIGITS + ":-"),
     shortest=1,
 )
 
 Path = tuple[str, ...]
 """Keys below `Properties`, or from the top of a template; "*" is any item of a list or any key."""
 
-_RULES_OF_GROUPS: Mapping[Path, TextLimit] = {
+_INLINE_RULES: Mapping[Path, TextLimit] = {
     ("SecurityGroupIngress", "*", "Description"): RULE_DESCRIPTION,
     ("SecurityGroupEgress", "*", "Description"): RULE_DESCRIPTION,
 }
@@ -446,7 +452,7 @@ OF_PROPERTIES: Mapping[str, Mapping[Path, TextLimit]] = {
     "AWS::EC2::SecurityGroup": {
         ("GroupName",): GROUP_NAME,
         ("GroupDescription",): GROUP_DESCRIPTION,
-        **_RULES_OF_GROUPS,
+        **_INLINE_RULES,
     },
     "AWS::EC2::SecurityGroupEgress": {("Description",): RULE_DESCRIPTION},
     "AWS::EC2::SecurityGroupIngress": {("Description",): RULE_DESCRIPTION},
@@ -520,11 +526,11 @@ def of_property(resource_type: str, path: Sequence[str | int]) -> TextLimit | No
         resource_type: the resource's type.
         path: keys and list positions below its `Properties`.
     """
-    general = tuple("*" if isinstance(part, int) else part for part in path)
+    generic_path = tuple("*" if isinstance(part, int) else part for part in path)
     limits = OF_PROPERTIES.get(resource_type, {})
     # A nested stack's parameters have names of their own; no other key is open.
-    open_key = ("Parameters", "*") if general[:1] == ("Parameters",) and len(general) == 2 else general
-    return limits.get(general) or limits.get(open_key) or OF_TAGS.get(general)
+    open_key = ("Parameters", "*") if generic_path[:1] == ("Parameters",) and len(generic_path) == 2 else generic_path
+    return limits.get(generic_path) or limits.get(open_key) or OF_TAGS.get(generic_path)
 
 
 def same_but_for_case(keys: Sequence[str]) -> list[tuple[str, str]]:

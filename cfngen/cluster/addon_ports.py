@@ -106,10 +106,10 @@ LISTENERS: Mapping[str, tuple[Listener, ...]] = {
 
 def listeners(cluster: Cluster) -> Iterator[Listener]:
     """Yield what the add-ons that are on listen on, on masters."""
-    for field, known in LISTENERS.items():
+    for field, declared in LISTENERS.items():
         addon: Addon = getattr(cluster.addons, field)
         if addon.enabled:
-            yield from (each for each in known if each.on(addon.values))
+            yield from (listener for listener in declared if listener.on(addon.values))
 
 
 def openings(cluster: Cluster) -> tuple[Opening, ...]:
@@ -119,9 +119,9 @@ def openings(cluster: Cluster) -> tuple[Opening, ...]:
     plug-in of the user's own carries it nobody knows here.
     """
     plugin = network_plugin(cluster)
-    seen = plugin.routes or plugin.interfaces
+    ports_visible = plugin.routes or plugin.interfaces
     return tuple(
         Opening(listener.name, "tcp", listener.port, listener.purpose)
         for listener in listeners(cluster)
-        if listener.callers == "nodes" and (listener.network == "host" or seen)
+        if listener.callers == "nodes" and (listener.network == "host" or ports_visible)
     )

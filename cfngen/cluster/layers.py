@@ -36,7 +36,7 @@ class Assignment:
 
 
 # Lists that hold one section where the file has none.
-_DEFAULT_OF_ONE: tuple[Path, ...] = (("nodeGroups",), ("network", "subnets"))
+_LISTS_WITH_ONE_DEFAULT: tuple[Path, ...] = (("nodeGroups",), ("network", "subnets"))
 
 
 class Layers:
@@ -98,25 +98,27 @@ class Layers:
 
     def _reach(self, path: Path, default: Any) -> Any:
         """Return the value at `path`, made as `default` where there is none; None where something is in the way."""
-        here: Any = self.data
+        current: Any = self.data
         for depth, part in enumerate(path):
-            following = path[depth + 1] if depth + 1 < len(path) else None
-            new = copy.deepcopy(default) if following is None else [] if isinstance(following, int) else {}
-            if new == [] and path[: depth + 1] in _DEFAULT_OF_ONE:
+            next_part = path[depth + 1] if depth + 1 < len(path) else None
+            new = copy.deepcopy(default) if next_part is None else [] if isinstance(next_part, int) else {}
+            if new == [] and path[: depth + 1] in _LISTS_WITH_ONE_DEFAULT:
                 new = [{}]
-            if isinstance(here, dict) and isinstance(part, str):
-                here = here.setdefault(part, new)
-            elif isinstance(here, list) and isinstance(part, int):
-                if part > len(here):
-                    known = pluralize(len(here), "item")
-                    message = f"{dotted(path[:depth])} has {known}, so [{part}] names none; the next is [{len(here)}]"
+            if isinstance(current, dict) and isinstance(part, str):
+                current = current.setdefault(part, new)
+            elif isinstance(current, list) and isinstance(part, int):
+                if part > len(current):
+                    count = pluralize(len(current), "item")
+                    message = (
+                        f"{dotted(path[:depth])} has {count}, so [{part}] names none; the next is [{len(current)}]"
+                    )
                     raise IndexError(message)
-                if part == len(here):
-                    here.append(new)
-                here = here[part]
+                if part == len(current):
+                    current.append(new)
+                current = current[part]
             else:
                 return None
-        return here
+        return current
 
     def _set(self, path: Path, new: Any, source: Source) -> None:
         written = self.sources.get(path)
@@ -147,7 +149,7 @@ def overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Problem]]:
     problems: list[Problem] = []
     for text in texts:
         source = Source("flag", text)
-        key, equals, given = _split(text)
+        key, equals, raw_value = _split_assignment(text)
         try:
             path = parsed(key.strip())
         except ValueError:
@@ -160,14 +162,14 @@ def overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Problem]]:
             problems.append(Problem((), message, source=source))
             continue
         try:
-            assignments.append(Assignment(path, value(given, path), source))
+            assignments.append(Assignment(path, value(raw_value, path), source))
         except ValueError as error:
             message = f"the value cannot be read: {error}; put it in quotes if it is text"
             problems.append(Problem(path, message, source=source))
     return assignments, problems
 
 
-def _split(text: str) -> tuple[str, str, str]:
+def _split_assignment(text: str) -> tuple[str, str, str]:
     """`key = value` at the first `=` outside double quotes."""
     quoted = False
     for position, character in enumerate(text):

@@ -43,19 +43,19 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
         ClusterFileError: with everything that is wrong.
     """
     file = Source("file", str(path)) if path else None
-    given = layers.Layers(yaml_file.read(path) if path else None, file.name if file else "")
+    merged = layers.Layers(yaml_file.read(path) if path else None, file.name if file else "")
     from_environment, environment_faults = assignments(environ)
     from_flags, flag_faults = layers.overrides(overrides)
-    problems = [*environment_faults, *given.lay(from_environment), *flag_faults, *given.lay(from_flags)]
+    problems = [*environment_faults, *merged.lay(from_environment), *flag_faults, *merged.lay(from_flags)]
 
-    outcome = ValidationResult(given.data, file=file, sources=given.sources)
-    cluster = outcome.cluster(problems)
+    result = ValidationResult(merged.data, file=file, sources=merged.sources)
+    cluster = result.cluster(problems)
     warnings = [
-        *_unused(given),
-        *_replaced(given, file),
-        *(outcome.located(problem) for problem in checks.warnings(cluster)),
+        *_unused_assignments(merged),
+        *_replaced_values(merged, file),
+        *(result.located(problem) for problem in checks.warnings(cluster)),
     ]
-    return Loaded(cluster, outcome.origins(cluster), tuple(str(warning) for warning in ordered(warnings)))
+    return Loaded(cluster, result.origins(cluster), tuple(str(warning) for warning in ordered(warnings)))
 
 
 def parse(data: Mapping[str, Any]) -> Cluster:
@@ -70,20 +70,20 @@ def parse(data: Mapping[str, Any]) -> Cluster:
     return ValidationResult(layers.without_nulls(data)).cluster()
 
 
-def _unused(given: layers.Layers) -> list[Problem]:
+def _unused_assignments(merged: layers.Layers) -> list[Problem]:
     message = "has no effect, for nodeGroups is empty; add a group to it"
-    return [Problem((), message, source=assignment.source) for assignment in given.unused]
+    return [Problem((), message, source=assignment.source) for assignment in merged.unused]
 
 
-def _replaced(given: layers.Layers, file: Source | None) -> list[Problem]:
+def _replaced_values(merged: layers.Layers, file: Source | None) -> list[Problem]:
     """Warn of variables that a shell may hold for another cluster and that change what the file says."""
     advice = "unset the variable if it was meant for another cluster, or leave the environment out with --no-env"
-    found = [
+    problems = [
         Problem(path, f"replaces what {written} says; {advice}", source=variable)
-        for path, variable, written in given.replaced
+        for path, variable, written in merged.replaced
     ]
     vpc = ("network", "vpc", "id")
-    if file and (source := given.sources.get(vpc)) and source.kind == "environment" and not found:
+    if file and (source := merged.sources.get(vpc)) and source.kind == "environment" and not problems:
         message = f"takes an existing VPC, of which {file.name} says nothing; {advice}"
-        found.append(Problem(vpc, message, source=source))
-    return found
+        problems.append(Problem(vpc, message, source=source))
+    return problems

@@ -15,7 +15,7 @@ DRAIN_HOOK = "cfngen-drain"
 """Lifecycle hook of a node group whose instances move their pods before they are terminated."""
 
 # CloudFormation names nested stacks after the root stack and their logical id and appends up to 13 characters.
-_GENERATED = "-" + "X" * 13
+_GENERATED_SUFFIX = "-" + "X" * 13
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class DerivedName:
 
 OF_CLUSTER = (
     DerivedName("load balancer of the API that a cluster of several masters has", "{cluster}-api", LOAD_BALANCER_NAME),
-    DerivedName("nested stack", "{cluster}-SecurityGroupsStack" + _GENERATED, STACK_NAME),
+    DerivedName("nested stack", "{cluster}-SecurityGroupsStack" + _GENERATED_SUFFIX, STACK_NAME),
     DerivedName("tag key of the cluster", "kubernetes.io/cluster/{cluster}", TAG_KEY),
     DerivedName("Name tag of the VPC", "{cluster}-vpc", TAG_VALUE),
     DerivedName("key pair", "{cluster}-ssh-XXXXXXXX", KEY_PAIR_NAME),
 )
 OF_GROUP = (
-    DerivedName("nested stack", "{cluster}-NodeGroup{id}Stack" + _GENERATED, STACK_NAME),
+    DerivedName("nested stack", "{cluster}-NodeGroup{id}Stack" + _GENERATED_SUFFIX, STACK_NAME),
     DerivedName("Name tag of nodes", "{cluster}-nodes-{group}", TAG_VALUE),
 )
 
@@ -98,12 +98,18 @@ def api_host(cluster: Cluster) -> str:
 
 def too_long(cluster: str) -> tuple[DerivedName, str] | None:
     """Return the first derived name that a cluster's name makes too long, and the name itself."""
-    return next(((each, each.of(cluster)) for each in OF_CLUSTER if len(each.of(cluster)) > each.limit), None)
+    return next(
+        ((derived, derived.of(cluster)) for derived in OF_CLUSTER if len(derived.of(cluster)) > derived.limit), None
+    )
 
 
 def group_too_long(cluster: Cluster, group: str) -> tuple[DerivedName, str] | None:
     """Return the first derived name that a group's name makes too long, and the name itself."""
     return next(
-        ((each, each.of(cluster.name, group)) for each in OF_GROUP if len(each.of(cluster.name, group)) > each.limit),
+        (
+            (derived, derived.of(cluster.name, group))
+            for derived in OF_GROUP
+            if len(derived.of(cluster.name, group)) > derived.limit
+        ),
         None,
     )

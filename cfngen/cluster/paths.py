@@ -12,12 +12,16 @@ Path: TypeAlias = tuple[str | int, ...]
 EVERY = "*"
 """Stands for every item of a list in a path that is yet to be expanded."""
 
-_OF_INSTANCES: tuple[Path, ...] = (("kubeletConfiguration",), ("containerd", "configuration"), ("cloudConfig",))
+_FREE_FORM_OF_INSTANCES: tuple[Path, ...] = (
+    ("kubeletConfiguration",),
+    ("containerd", "configuration"),
+    ("cloudConfig",),
+)
 FREE_FORM: tuple[Path, ...] = (
     ("kubernetes", "clusterConfiguration"),
     ("kubernetes", "kubeletConfiguration"),
-    *(("controlPlane", *path) for path in _OF_INSTANCES),
-    *(("nodeGroups", EVERY, *path) for path in _OF_INSTANCES),
+    *(("controlPlane", *path) for path in _FREE_FORM_OF_INSTANCES),
+    *(("nodeGroups", EVERY, *path) for path in _FREE_FORM_OF_INSTANCES),
     ("controlPlane", "auditLog", "policy"),
     ("network", "pluginValues"),
     ("addons", EVERY, "values"),
@@ -71,7 +75,8 @@ def within(path: Path, ancestor: Path) -> bool:
 def free_form(path: Path) -> bool:
     """Say whether a path lies in a section whose content is not cfngen's."""
     return any(
-        len(path) >= len(section) and all(wanted in (EVERY, part) for part, wanted in zip(path, section, strict=False))
+        len(path) >= len(section)
+        and all(expected in (EVERY, part) for part, expected in zip(path, section, strict=False))
         for section in FREE_FORM
     )
 

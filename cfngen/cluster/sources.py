@@ -62,8 +62,8 @@ def _origins(section: Api | Ssh) -> list[IPv4Network | PrefixList]:
 
 def room(cluster: Cluster, position: int) -> int:
     """Return how many rules for sources a security group takes; the first, of position 0, has others besides."""
-    most = cluster.network.quotas.rules_per_security_group
-    return most - SPARE - (OWN_RULES if position == 0 else 0)
+    quota = cluster.network.quotas.rules_per_security_group
+    return quota - SPARE - (OWN_RULES if position == 0 else 0)
 
 
 def spread(cluster: Cluster, holder: Holder) -> tuple[tuple[Source, ...], ...]:
@@ -72,11 +72,11 @@ def spread(cluster: Cluster, holder: Holder) -> tuple[tuple[Source, ...], ...]:
     A source that no group has room for gets one for itself; `cfngen.cluster.checks.sources` refuses it.
     """
     groups: list[list[Source]] = [[]]
-    left = room(cluster, 0)
+    remaining = room(cluster, 0)
     for source in sources(cluster, holder):
-        if source.weight > left and (groups[-1] or len(groups) == 1):
+        if source.weight > remaining and (groups[-1] or len(groups) == 1):
             groups.append([])
-            left = room(cluster, len(groups) - 1)
+            remaining = room(cluster, len(groups) - 1)
         groups[-1].append(source)
-        left -= source.weight
+        remaining -= source.weight
     return tuple(map(tuple, groups))

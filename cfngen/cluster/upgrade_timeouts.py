@@ -14,5 +14,5 @@ SPARE = 10
 
 def master_upgrade_wait(cluster: Cluster, group: NodeGroup) -> int:
     """Return for how many minutes a node waits for masters of its version; they are replaced one after another."""
-    left = LONGEST - SPARE - group.creation_timeout - group.drain_timeout
-    return max(0, min(ONE_MASTER * cluster.control_plane.count, left))
+    remaining = LONGEST - SPARE - group.creation_timeout - group.drain_timeout
+    return max(0, min(ONE_MASTER * cluster.control_plane.count, remaining))

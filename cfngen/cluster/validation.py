@@ -17,7 +17,7 @@ from cfngen.cluster.paths import Path, dotted, leaves, lookup, within
 from cfngen.cluster.problems import ClusterFileError, Problem, Source
 
 # Each round drops the refused values and looks at what is left, until nothing is refused.
-_ROUNDS = 8
+_MAX_ROUNDS = 8
 _ENVIRONMENT_HINT = "unset the variables, or leave out the whole environment with --no-env"
 
 
@@ -67,27 +67,27 @@ class ValidationResult:
             problems += self._causes(checks.problems(cluster))
         if problems or cluster is None:
             located = [self.located(problem) for problem in problems]
-            of_environment = any(each.source and each.source.kind == "environment" for each in located)
-            raise ClusterFileError(located, hint=_ENVIRONMENT_HINT if of_environment else "")
+            kinds = {problem.source.kind for problem in located if problem.source}
+            raise ClusterFileError(located, hint=_ENVIRONMENT_HINT if "environment" in kinds else "")
         return cluster
 
     def _validated(self, problems: list[Problem]) -> Cluster | None:
         """Return the cluster of the values that are accepted, and add to `problems` those that are not."""
         data = copy.deepcopy(self._completed.data)
         accepted: Any = self._given
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             try:
                 return Cluster.model_validate(data)
             except ValidationError as error:
-                found = [each for each in error.errors(include_url=False) if not _miscounted(each)]
-            refused_now = {tuple(each["loc"]) for each in found}
+                errors = [details for details in error.errors(include_url=False) if not _is_miscounted(details)]
+            refused_now = {tuple(details["loc"]) for details in errors}
             problems += [
-                _refusal(each)
-                for each in found
-                if not self._dropped(each) and not self._follows(tuple(each["loc"]), refused_now)
+                _refusal(details)
+                for details in errors
+                if not self._dropped(details) and not self._follows(tuple(details["loc"]), refused_now)
             ]
-            for each in found:
-                accepted = _without(accepted, _addressed(each), self._refused)
+            for details in errors:
+                accepted = _without(accepted, _path_to_drop(details), self._refused)
             data = complete(accepted).data
         return None
 
@@ -99,7 +99,7 @@ class ValidationResult:
     def _follows(self, path: Path, refused: set[Path]) -> bool:
         """Say whether the value at a path was derived from one that is refused."""
         source = self._derivation_source(path)
-        return bool(source) and any(_overlap(source, each) for each in (*refused, *self._refused))
+        return bool(source) and any(_overlaps(source, refused_path) for refused_path in (*refused, *self._refused))
 
     def _causes(self, problems: Iterable[Problem]) -> list[Problem]:
         """Leave out problems that follow from a refused value or from what an earlier one says."""
@@ -108,8 +108,8 @@ class ValidationResult:
             wrong = {*self._refused, *(cause.path for cause in causes)}
             sources = [self._derivation_source(path) for path in (problem.path, *problem.touches)]
             depends_on = [*problem.touches, *filter(None, sources)]
-            follows = any(_overlap(path, cause) for path in depends_on for cause in wrong)
-            if not follows and not any(_overlap(problem.path, refused) for refused in self._refused):
+            follows = any(_overlaps(path, cause) for path in depends_on for cause in wrong)
+            if not follows and not any(_overlaps(problem.path, refused) for refused in self._refused):
                 causes.append(problem)
         return causes
 
@@ -127,9 +127,9 @@ class ValidationResult:
         return Problem(problem.path, problem.message, problem.touches, self._source(problem.path))
 
     def _source(self, path: Path) -> Source | None:
-        seen: set[Path] = set()
-        while path not in self._sources and path not in seen and (source := self._derivation_source(path)):
-            seen.add(path)
+        visited: set[Path] = set()
+        while path not in self._sources and path not in visited and (source := self._derivation_source(path)):
+            visited.add(path)
             path = source
         for length in range(len(path), 0, -1):
             if path[:length] in self._sources:
@@ -149,8 +149,8 @@ class ValidationResult:
         source = self._sources.get(path)
         if source is None or lookup(self._given, path) is None:
             return Origin("default")
-        where = {"flag": f"--set {source.name}", "environment": source.name}.get(source.kind, str(source))
-        return Origin(source.kind, where)
+        location = {"flag": f"--set {source.name}", "environment": source.name}.get(source.kind, str(source))
+        return Origin(source.kind, location)
 
 
 def _refusal(error: Mapping[str, Any]) -> Problem:
@@ -158,16 +158,16 @@ def _refusal(error: Mapping[str, Any]) -> Problem:
     return Problem(path[:-2] if path[-1:] == ("[key]",) else path, message(error))
 
 
-def _miscounted(error: Mapping[str, Any]) -> bool:
+def _is_miscounted(error: Mapping[str, Any]) -> bool:
     """Say whether pydantic calls a list too short because it did not count the items that it refused."""
     return error["type"] == "too_short" and len(error["input"]) >= int(error["ctx"]["min_length"])
 
 
-def _overlap(one: Path, other: Path) -> bool:
+def _overlaps(one: Path, other: Path) -> bool:
     return within(one, other) or within(other, one)
 
 
-def _addressed(error: Mapping[str, Any]) -> Path:
+def _path_to_drop(error: Mapping[str, Any]) -> Path:
     """The path to drop so that the refused value is gone."""
     path = tuple(error["loc"])
     return path[:-1] if path[-1:] == ("[key]",) or error["type"] == "missing" else path

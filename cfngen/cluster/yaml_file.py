@@ -27,12 +27,12 @@ _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FRACTION = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
 # Bounds of what is read at all, far above any cluster: a file within them is judged within a second or two, whatever it
 # holds. Kubernetes' own objects are some ten levels deep; pydantic writes no more than 255.
-_MOST_BYTES = 1 << 20
-_MOST_VALUES = 20_000
-_MOST_ITEMS = 1_000
-_DEEPEST = 100
+_MAX_BYTES = 1 << 20
+_MAX_VALUES = 20_000
+_MAX_ITEMS = 1_000
+_MAX_DEPTH = 100
 # PyYAML's two parsers word their errors differently; these are the parts they share.
-_REASONS: Mapping[str, str] = {
+_LIKELY_CAUSES: Mapping[str, str] = {
     "mapping values are not allowed": "a second `:` or a wrong indentation; align the key with its neighbours or quote "
     "the text",
     "expected ',' or ']'": "a bracket [ is not closed; close it with ]",
@@ -42,9 +42,9 @@ _REASONS: Mapping[str, str] = {
     "did not find expected key": "a wrong indentation; align the key with its neighbours",
     "expected <block end>": "a wrong indentation; align the key with its neighbours",
 }
-_TOO_DEEP = f"lists and mappings are nested more than {_DEEPEST} levels deep here, and no key is that deep"
+_TOO_DEEP = f"lists and mappings are nested more than {_MAX_DEPTH} levels deep here, and no key is that deep"
 # Marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9).
-_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_BIDI_CONTROL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -155,8 +155,8 @@ def _text(file: FilePath, name: str) -> str:
         raise refuse("the file cannot be read; give yourself permission to read it") from None
     except OSError as error:
         raise refuse(f"the file cannot be read: {error.strerror or error}") from None
-    if len(content) > _MOST_BYTES:
-        raise refuse(f"the file has {len(content):,} bytes; a cluster file has at most {_MOST_BYTES:,}")
+    if len(content) > _MAX_BYTES:
+        raise refuse(f"the file has {len(content):,} bytes; a cluster file has at most {_MAX_BYTES:,}")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise refuse("the file is UTF-16; save it as UTF-8")
     try:
@@ -165,13 +165,13 @@ def _text(file: FilePath, name: str) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise refuse(f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8", line) from None
     # In a comment as well: it can make what follows look like a part of the comment.
-    if turning := _TURNING.search(text):
-        character = turning.group()
+    if match := _BIDI_CONTROL.search(text):
+        character = match.group()
         message = (
             f"U+{ord(character):04X} ({unicodedata.name(character).lower()}) stands in this line, which makes it read "
             "otherwise than it is; remove it"
         )
-        raise refuse(message, text.count("\n", 0, turning.start()) + 1)
+        raise refuse(message, text.count("\n", 0, match.start()) + 1)
     return text
 
 
@@ -215,10 +215,10 @@ def _check_bounds(text: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         nodes += isinstance(event, yaml.NodeEvent)
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise _BoundsError(_TOO_DEEP, event.start_mark)
-        if nodes > 2 * _MOST_VALUES:  # a key is one too
-            message = f"the file goes on beyond {_MOST_VALUES:,} values, and no cluster needs as many; shorten it"
+        if nodes > 2 * _MAX_VALUES:  # a key is one too
+            message = f"the file goes on beyond {_MAX_VALUES:,} values, and no cluster needs as many; shorten it"
             raise _BoundsError(message, event.start_mark)
 
 
@@ -230,12 +230,12 @@ def _reason(error: yaml.YAMLError, text: str) -> str:
     indentation = line[: len(line) - len(line.lstrip())]
     if "\t" in indentation or (mark and line[mark.column : mark.column + 1] == "\t"):
         return "a tab stands where YAML wants spaces; indent with spaces"
-    said = str(getattr(error, "problem", None) or error)
-    for words, meaning in _REASONS.items():
-        if words in said:
+    problem = str(getattr(error, "problem", None) or error)
+    for words, meaning in _LIKELY_CAUSES.items():
+        if words in problem:
             return meaning
     context = getattr(error, "context", None)
-    return "not valid YAML: " + (f"{context}: {said}" if context else said)
+    return "not valid YAML: " + (f"{context}: {problem}" if context else problem)
 
 
 class _Builder:
@@ -253,14 +253,14 @@ class _Builder:
         self._built += 1
         if id(node) in self._open:
             return self._fault(path, "an alias (*) that contains itself; write the value out", node)
-        if self._built > _MOST_VALUES:
-            message = f"aliases (*) multiply the file's values to more than {_MOST_VALUES:,}; write out what is needed"
+        if self._built > _MAX_VALUES:
+            message = f"aliases (*) multiply the file's values to more than {_MAX_VALUES:,}; write out what is needed"
             raise _BoundsError(message, node.start_mark)
-        if len(path) > _DEEPEST:
+        if len(path) > _MAX_DEPTH:
             raise _BoundsError(_TOO_DEEP, node.start_mark)
-        if not isinstance(node, yaml.ScalarNode) and len(node.value) > _MOST_ITEMS and not free_form(path):
-            what = "keys" if isinstance(node, yaml.MappingNode) else "items"
-            return self._fault(path, f"holds {len(node.value):,} {what}; at most {_MOST_ITEMS:,} are read", node)
+        if not isinstance(node, yaml.ScalarNode) and len(node.value) > _MAX_ITEMS and not free_form(path):
+            noun = "keys" if isinstance(node, yaml.MappingNode) else "items"
+            return self._fault(path, f"holds {len(node.value):,} {noun}; at most {_MAX_ITEMS:,} are read", node)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         self._open.add(id(node))

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 KEEP_DAYS = 30
-_DAY = 24 * 60 * 60
+_SECONDS_PER_DAY = 24 * 60 * 60
 _SUFFIX = ".verdict.json"
 
 Verdict = list[dict[str, Any]]
@@ -43,12 +43,12 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
 def fingerprint(region: str) -> bytes:
     """Digest of what every verdict depends on beside the template. Does not import cfn-lint."""
     digest = hashlib.sha256(f"region {region}\npython {sys.version_info[0]}.{sys.version_info[1]}\n".encode())
-    here = Path(__file__).parent
-    sources = (*here.glob("*.py"), *here.glob("rules/*.py"), here.parent / "text_limits.py")
+    package = Path(__file__).parent
+    sources = (*package.glob("*.py"), *package.glob("rules/*.py"), package.parent / "text_limits.py")
     for source in sorted(sources):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
-    for fact in _cfn_lint_files():
-        digest.update(fact.read_bytes() + b"\0")
+    for file in _cfn_lint_files():
+        digest.update(file.read_bytes() + b"\0")
     return digest.digest()
 
 
@@ -59,8 +59,8 @@ def _cfn_lint_files() -> Sequence[Path]:
     """
     spec = importlib.util.find_spec("cfnlint")
     package = Path(spec.origin).parent if spec and spec.origin else Path(os.devnull)
-    facts = (package / "version.py", package / "data" / "schemas" / "version.json")
-    return [fact for fact in facts if fact.is_file()]
+    files = (package / "version.py", package / "data" / "schemas" / "version.json")
+    return [file for file in files if file.is_file()]
 
 
 def key(fingerprint: bytes, bodies: Sequence[Mapping[str, Any]]) -> str:
@@ -87,7 +87,7 @@ class Cache:
         try:
             stored = json.loads(path.read_bytes())
             # A verdict in use stays: its age counts from the last day it was used.
-            if time.time() - path.stat().st_mtime > _DAY:
+            if time.time() - path.stat().st_mtime > _SECONDS_PER_DAY:
                 os.utime(path)
         except (OSError, ValueError, RecursionError):
             return None
@@ -119,10 +119,10 @@ class Cache:
             raise
 
     def _drop_unused(self) -> None:
-        oldest = time.time() - KEEP_DAYS * _DAY
+        cutoff = time.time() - KEEP_DAYS * _SECONDS_PER_DAY
         for path in self.directory.glob(f"*{_SUFFIX}"):
             with contextlib.suppress(FileNotFoundError):
-                if path.stat().st_mtime < oldest:
+                if path.stat().st_mtime < cutoff:
                     path.unlink()
 
 

@@ -79,11 +79,11 @@ class LintError(CfngenError):
         counts = {severity: sum(f.severity == severity for f in self.findings) for severity in SEVERITIES}
         total = ", ".join(pluralize(count, _NOUNS[severity]) for severity, count in counts.items() if count)
         lines = [f"the templates do not pass lint ({total}):"]
-        shown = self.findings[: self.SHOWN]
-        for _, findings in groupby(shown, key=lambda finding: finding.document):
+        listed = self.findings[: self.SHOWN]
+        for _, findings in groupby(listed, key=lambda finding: finding.document):
             lines += ["", *map(str, findings)]
-        if len(self.findings) > len(shown):
-            lines += ["", f"and {len(self.findings) - len(shown)} more"]
+        if len(self.findings) > len(listed):
+            lines += ["", f"and {len(self.findings) - len(listed)} more"]
         return "\n".join(lines)
 
 

@@ -97,8 +97,10 @@ class Judge:
             return []
         # Reading a file takes cfn-lint ten times as long as taking data, but tells it line numbers, and by these it
         # tells findings apart: of those with the same message it would give only the first.
-        findings = [_finding(match, placed=view.text is not None) for match in self._from_files(view)]
-        texts = {json.dumps(found, sort_keys=True) for found in findings if view.counts(found["rule"], found["path"])}
+        findings = [_finding(match, has_text=view.text is not None) for match in self._from_files(view)]
+        texts = {
+            json.dumps(finding, sort_keys=True) for finding in findings if view.counts(finding["rule"], finding["path"])
+        }
         # By way of JSON also because cfn-lint's paths are made of classes of its own, which cannot leave the process.
         return [json.loads(text) for text in sorted(texts)]
 
@@ -141,16 +143,16 @@ def _use_bundled_schemas() -> None:
         )
 
 
-def _finding(match: Match, *, placed: bool) -> dict[str, Any]:
+def _finding(match: Match, *, has_text: bool) -> dict[str, Any]:
     rule = match.rule
-    own = rule.id[1:2] == "9"
-    where = rule.source_url if own else f"{_CFN_LINT_RULES}#{rule.id}"
+    is_own_rule = rule.id[1:2] == "9"
+    url = rule.source_url if is_own_rule else f"{_CFN_LINT_RULES}#{rule.id}"
     return {
         "rule": rule.id,
         "severity": rule.severity,
         "message": shorten(match.message),
         "path": list(getattr(match, "path", ())),
-        "further": f"{rule.shortdesc}: {where}",
-        "line": match.linenumber if placed else 0,
-        "column": match.columnnumber if placed else 0,
+        "further": f"{rule.shortdesc}: {url}",
+        "line": match.linenumber if has_text else 0,
+        "column": match.columnnumber if has_text else 0,
     }

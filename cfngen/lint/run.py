@@ -47,30 +47,30 @@ def lint(
         CfngenError: cfn-lint does not know the region, fails by itself on a template that has a text, or a process of
             it ended without an answer (out of memory).
     """
-    todo, findings = views(documents, texts or {})
-    store = verdicts.Cache(cache) if cache else None
-    fingerprint = verdicts.fingerprint(region) if store else b""
-    keys = [verdicts.key(fingerprint, _seen(view)) if store else "" for view in todo]
-    known: list[verdicts.Verdict | None] = [store.get(key) if store else None for key in keys]
-    unknown = [index for index, verdict in enumerate(known) if verdict is None]
-    if unknown:
-        fresh = dict(zip(unknown, _judge([todo[index] for index in unknown], region), strict=True))
-        known = [fresh.get(index, verdict) for index, verdict in enumerate(known)]
-        if store:
-            store.put({keys[index]: verdict for index, verdict in fresh.items()})
+    views_to_judge, findings = views(documents, texts or {})
+    verdict_cache = verdicts.Cache(cache) if cache else None
+    fingerprint = verdicts.fingerprint(region) if verdict_cache else b""
+    keys = [verdicts.key(fingerprint, _cache_key_parts(view)) if verdict_cache else "" for view in views_to_judge]
+    cached: list[verdicts.Verdict | None] = [verdict_cache.get(key) if verdict_cache else None for key in keys]
+    missing = [index for index, verdict in enumerate(cached) if verdict is None]
+    if missing:
+        judged = dict(zip(missing, _judge([views_to_judge[index] for index in missing], region), strict=True))
+        cached = [judged.get(index, verdict) for index, verdict in enumerate(cached)]
+        if verdict_cache:
+            verdict_cache.put({keys[index]: verdict for index, verdict in judged.items()})
 
     modules = {document.name: document.module for document in documents}
-    for view, verdict in zip(todo, known, strict=True):
+    for view, verdict in zip(views_to_judge, cached, strict=True):
         findings += [
             Finding(**{**fact, "path": tuple(fact["path"])}, document=view.document, module=modules[view.document])
             for fact in verdict or ()
         ]
     order = {document.name: index for index, document in enumerate(documents)}
     # The second view of a document repeats what the first found.
-    return tuple(sorted(dict.fromkeys(findings), key=lambda found: _rank(found, order[found.document])))
+    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: _rank(finding, order[finding.document])))
 
 
-def _seen(view: View) -> tuple[Mapping[str, Any], ...]:
+def _cache_key_parts(view: View) -> tuple[Mapping[str, Any], ...]:
     """All that the verdict about a view depends on."""
     return (view.body, view.nested) if view.text is None else (view.body, view.nested, {"text": view.text})
 
@@ -85,7 +85,7 @@ def _judge(todo: Sequence[View], region: str) -> list[verdicts.Verdict]:
 
     with tempfile.TemporaryDirectory(prefix="cfngen-lint-") as directory:
         workplace = Path(directory).resolve()
-        with _without_collection():
+        with _without_garbage_collection():
             judge = Judge(region, workplace)
         # Only Linux: elsewhere a forked process may not use the system's libraries (macOS) or there is no fork, and a
         # process started afresh would spend more on importing cfn-lint than it saves.
@@ -96,7 +96,7 @@ def _judge(todo: Sequence[View], region: str) -> list[verdicts.Verdict]:
 
 
 @contextlib.contextmanager
-def _without_collection() -> Iterator[None]:
+def _without_garbage_collection() -> Iterator[None]:
     """Import cfn-lint without garbage collection, then and later: its objects are many, and all there to stay.
 
     That saves a third of the import, the copying of their memory in forked processes, and 0.3 s at the process's end.
@@ -113,15 +113,15 @@ def _without_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _current_directory(directory: Path) -> Iterator[None]:
-    before = Path.cwd()
+    previous = Path.cwd()
     os.chdir(directory)
     try:
         yield
     finally:
-        os.chdir(before)
+        os.chdir(previous)
 
 
-def _processors() -> int:
+def _cpu_count() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -135,7 +135,7 @@ def _in_processes(judge: Judge, todo: Sequence[View], workplace: Path) -> Iterat
     _inherited = judge
     heaviest_first = sorted(range(len(todo)), key=lambda index: todo[index].weight, reverse=True)
     context = multiprocessing.get_context("fork")
-    workers = min(len(todo), _processors())
+    workers = min(len(todo), _cpu_count())
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_work, initargs=(workplace,))
     try:
         futures = {index: pool.submit(_judge_inherited, todo[index]) for index in heaviest_first}

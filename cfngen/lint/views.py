@@ -25,7 +25,7 @@ _FILE_NAME = re.compile(r"([A-Za-z0-9._-]+)\.(?:json|ya?ml|template)\Z")
 
 # The parts of a template that the template nesting it can see, and what of it must know a parameter's value: E9019.
 _INTERFACE = ("Parameters", "Outputs", "Rules")
-_LOOKING_INSIDE = re.compile(r'"Fn::(Select|Split|Cidr|FindInMap)"')
+_NEEDS_VALUE = re.compile(r'"Fn::(Select|Split|Cidr|FindInMap)"')
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list
                     "Properties": {**properties, "TemplateURL": f"{name}.json"},
                 }
             else:
-                findings.append(_missing(document, logical_id, name))
+                findings.append(_missing_template(document, logical_id, name))
         result.append(View(document.name, body, nested))
     return result, findings
 
@@ -97,12 +97,12 @@ def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list
 def _interface(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a template that nests this one is checked against."""
     sections = {section: body[section] for section in _INTERFACE if section in body}
-    looking = {
+    resources = {
         logical_id: resource
         for logical_id, resource in body.get("Resources", {}).items()
-        if _LOOKING_INSIDE.search(json.dumps(resource))
+        if _NEEDS_VALUE.search(json.dumps(resource))
     }
-    return {**sections, **({"Resources": looking} if looking else {})}
+    return {**sections, **({"Resources": resources} if resources else {})}
 
 
 def _template_name(url: Any) -> str | None:
@@ -124,14 +124,14 @@ def _template_name(url: Any) -> str | None:
     return match[1] if match else None
 
 
-def _missing(document: Document, logical_id: str, name: str | None) -> Finding:
-    what = (
+def _missing_template(document: Document, logical_id: str, name: str | None) -> Finding:
+    reason = (
         f"no document named {name} is generated with it" if name else "the URL does not end in a template's file name"
     )
     return Finding(
         rule="E9000",
         severity="error",
-        message=f"the nested stack's template cannot be checked: {what}",
+        message=f"the nested stack's template cannot be checked: {reason}",
         path=("Resources", logical_id, "Properties", "TemplateURL"),
         document=document.name,
         module=document.module,

@@ -25,7 +25,7 @@ def read(path: Path) -> bytes | None:
     except IsADirectoryError:
         raise OutputError(path, "is a directory, where a file has to go", hint="Move it away.") from None
     except NotADirectoryError:
-        parent = next(each for each in path.parents if each.exists())
+        parent = next(ancestor for ancestor in path.parents if ancestor.exists())
         raise OutputError(parent, "is a file, where a directory has to go", hint="Move it away.") from None
     except OSError as error:
         raise OutputError.of(error, path, "read") from error
@@ -38,10 +38,10 @@ def own_files(directory: Path) -> frozenset[str]:
         OutputError: something that has the name of a template cannot be read.
     """
     content = read(directory / README) or b""
-    known = {name for name in listed(content.decode("utf-8", "replace")) if (directory / name).is_file()}
+    own = {name for name in listed(content.decode("utf-8", "replace")) if (directory / name).is_file()}
     if content.startswith(MARKER.encode()):
-        known.add(README)
-    return frozenset(known | {name for name in _templates(directory) if name in known or _is_marked(directory / name)})
+        own.add(README)
+    return frozenset(own | {name for name in _templates(directory) if name in own or _is_marked(directory / name)})
 
 
 def _templates(directory: Path) -> Iterator[str]:

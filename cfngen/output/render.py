@@ -28,7 +28,7 @@ _SECTIONS = (
     "Outputs",
 )
 # Of a resource: what it is, when it exists, what it holds, how it lives and ends.
-_RESOURCE = (
+_RESOURCE_ATTRIBUTES = (
     "Type",
     "Condition",
     "DependsOn",
@@ -81,14 +81,14 @@ def _template(document: Document, format: Format) -> bytes:  # noqa: A002
 
 def _ordered(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a template with its sections and its resources' attributes in the usual order; the rest stays."""
-    ordered = _by(_SECTIONS, body)
+    ordered = _in_order(_SECTIONS, body)
     resources = ordered.get("Resources")
     if isinstance(resources, Mapping):
-        ordered["Resources"] = {name: _by(_RESOURCE, resource) for name, resource in resources.items()}
+        ordered["Resources"] = {name: _in_order(_RESOURCE_ATTRIBUTES, resource) for name, resource in resources.items()}
     return ordered
 
 
-def _by(order: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
+def _in_order(order: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value[key] for key in (*(key for key in order if key in value), *(k for k in value if k not in order))}
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from cfngen.output.directory import own_files, read, stale_files
 from cfngen.output.errors import OutputError
 
-_WORK = re.compile(r"\.cfngen-[0-9a-f]{16}")
+_WORK_DIRECTORY = re.compile(r"\.cfngen-[0-9a-f]{16}")
 # Far longer than any run takes: what is younger may be that of a run at the same time.
 _ABANDONED_AFTER = 60 * 60
 
@@ -60,7 +60,7 @@ def write(directory: Path, files: Mapping[str, bytes]) -> WriteReport:
     present = {path: read(directory / path) for path in files}
     for path, content in present.items():
         if content != files[path]:
-            _refuse_others(directory / path, exists=content is not None, own=path in own)
+            _refuse_foreign(directory / path, exists=content is not None, own=path in own)
     changed = tuple(sorted(path for path, content in present.items() if content != files[path]))
     removed = stale_files(directory, files, own)
     if changed or removed:
@@ -85,18 +85,18 @@ def _remove_abandoned(directory: Path) -> None:
 
     Only directories of such a name that have not changed for an hour; what cannot be removed stays.
     """
-    oldest = time.time() - _ABANDONED_AFTER
+    cutoff = time.time() - _ABANDONED_AFTER
     with contextlib.suppress(OSError):
         for path in directory.iterdir():
-            if not _WORK.fullmatch(path.name):
+            if not _WORK_DIRECTORY.fullmatch(path.name):
                 continue
             with contextlib.suppress(OSError):
                 status = path.lstat()
-                if stat.S_ISDIR(status.st_mode) and status.st_mtime < oldest:
+                if stat.S_ISDIR(status.st_mode) and status.st_mtime < cutoff:
                     shutil.rmtree(path, ignore_errors=True)
 
 
-def _refuse_others(path: Path, *, exists: bool, own: bool) -> None:
+def _refuse_foreign(path: Path, *, exists: bool, own: bool) -> None:
     if path.is_symlink():
         raise OutputError(
             path, "is a symbolic link and would be replaced", hint="Remove it, or choose another directory."
@@ -193,9 +193,9 @@ class _Change:
 
     def _make(self, directory: Path) -> None:
         missing = [parent for parent in (directory, *directory.parents) if not parent.exists()]
-        for each in reversed(missing):
-            self.made.append(each)
-            each.mkdir(exist_ok=True)
+        for parent_directory in reversed(missing):
+            self.made.append(parent_directory)
+            parent_directory.mkdir(exist_ok=True)
 
 
 def _write_file(path: Path, content: bytes) -> None:

@@ -84,7 +84,7 @@ def chart(name: str, kubernetes_version: str) -> PinnedChart:
         UnknownReleaseError: the catalogue does not hold the Kubernetes version.
     """
     minor = exact_version(kubernetes_version).rpartition(".")[0]
-    for found in charts():
-        if found.name == name and minor in found.kubernetes:
-            return found
+    for candidate in charts():
+        if candidate.name == name and minor in candidate.kubernetes:
+            return candidate
     raise UnknownChartError(name, minor)

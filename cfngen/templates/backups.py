@@ -67,7 +67,7 @@ def bucket_name(stack: Stack, cluster: Cluster) -> Any | None:
 def _lifecycle(cluster: Cluster) -> list[s3.LifecycleRule]:
     """Return what expires when; requests of operators and whatever else lies there stays."""
     backups = cluster.etcd.backups
-    kept = {"Hourly": backups.hourly_days, "Daily": backups.daily_days}
+    retention = {"Hourly": backups.hourly_days, "Daily": backups.daily_days}
     return [
         *(
             s3.LifecycleRule(
@@ -76,7 +76,7 @@ def _lifecycle(cluster: Cluster) -> list[s3.LifecycleRule]:
                 Prefix=f"{cluster.name}/etcd/{kind.lower()}/",
                 ExpirationInDays=days,
             )
-            for kind, days in kept.items()
+            for kind, days in retention.items()
         ),
         s3.LifecycleRule(
             Id="UnfinishedUploads",

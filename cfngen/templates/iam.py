@@ -22,7 +22,9 @@ from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
 # EC2's name as a principal ends as the partition's addresses do: amazonaws.com.cn in China.
-_TRUST = Statement(Effect=Allow, Principal=Principal("Service", Sub("ec2.${AWS::URLSuffix}")), Action=[AssumeRole])
+_ASSUMED_BY_EC2 = Statement(
+    Effect=Allow, Principal=Principal("Service", Sub("ec2.${AWS::URLSuffix}")), Action=[AssumeRole]
+)
 
 
 def build(cluster: Cluster) -> Stack:
@@ -37,7 +39,7 @@ def build(cluster: Cluster) -> Stack:
     interfaces = network_plugin(cluster).interfaces
     master = [
         *statements.cloud_controller(cluster),
-        *([] if interfaces else _pods(stack, cluster, master=True)),
+        *([] if interfaces else _network_plugin_statements(stack, cluster, master=True)),
         *statements.data_volume(cluster),
         *statements.volume_key(cluster.control_plane.volume.kms_key),
         statements.write_secrets(
@@ -49,20 +51,25 @@ def build(cluster: Cluster) -> Stack:
         ),
         statements.secrets_key(_secrets_key(stack), write=True),
         *statements.own_authority(cluster.certificate_authority.secret),
-        *_backups(stack, cluster),
-        *_everywhere(stack, cluster, "MasterStack"),
+        *_backup_statements(stack, cluster),
+        *_common_statements(stack, cluster, "MasterStack"),
     ]
     for role, profile in (
-        ("Master", _role(stack, cluster, "Master", "masters", master, cluster.control_plane.additional_policies)),
-        ("Node", _role(stack, cluster, "Node", "nodes", _node(stack, cluster), ())),
+        ("Master", _add_role(stack, cluster, "Master", "masters", master, cluster.control_plane.additional_policies)),
+        ("Node", _add_role(stack, cluster, "Node", "nodes", _node_statements(stack, cluster), ())),
     ):
         stack.output(f"{role}InstanceProfileArn", GetAtt(profile, "Arn"), f"Instance profile of {role.lower()}s")
     of_cluster = f"on masters of the Kubernetes cluster {cluster.name}"
     if interfaces:
-        _on_masters(stack, "PodAddressesPolicy", f"pods' addresses {of_cluster}", _pods(stack, cluster, master=True))
+        _attach_to_masters(
+            stack,
+            "PodAddressesPolicy",
+            f"pods' addresses {of_cluster}",
+            _network_plugin_statements(stack, cluster, master=True),
+        )
     addons = addon_statements.of_masters(cluster)
     if addons:
-        _on_masters(stack, "AddonsPolicy", f"add-ons {of_cluster}", addons)
+        _attach_to_masters(stack, "AddonsPolicy", f"add-ons {of_cluster}", addons)
     return stack
 
 
@@ -75,12 +82,14 @@ def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> Any:
     """Return the ARN of a node group's instance profile: the one all nodes share, or one made in the group's stack."""
     if not group.additional_policies:
         return stack.wire("NodeInstanceProfileArn", description="Instance profile of the nodes")
-    what = f"node group {group.name}"
-    profile = _role(stack, cluster, group_id(group.name), what, _node(stack, cluster), group.additional_policies)
+    description = f"node group {group.name}"
+    profile = _add_role(
+        stack, cluster, group_id(group.name), description, _node_statements(stack, cluster), group.additional_policies
+    )
     return GetAtt(profile, "Arn")
 
 
-def _on_masters(stack: Stack, name: str, description: str, allowed: list[Statement]) -> None:
+def _attach_to_masters(stack: Stack, name: str, description: str, allowed: list[Statement]) -> None:
     """Add what is allowed on the masters' role besides, as a managed policy.
 
     All inline policies of a role together may have 10,240 characters, which the role's own may come near to.
@@ -103,12 +112,12 @@ def _secrets_key(stack: Stack) -> Any:
     return stack.wire("SecretsKeyArn", description="KMS key that encrypts the cluster's secrets")
 
 
-def _backups(stack: Stack, cluster: Cluster) -> list[Statement]:
+def _backup_statements(stack: Stack, cluster: Cluster) -> list[Statement]:
     bucket = bucket_name(stack, cluster)
     return [] if bucket is None else statements.backups(cluster, bucket)
 
 
-def _pods(stack: Stack, cluster: Cluster, *, master: bool) -> list[Statement]:
+def _network_plugin_statements(stack: Stack, cluster: Cluster, *, master: bool) -> list[Statement]:
     """Return what the network plug-in needs."""
     plugin = network_plugin(cluster)
     if plugin.interfaces:
@@ -116,27 +125,27 @@ def _pods(stack: Stack, cluster: Cluster, *, master: bool) -> list[Statement]:
     return statements.pod_routes(cluster, route_table_id(stack, cluster)) if plugin.routes and master else []
 
 
-def _everywhere(stack: Stack, cluster: Cluster, nested: str) -> list[Statement]:
+def _common_statements(stack: Stack, cluster: Cluster, nested_stacks: str) -> list[Statement]:
     """Return what masters and nodes alike may do; `nested` are the logical ids of the stacks that they are in."""
     name = stack.wire(
         "ClusterStackName", description="Name of the cluster's root stack; instances may signal it and its children"
     )
-    shell = statements.session_manager() if cluster.ssh.session_manager else []
-    return [statements.signal(name, nested), *statements.pull_images(), *shell]
+    session = statements.session_manager() if cluster.ssh.session_manager else []
+    return [statements.signal(name, nested_stacks), *statements.pull_images(), *session]
 
 
-def _node(stack: Stack, cluster: Cluster) -> list[Statement]:
+def _node_statements(stack: Stack, cluster: Cluster) -> list[Statement]:
     drained = any(group.drain_timeout for group in cluster.node_groups)
     return [
         statements.read_secrets("JoinSecret", [_join_secret(stack)]),
         statements.secrets_key(_secrets_key(stack), write=False),
-        *_pods(stack, cluster, master=False),
+        *_network_plugin_statements(stack, cluster, master=False),
         *([statements.drain(cluster)] if drained else []),
-        *_everywhere(stack, cluster, "NodeGroup*Stack"),
+        *_common_statements(stack, cluster, "NodeGroup*Stack"),
     ]
 
 
-def _role(
+def _add_role(
     stack: Stack, cluster: Cluster, role: str, whose: str, allowed: list[Statement], managed: tuple[str, ...]
 ) -> iam.InstanceProfile:
     """Add a role and its instance profile; return the profile."""
@@ -145,7 +154,7 @@ def _role(
         iam.Role(
             f"{role}Role",
             Description=f"{whose} of the Kubernetes cluster {cluster.name}",
-            AssumeRolePolicyDocument=PolicyDocument(Version="2012-10-17", Statement=[_TRUST]),
+            AssumeRolePolicyDocument=PolicyDocument(Version="2012-10-17", Statement=[_ASSUMED_BY_EC2]),
             Policies=[
                 iam.Policy(
                     PolicyName="kubernetes", PolicyDocument=PolicyDocument(Version="2012-10-17", Statement=allowed)

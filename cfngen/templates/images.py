@@ -29,13 +29,17 @@ class DistributionFacts:
 def _ubuntu(version: str, volume_type: str) -> DistributionFacts:
     path = f"/aws/service/canonical/ubuntu/server/{version}/stable/current"
     return DistributionFacts(
-        {each: f"{path}/{each}/hvm/ebs-{volume_type}/ami-id" for each in ("amd64", "arm64")}, "/dev/sda1", "ubuntu"
+        {architecture: f"{path}/{architecture}/hvm/ebs-{volume_type}/ami-id" for architecture in ("amd64", "arm64")},
+        "/dev/sda1",
+        "ubuntu",
     )
 
 
 def _debian(version: str) -> DistributionFacts:
     path = f"/aws/service/debian/release/{version}/latest"
-    return DistributionFacts({each: f"{path}/{each}" for each in ("amd64", "arm64")}, "/dev/xvda", "admin")
+    return DistributionFacts(
+        {architecture: f"{path}/{architecture}" for architecture in ("amd64", "arm64")}, "/dev/xvda", "admin"
+    )
 
 
 _AL2023 = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-6.1"
@@ -67,22 +71,22 @@ def image_parameter(stack: Stack, prefix: str, image: Image, architecture: Archi
         architecture: architecture of the instance type.
         group: heading under which the console shows it.
     """
-    described = f"{image.distribution}, {architecture}"
+    description = f"{image.distribution}, {architecture}"
     if image.id:
         return stack.ask(
             f"{prefix}Image{pascal(image.id)}",
             type="AWS::EC2::Image::Id",
-            label=f"Machine image ({prefix.lower()}s, {described})",
+            label=f"Machine image ({prefix.lower()}s, {description})",
             group=group,
-            description=f"AMI of the instances ({described})",
+            description=f"AMI of the instances ({description})",
             default=image.id,
         )
     return stack.ask(
         f"{prefix}Image{pascal(image.ssm_parameter or image.distribution)}{architecture.capitalize()}",
         type="AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>",
-        label=f"SSM parameter of the machine image ({prefix.lower()}s, {described})",
+        label=f"SSM parameter of the machine image ({prefix.lower()}s, {description})",
         group=group,
-        description=f"SSM parameter that names the AMI of the instances ({described})",
+        description=f"SSM parameter that names the AMI of the instances ({description})",
         default=image.ssm_parameter or DISTRIBUTIONS[image.distribution].ssm_parameter[architecture],
     )
 

@@ -22,7 +22,7 @@ SUSPENDED = ["AlarmNotification", "AZRebalance", "HealthCheck", "ReplaceUnhealth
 
 # Types that may be chosen in the console: of the image's architecture, with 2 vCPU and 2 GiB. Graviton's medium sizes
 # have one vCPU, except the burstable ones.
-_TYPES: dict[Architecture, str] = {
+_ALLOWED_TYPES: dict[Architecture, str] = {
     "amd64": r"^(?!a1\.|[a-z]+[0-9]+g|mac|t2\.small$|[cm][13]\.(small|medium)$)"
     r"[a-z][a-z0-9-]*\.(?!nano|micro)[a-z0-9-]+$",
     "arm64": r"^(?!(?!t4g\.)[a-z0-9-]+\.medium$)(a1|[a-z]+[0-9]+g[a-z0-9-]*)\.(?!nano|micro)[a-z0-9-]+$",
@@ -39,7 +39,7 @@ def instance_type_parameter(stack: Stack, prefix: str, instances: Instances, gro
         description=f"EC2 instance type ({processor}, at least 2 vCPU and 2 GiB of memory)",
         default=instances.instance_type,
         own=True,
-        AllowedPattern=_TYPES[processor],
+        AllowedPattern=_ALLOWED_TYPES[processor],
         ConstraintDescription=f"must be an {processor} instance type with at least 2 vCPU and 2 GiB, e.g. t3.medium",
     )
 
@@ -94,7 +94,7 @@ def launch_template(
     return stack.add(
         ec2.LaunchTemplate(
             f"{prefix}LaunchTemplate",
-            DependsOn=[_program(stack, user_data)],
+            DependsOn=[_add_program(stack, user_data)],
             TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name))],
             LaunchTemplateData=ec2.LaunchTemplateData(
                 ImageId=image,
@@ -122,7 +122,7 @@ def launch_template(
     )
 
 
-def _program(stack: Stack, user_data: UserData) -> str:
+def _add_program(stack: Stack, user_data: UserData) -> str:
     """Let the stack hold the second stage of the boot program, once for all that share it; return its logical id.
 
     A wait condition handle makes nothing and costs nothing; nobody waits for this one. It is never changed, since its
@@ -138,14 +138,18 @@ def _program(stack: Stack, user_data: UserData) -> str:
 def volume_properties(volume: Volume, **more: Any) -> dict[str, Any]:
     """Return the properties of an encrypted EBS volume, except its size."""
     optional = {"Iops": volume.iops, "Throughput": volume.throughput, "KmsKeyId": volume.kms_key}
-    given = {key: value for key, value in optional.items() if value is not None}
-    return {"Encrypted": True, "VolumeType": volume.type, **given, **more}
+    settings = {key: value for key, value in optional.items() if value is not None}
+    return {"Encrypted": True, "VolumeType": volume.type, **settings, **more}
 
 
 def interchangeable_types(volume: Volume) -> list[str]:
     """Return the EBS types that a person may choose instead: only those that need no IOPS or throughput."""
-    plain = volume.iops is None and volume.throughput is None and volume.type in ("gp2", "gp3")
-    return [each for each in ("gp3", "gp2") if volume.size <= TYPES[each].sizes[1]] if plain else [volume.type]
+    has_defaults = volume.iops is None and volume.throughput is None and volume.type in ("gp2", "gp3")
+    return (
+        [volume_type for volume_type in ("gp3", "gp2") if volume.size <= TYPES[volume_type].sizes[1]]
+        if has_defaults
+        else [volume.type]
+    )
 
 
 def latest(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSpecification:
@@ -162,7 +166,7 @@ def wait_for_signals(instances: Instances, count: Any) -> policies.CreationPolic
     )
 
 
-def roll_one_at_a_time(instances: Instances, drain: int = 0, patience: int = 0) -> policies.UpdatePolicy:
+def roll_one_at_a_time(instances: Instances, drain_timeout: int = 0, master_wait: int = 0) -> policies.UpdatePolicy:
     """Return the update policy: one instance at a time, the next only after the new one reported success.
 
     What an autoscaler changed meanwhile stays: CloudFormation leaves group sizes alone that the template did not change
@@ -170,15 +174,15 @@ def roll_one_at_a_time(instances: Instances, drain: int = 0, patience: int = 0) 
 
     Args:
         instances: the group's instances.
-        drain: minutes that an old one may take to move its pods.
-        patience: minutes that a new one may wait for masters of its version.
+        drain_timeout: minutes that the old instance may take to evict its pods.
+        master_wait: minutes that the new instance may wait for masters of its version.
     """
     return policies.UpdatePolicy(
         AutoScalingRollingUpdate=policies.AutoScalingRollingUpdate(
             MaxBatchSize=1,
             MinInstancesInService=0,
             # The old instance must be gone before the new one begins; an hour at most is CloudFormation's limit.
-            PauseTime=f"PT{min(instances.creation_timeout + drain + patience + SPARE, LONGEST)}M",
+            PauseTime=f"PT{min(instances.creation_timeout + drain_timeout + master_wait + SPARE, LONGEST)}M",
             SuspendProcesses=SUSPENDED,
             WaitOnResourceSignals=True,
         ),

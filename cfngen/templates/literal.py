@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_BETWEEN = re.compile(r"(?<=\$)(?=\{)")
+_DOLLAR_BRACE = re.compile(r"(?<=\$)(?=\{)")
 
 
 def literal(value: Any) -> Any:
@@ -21,7 +21,7 @@ def literal(value: Any) -> Any:
         value: JSON-ready data in which a function may stand for every text: properties, say, and not `Metadata`.
     """
     if isinstance(value, str):
-        pieces = _BETWEEN.split(value)
+        pieces = _DOLLAR_BRACE.split(value)
         return value if len(pieces) == 1 else {"Fn::Join": ["", pieces]}
     if isinstance(value, list):
         return [literal(item) for item in value]
@@ -37,4 +37,4 @@ def literal(value: Any) -> Any:
 
 
 def _pieces(item: Any) -> list[Any]:
-    return list(_BETWEEN.split(item)) if isinstance(item, str) else [literal(item)]
+    return list(_DOLLAR_BRACE.split(item)) if isinstance(item, str) else [literal(item)]

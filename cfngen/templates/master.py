@@ -72,24 +72,26 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         __name__,
         f"Masters of the Kubernetes cluster {cluster.name}: fixed address, data volume, Auto Scaling group of one",
     )
-    interfaces = [_interface(stack, cluster, slot) for slot in cluster.slots]
+    interfaces = [_add_interface(stack, cluster, slot) for slot in cluster.slots]
     addresses: list[PublicAddress | None] = [
         elastic_ip(stack, cluster, slot, interface) if cluster.api.public else None
         for slot, interface in zip(cluster.slots, interfaces, strict=True)
     ]
-    private = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
-    shell = addresses[0].address if addresses[0] else private
-    several = len(interfaces) > 1
-    host = balanced(stack, cluster, interfaces) if several else shell
-    endpoint = host if several or cluster.api.public else None
-    before: list[autoscaling.AutoScalingGroup] = []
+    private_address = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
+    shell_host = addresses[0].address if addresses[0] else private_address
+    has_load_balancer = len(interfaces) > 1
+    host = balanced(stack, cluster, interfaces) if has_load_balancer else shell_host
+    endpoint = host if has_load_balancer or cluster.api.public else None
+    groups: list[autoscaling.AutoScalingGroup] = []
     # Each master knows all of them: its /etc/hosts stands in for a load balancer, and etcd's members need each other.
-    fixed = {
+    private_addresses = {
         userdata.address_reference(slot): GetAtt(interface, "PrimaryPrivateIpAddress")
         for slot, interface in zip(cluster.slots, interfaces, strict=True)
     }
     for slot, interface, address in zip(cluster.slots, interfaces, addresses, strict=True):
-        before.append(_slot(stack, cluster, slot, interface, address, endpoint, fixed, before[-1:], user_data))
+        groups.append(
+            _add_slot(stack, cluster, slot, interface, address, endpoint, private_addresses, groups[-1:], user_data)
+        )
 
     stack.output(
         "ApiEndpoint",
@@ -97,10 +99,12 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         "Kubernetes API endpoint",
         shown=True,
     )
-    stack.output("ApiPrivateAddress", private, "Private address of the first master, one of those that nodes use")
+    stack.output(
+        "ApiPrivateAddress", private_address, "Private address of the first master, one of those that nodes use"
+    )
     for command in access.commands(cluster):
-        given = {"Host": host, "Master": shell}
-        used = {name: value for name, value in given.items() if f"${{{name}}}" in command.text}
+        variables = {"Host": host, "Master": shell_host}
+        used = {name: value for name, value in variables.items() if f"${{{name}}}" in command.text}
         text = Sub(command.text, **used) if used else command.text
         stack.output(command.output, text, command.description, shown=True)
     return stack
@@ -111,7 +115,7 @@ def last_group(cluster: Cluster) -> str:
     return auto_scaling_group(slot_id(cluster.slots[-1].letter))
 
 
-def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterface:
+def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterface:
     prefix = slot_id(slot.letter)
     address = stack.ask(
         f"{prefix}Address",
@@ -143,7 +147,7 @@ def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterfa
     )
 
 
-def _volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
+def _add_data_volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
     volume = cluster.control_plane.volume
     size = stack.ask(
         "MasterVolumeSize",
@@ -179,15 +183,15 @@ def _volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
     )
 
 
-def _slot(
+def _add_slot(
     stack: Stack,
     cluster: Cluster,
     slot: Slot,
     interface: ec2.NetworkInterface,
     address: PublicAddress | None,
     endpoint: Any,
-    fixed: Mapping[str, Any],
-    before: list[autoscaling.AutoScalingGroup],
+    private_addresses: Mapping[str, Any],
+    previous_groups: list[autoscaling.AutoScalingGroup],
     user_data: MakeUserData,
 ) -> autoscaling.AutoScalingGroup:
     """Add a slot's volume, launch template and group; return the group.
@@ -199,8 +203,8 @@ def _slot(
         interface: its network interface.
         address: its public address, if it has one.
         endpoint: name or address that people reach the API by, if it is another one than the master's private address.
-        fixed: the references to the private addresses of all slots.
-        before: the group of the slot before it, if there is one.
+        private_addresses: the references to the private addresses of all slots.
+        previous_groups: the group of the slot before it, if there is one.
         user_data: makes the user data of its instances.
     """
     prefix = slot_id(slot.letter)
@@ -209,10 +213,10 @@ def _slot(
     references = {
         "stack": Ref("AWS::StackName"),
         "resource": title,
-        "volumeId": Ref(_volume(stack, cluster, slot)),
+        "volumeId": Ref(_add_data_volume(stack, cluster, slot)),
         "privateAddress": GetAtt(interface, "PrimaryPrivateIpAddress"),
         "slot": slot.letter,
-        **fixed,
+        **private_addresses,
         "caSecretArn": stack.wire("CaSecretArn", description="Secret that holds the certificate authorities"),
         "joinSecretArn": stack.wire("JoinSecretArn", description="Secret that holds what nodes need to join"),
         **({"routeTableId": route_table_id(stack, cluster)} if network_plugin(cluster).routes else {}),
@@ -240,7 +244,7 @@ def _slot(
         interface=ec2.NetworkInterfaces(DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)),
         user_data=user_data(cluster, slot, references),
     )
-    needs = [*([address.association] if address else []), *before]
+    needs = [*([address.association] if address else []), *previous_groups]
     group = stack.add(
         autoscaling.AutoScalingGroup(
             title,

@@ -19,7 +19,7 @@ def vpc_id(stack: Stack, cluster: Cluster) -> Any:
 
 def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
     """Return the reference to the id of the subnet in a zone."""
-    subnet = next(each for each in cluster.network.subnets if each.zone == zone)
+    subnet = next(candidate for candidate in cluster.network.subnets if candidate.zone == zone)
     name = subnet_parameter(zone)
     if not subnet.id:
         return stack.wire(name, description=f"Subnet in zone {zone_id(zone)}")

@@ -76,9 +76,9 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             ],
         ),
         user_data=userdata.node(cluster, group, references),
-        **_market(stack, group, heading),
+        **_market_options(stack, group, heading),
     )
-    least, greatest = _sizes(stack, group, heading)
+    least, greatest = _add_size_parameters(stack, group, heading)
     desired = {} if group.desired_size is None else {"DesiredCapacity": str(group.desired_size)}
     stack.add(
         autoscaling.AutoScalingGroup(
@@ -87,11 +87,11 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             MaxSize=greatest,
             VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in group.zones],
             LaunchTemplate=latest(template),
-            Tags=[*group_tags(cluster, name, discoverable=True), *_node_template(group)],
+            Tags=[*group_tags(cluster, name, discoverable=True), *_node_template_tags(group)],
             CreationPolicy=wait_for_signals(group, desired.get("DesiredCapacity", least)),
             UpdatePolicy=roll_one_at_a_time(group, group.drain_timeout, master_upgrade_wait(cluster, group)),
             **desired,
-            **_drain(group),
+            **_drain_hook(group),
         ),
         after=(*internet_access(group.zones), master.last_group(cluster)),
     )
@@ -99,7 +99,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
     return stack
 
 
-def _sizes(stack: Stack, group: NodeGroup, heading: str) -> tuple[Any, Any]:
+def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[Any, Any]:
     """Add the parameters of the least and the greatest number of nodes; return the references to them.
 
     Auto Scaling would find a minimum above the maximum only once the masters are up, and CloudFormation's rules compare
@@ -107,11 +107,11 @@ def _sizes(stack: Stack, group: NodeGroup, heading: str) -> tuple[Any, Any]:
     at it, and whatever a person chooses is in order. It is the number to start with, where there is one, which is
     decided in the cluster file for the same reason, and otherwise the greatest.
     """
-    between = group.max_size if group.desired_size is None else group.desired_size
-    kept = f"the template keeps the least number at or below {between} and the greatest at or above it"
+    boundary = group.max_size if group.desired_size is None else group.desired_size
+    note = f"the template keeps the least number at or below {boundary} and the greatest at or above it"
     bounds = (
-        ("Min", "Least number of nodes", group.min_size, 0, between),
-        ("Max", "Greatest number of nodes", group.max_size, max(between, 1), MOST_NODES),
+        ("Min", "Least number of nodes", group.min_size, 0, boundary),
+        ("Max", "Greatest number of nodes", group.max_size, max(boundary, 1), MOST_NODES),
     )
     least, greatest = (
         stack.ask(
@@ -124,14 +124,14 @@ def _sizes(stack: Stack, group: NodeGroup, heading: str) -> tuple[Any, Any]:
             own=True,
             MinValue=lowest,
             MaxValue=highest,
-            ConstraintDescription=f"must be {lowest} to {highest}: {kept}, and another cluster file makes another one",
+            ConstraintDescription=f"must be {lowest} to {highest}: {note}, and another cluster file makes another one",
         )
         for bound, words, value, lowest, highest in bounds
     )
     return least, greatest
 
 
-def _drain(group: NodeGroup) -> dict[str, Any]:
+def _drain_hook(group: NodeGroup) -> dict[str, Any]:
     """Return the hook that lets an instance move its pods before it is terminated, or nothing.
 
     Not a resource of its own: with the stack, or the group, that would be gone before the instances are.
@@ -147,20 +147,20 @@ def _drain(group: NodeGroup) -> dict[str, Any]:
     return {"LifecycleHookSpecificationList": [hook]}
 
 
-def _node_template(group: NodeGroup) -> list[autoscaling.Tag]:
+def _node_template_tags(group: NodeGroup) -> list[autoscaling.Tag]:
     """Return the tags that tell cluster-autoscaler what a node of an empty group would be like.
 
     Source: "Auto-discovery setup" of cluster-autoscaler's cloudprovider/aws/README.md.
     """
     prefix = "k8s.io/cluster-autoscaler/node-template"
-    found = {f"{prefix}/label/{key}": value for key, value in group.labels.items()}
+    node_tags = {f"{prefix}/label/{key}": value for key, value in group.labels.items()}
     for taint in group.taints:
         # One taint for each key is all that tags can tell.
-        found.setdefault(f"{prefix}/taint/{taint.key}", f"{taint.value}:{taint.effect}")
-    return [autoscaling.Tag(key, value, False) for key, value in sorted(found.items())]
+        node_tags.setdefault(f"{prefix}/taint/{taint.key}", f"{taint.value}:{taint.effect}")
+    return [autoscaling.Tag(key, value, False) for key, value in sorted(node_tags.items())]
 
 
-def _market(stack: Stack, group: NodeGroup, heading: str) -> dict[str, Any]:
+def _market_options(stack: Stack, group: NodeGroup, heading: str) -> dict[str, Any]:
     """Return the launch template's market options for spot instances, or nothing for on-demand ones."""
     if group.spot_price is None:
         return {}

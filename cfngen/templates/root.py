@@ -16,7 +16,7 @@ from cfngen.templates.stack import TEMPLATES, WITH_THE_STACK, Parameter, Stack, 
 from cfngen.templates.tagging import private_tags, tags
 from cfngen.templates.wiring import ROOT_VALUES, Wiring
 
-_WHERE = (
+_TEMPLATE_LOCATION = (
     Parameter(
         "TemplateBucket",
         "String",
@@ -54,11 +54,11 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     template = troposphere.Template()
     template.set_version()
     template.set_description(f"Kubernetes cluster {cluster.name}: root of its nested stacks")
-    parameters = [*wiring.asked.values(), *_WHERE]
+    parameters = [*wiring.asked.values(), *_TEMPLATE_LOCATION]
     for parameter in parameters:
         add_parameter(template, parameter, type=_root_type(parameter))
     for stack in stacks:
-        template.add_resource(_nested(cluster, stack, wiring))
+        template.add_resource(_nested_stack(cluster, stack, wiring))
         for title, awaited in stack.awaited.items():
             template.add_resource(
                 cloudformation.WaitCondition(title, DependsOn=[stack.logical_id], CreationPolicy=awaited.policy)
@@ -76,17 +76,17 @@ def _root_type(parameter: Parameter) -> str:
     return "String" if parameter.type.startswith("AWS::SSM::Parameter::Value") else parameter.type
 
 
-def _nested(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
+def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
     values = {parameter.name: _value(parameter, wiring) for parameter in stack.parameters.values()}
     # What is in a stack takes over its tags: where something must not bear the cluster's, the stack must not either.
-    unmarked = any(resource == LOAD_BALANCER_GROUP or ACCESS_GROUP in resource for resource in stack.resources)
-    tagged = private_tags if unmarked else tags
+    is_private = any(resource == LOAD_BALANCER_GROUP or ACCESS_GROUP in resource for resource in stack.resources)
+    make_tags = private_tags if is_private else tags
     return cloudformation.Stack(
         stack.logical_id,
         TemplateURL=Sub(
             f"https://${{TemplateBucket}}.s3.${{AWS::Region}}.${{AWS::URLSuffix}}/${{TemplatePrefix}}{stack.name}.json"
         ),
-        Tags=tagged(cluster, f"{cluster.name}-{stack.name}"),
+        Tags=make_tags(cluster, f"{cluster.name}-{stack.name}"),
         **WITH_THE_STACK,
         **({"Parameters": values} if values else {}),
         **({"DependsOn": list(stack.follows)} if stack.follows else {}),

@@ -39,10 +39,10 @@ def build(cluster: Cluster) -> Stack:
             **WITH_THE_STACK,
         )
     )
-    authorities = _secret(
+    authorities = _add_secret(
         stack, cluster, key, "CaSecret", "ca", "Certificate authorities of {}, made by its first master"
     )
-    join = _secret(stack, cluster, key, "JoinSecret", "join", "What nodes need to join {}, renewed by its masters")
+    join = _add_secret(stack, cluster, key, "JoinSecret", "join", "What nodes need to join {}, renewed by its masters")
     stack.output("SecretsKeyArn", GetAtt(key, "Arn"), "KMS key that encrypts the cluster's secrets")
     stack.output("CaSecretArn", Ref(authorities), "Secret that holds the certificate authorities", shown=True)
     stack.output("JoinSecretArn", Ref(join), "Secret that holds what nodes need to join")
@@ -60,11 +60,13 @@ def build(cluster: Cluster) -> Stack:
     return stack
 
 
-def _secret(stack: Stack, cluster: Cluster, key: kms.Key, title: str, name: str, what: str) -> secretsmanager.Secret:
+def _add_secret(
+    stack: Stack, cluster: Cluster, key: kms.Key, title: str, name: str, description: str
+) -> secretsmanager.Secret:
     return stack.add(
         secretsmanager.Secret(
             title,
-            Description=what.format(f"the Kubernetes cluster {cluster.name}"),
+            Description=description.format(f"the Kubernetes cluster {cluster.name}"),
             KmsKeyId=GetAtt(key, "Arn"),
             Tags=tags(cluster, f"{cluster.name}-{name}"),
             **WITH_THE_STACK,

@@ -232,7 +232,7 @@ def finish(
         metadata["AWS::CloudFormation::Interface"] = {
             "ParameterGroups": [
                 {"Label": {"default": group}, "Parameters": groups[group]}
-                for group in sorted(groups, key=lambda each: rank.get(each, 5))
+                for group in sorted(groups, key=lambda heading: rank.get(heading, 5))
             ],
             "ParameterLabels": labels,
         }

@@ -39,7 +39,7 @@ def allow(sid: str, actions: str, resources: list[Any] | None = None, condition:
         resources: ARNs; everything when left out.
         condition: the condition, if any.
     """
-    named = [Action(*each.split(":")) for each in actions.split()]
+    named = [Action(*action.split(":")) for action in actions.split()]
     extra = {"Condition": condition} if condition else {}
     return Statement(Sid=sid, Effect=Allow, Action=named, Resource=resources or ["*"], **extra)
 
@@ -326,11 +326,11 @@ def backups(cluster: Cluster, bucket: Any) -> list[Statement]:
         cluster: the cluster.
         bucket: name of the bucket.
     """
-    ours = f"{cluster.name}/etcd/*"
+    cluster_keys = f"{cluster.name}/etcd/*"
     arn = "arn:${AWS::Partition}:s3:::${Bucket}"
-    objects = Sub(f"{arn}/{ours}", Bucket=bucket)
-    listing = Condition(StringLike({"s3:prefix": ours}))
-    found = [
+    objects = Sub(f"{arn}/{cluster_keys}", Bucket=bucket)
+    listing = Condition(StringLike({"s3:prefix": cluster_keys}))
+    statements = [
         allow("Backups", "s3:GetObject", [objects]),
         allow(
             "BackupsNew",
@@ -344,8 +344,8 @@ def backups(cluster: Cluster, bucket: Any) -> list[Statement]:
         # a key of its own, the bucket ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
         context = StringLike({"kms:EncryptionContext:aws:s3:arn": [Sub(arn, Bucket=bucket), objects]})
         keys = [Sub("arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/*")]
-        found.append(allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", keys, Condition([via("s3"), context])))
-    return found
+        statements.append(allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", keys, Condition([via("s3"), context])))
+    return statements
 
 
 def signal(stack_name: Any, nested: str) -> Statement:

@@ -56,8 +56,8 @@ def group_tags(cluster: Cluster, name: str, *, discoverable: bool, **more: str) 
         discoverable: whether cluster-autoscaler may find and scale the group; those tags stay with the group.
         more: further tags.
     """
-    found = [autoscaling.Tag(key, value, True) for key, value in sorted(tag_map(cluster, name, **more).items())]
+    result = [autoscaling.Tag(key, value, True) for key, value in sorted(tag_map(cluster, name, **more).items())]
     if discoverable:
-        found.append(autoscaling.Tag("k8s.io/cluster-autoscaler/enabled", "true", False))
-        found.append(autoscaling.Tag(f"k8s.io/cluster-autoscaler/{cluster.name}", "owned", False))
-    return found
+        result.append(autoscaling.Tag("k8s.io/cluster-autoscaler/enabled", "true", False))
+        result.append(autoscaling.Tag(f"k8s.io/cluster-autoscaler/{cluster.name}", "owned", False))
+    return result

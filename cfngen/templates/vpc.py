@@ -49,24 +49,24 @@ def build(cluster: Cluster) -> Stack | None:
         )
         attachment = None
     else:
-        vpc = Ref(_vpc(stack, cluster))
-        _dhcp_options(stack, cluster, vpc)
-        gateway, attachment = _internet_gateway(stack, cluster, vpc)
+        vpc = Ref(_add_vpc(stack, cluster))
+        _add_dhcp_options(stack, cluster, vpc)
+        gateway, attachment = _add_internet_gateway(stack, cluster, vpc)
 
     route_table = stack.add(ec2.RouteTable("RouteTable", VpcId=vpc, Tags=tags(cluster, f"{cluster.name}-public")))
     # The route names the gateway, not its attachment: without DependsOn EC2 may refuse it.
-    wait = {"DependsOn": [attachment]} if attachment else {}
+    depends_on = {"DependsOn": [attachment]} if attachment else {}
     stack.add(
         ec2.Route(
             "InternetRoute",
             RouteTableId=Ref(route_table),
             DestinationCidrBlock="0.0.0.0/0",
             GatewayId=gateway,
-            **wait,
+            **depends_on,
         )
     )
     for subnet in network.subnets:
-        _subnet(stack, cluster, vpc, route_table, subnet)
+        _add_subnet(stack, cluster, vpc, route_table, subnet)
     stack.output("VpcId", vpc, "VPC of the cluster", shown=True)
     if network_plugin(cluster).routes:
         stack.output("RouteTableId", Ref(route_table), "Route table that holds the pods' routes")
@@ -103,7 +103,7 @@ def internet_access(zones: Iterable[str]) -> tuple[str, ...]:
     return ("InternetRoute", *(f"{logical_ids.subnet(zone)}RouteTableAssociation" for zone in zones))
 
 
-def _vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
+def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
     cidr = stack.ask(
         "VpcCidr",
         label="Address range of the VPC",
@@ -124,7 +124,7 @@ def _vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
     )
 
 
-def _dhcp_options(stack: Stack, cluster: Cluster, vpc: Any) -> None:
+def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Any) -> None:
     """Give the VPC a DHCP option set with the region's own domain, as kube-up did, or the one that was asked for."""
     options: Any = cluster.network.dhcp_options
     if options == "default":
@@ -144,7 +144,7 @@ def _dhcp_options(stack: Stack, cluster: Cluster, vpc: Any) -> None:
     stack.add(ec2.VPCDHCPOptionsAssociation("DhcpOptionsAssociation", VpcId=vpc, DhcpOptionsId=options))
 
 
-def _internet_gateway(stack: Stack, cluster: Cluster, vpc: Any) -> tuple[Any, ec2.VPCGatewayAttachment]:
+def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Any) -> tuple[Any, ec2.VPCGatewayAttachment]:
     gateway = stack.add(ec2.InternetGateway("InternetGateway", Tags=tags(cluster, cluster.name)))
     attachment = stack.add(
         ec2.VPCGatewayAttachment("InternetGatewayAttachment", VpcId=vpc, InternetGatewayId=Ref(gateway))
@@ -152,7 +152,7 @@ def _internet_gateway(stack: Stack, cluster: Cluster, vpc: Any) -> tuple[Any, ec
     return Ref(gateway), attachment
 
 
-def _subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.RouteTable, subnet: Subnet) -> None:
+def _add_subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.RouteTable, subnet: Subnet) -> None:
     letter, name = zone_id(subnet.zone), logical_ids.subnet(subnet.zone)
     cidr = stack.ask(
         f"{name}Cidr",

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from cfngen.cluster import instance_types
-from cfngen.cluster.checks.access import _TAKEN
+from cfngen.cluster.checks.access import _PORTS_IN_USE
 from cfngen.cluster.checks.volumes import TYPES
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import logical_id, too_long
@@ -369,7 +369,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "network.quotas": _quotas(),
         "network.nonMasqueradeCidr": st.sampled_from(("10.0.0.0/8", "172.16.0.0/12", design.vpc)),
         "network.dhcpOptions": st.sampled_from(("default", "dopt-0123456789abcdef0")),
-        "api.port": st.sampled_from([each for each in PORTS if each not in _TAKEN]),
+        "api.port": st.sampled_from([each for each in PORTS if each not in _PORTS_IN_USE]),
         "api.allowedCidrs": sources,
         "api.allowedPrefixLists": lists,
         "api.elasticIp": st.fixed_dictionaries(

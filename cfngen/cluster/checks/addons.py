@@ -30,17 +30,17 @@ RELEASES = frozenset(
 )
 
 
-def _zones(cluster: Cluster) -> Iterator[Problem]:
-    given = cluster.addons.external_dns
-    if given.enabled and not given.zones:
+def _external_dns_zones(cluster: Cluster) -> Iterator[Problem]:
+    external_dns = cluster.addons.external_dns
+    if external_dns.enabled and not external_dns.zones:
         message = "is empty, so externalDns may write nowhere; give the ids of its hosted zones, or turn it off"
         yield Problem(("addons", "externalDns", "zones"), message, (("addons", "externalDns", "enabled"),))
 
 
-def _outputs(cluster: Cluster) -> Iterator[Problem]:
-    given = cluster.addons.fluent_bit
-    config = given.values.get("config")
-    if given.enabled and not (isinstance(config, dict) and config.get("outputs")):
+def _fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
+    fluent_bit = cluster.addons.fluent_bit
+    config = fluent_bit.values.get("config")
+    if fluent_bit.enabled and not (isinstance(config, dict) and config.get("outputs")):
         message = (
             "says nowhere where logs go; give config.outputs, a text of fluent-bit's [OUTPUT] sections, or turn "
             "fluentBit off"
@@ -48,7 +48,7 @@ def _outputs(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("addons", "fluentBit", "values"), message, (("addons", "fluentBit", "enabled"),))
 
 
-def _names(cluster: Cluster) -> Iterator[Problem]:
+def _release_names(cluster: Cluster) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for index, chart in enumerate(cluster.addons.charts):
         path = ("addons", "charts", index, "name")
@@ -71,4 +71,4 @@ def _api_port(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(("api", "port"), message, (("addons", key, "enabled"),))
 
 
-PROBLEMS = (_zones, _outputs, _names, _api_port)
+PROBLEMS = (_external_dns_zones, _fluent_bit_outputs, _release_names, _api_port)

@@ -15,7 +15,7 @@ from cfngen.cluster.problems import Problem
 
 # Line and paragraph separators, control and format characters, surrogates. Unassigned characters and those of private
 # use have no meaning here either, but they show.
-_INVISIBLE = ("Zl", "Zp", "Cc", "Cf", "Cs")
+_INVISIBLE_CATEGORIES = ("Zl", "Zp", "Cc", "Cf", "Cs")
 _ALLOWED = frozenset("\t\n")
 
 
@@ -23,11 +23,11 @@ def _invisible(cluster: Cluster) -> Iterator[Problem]:
     keys: set[Path] = set()
     for path, value in leaves(cluster.model_dump(mode="json", by_alias=True)):
         for length, part in enumerate(path, start=1):
-            if isinstance(part, str) and path[:length] not in keys and (found := first_invisible(part)):
+            if isinstance(part, str) and path[:length] not in keys and (character := first_invisible(part)):
                 keys.add(path[:length])
-                yield Problem(path[:length], f"the key {_message(found)}")
-        if isinstance(value, str) and (found := first_invisible(value)):
-            yield Problem(path, f"the text {_message(found)}")
+                yield Problem(path[:length], f"the key {_message(character)}")
+        if isinstance(value, str) and (character := first_invisible(value)):
+            yield Problem(path, f"the text {_message(character)}")
 
 
 def first_invisible(text: str) -> str:
@@ -35,7 +35,14 @@ def first_invisible(text: str) -> str:
     text = text.replace("\r\n", "\n")
     if text.isprintable():
         return ""
-    return next((each for each in text if each not in _ALLOWED and unicodedata.category(each) in _INVISIBLE), "")
+    return next(
+        (
+            character
+            for character in text
+            if character not in _ALLOWED and unicodedata.category(character) in _INVISIBLE_CATEGORIES
+        ),
+        "",
+    )
 
 
 def _message(character: str) -> str:

@@ -11,13 +11,13 @@ from cfngen.text_limits import STACK_TAG_VALUE, TAG_VALUE, same_but_for_case
 
 # 50 for a resource, of which cfngen, CloudFormation and Kubernetes use some:
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html
-_MOST_TAGS = 40
+_MAX_TAGS = 40
 
 
 def _count(cluster: Cluster) -> Iterator[Problem]:
-    if len(cluster.tags) > _MOST_TAGS:
+    if len(cluster.tags) > _MAX_TAGS:
         message = (
-            f"{len(cluster.tags)} tags are too many; a resource has 50, and cfngen leaves {_MOST_TAGS} of them to you"
+            f"{len(cluster.tags)} tags are too many; a resource has 50, and cfngen leaves {_MAX_TAGS} of them to you"
         )
         yield Problem(("tags",), message)
 
@@ -31,7 +31,7 @@ def _tags(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(("tags", key), f"the value {fault}")
 
 
-def _repeated(cluster: Cluster) -> Iterator[Problem]:
+def _same_but_for_case(cluster: Cluster) -> Iterator[Problem]:
     for earlier, key in same_but_for_case(list(cluster.tags)):
         message = f"differs from {earlier} in upper and lower case only, and IAM takes both for one; remove one of them"
         yield Problem(("tags", key), message, (("tags", earlier),))
@@ -42,4 +42,4 @@ def _name_of_vpc(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("network", "vpc", "name"), f"the name becomes a tag: its value {fault}")
 
 
-PROBLEMS = (_count, _tags, _repeated, _name_of_vpc)
+PROBLEMS = (_count, _tags, _same_but_for_case, _name_of_vpc)

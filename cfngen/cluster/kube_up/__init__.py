@@ -24,7 +24,7 @@ SECTIONS: Mapping[str, tuple[Variable, ...]] = {
 }
 """The variables by the heading under which the documentation lists them."""
 
-VARIABLES: Mapping[str, Variable] = {each.name: each for section in SECTIONS.values() for each in section}
+VARIABLES: Mapping[str, Variable] = {variable.name: variable for section in SECTIONS.values() for variable in section}
 """The variables by name."""
 
 
@@ -33,20 +33,22 @@ def assignments(environ: Mapping[str, str]) -> tuple[list[Assignment], list[Prob
 
     Unset and empty variables mean nothing, as they did to kube-up.
     """
-    found: list[Assignment] = []
+    result: list[Assignment] = []
     problems: list[Problem] = []
     for variable in VARIABLES.values():
-        given = {name: value for name in (variable.name, *variable.old) if (value := environ.get(name, "").strip())}
-        name, value = next(iter(given.items()), ("", ""))
+        set_variables = {
+            name: value for name in (variable.name, *variable.old) if (value := environ.get(name, "").strip())
+        }
+        name, value = next(iter(set_variables.items()), ("", ""))
         if not name:
             continue
-        for old, other in given.items():
+        for old, other in set_variables.items():
             if other != value:
                 message = f"it is the old name of {name}, which says otherwise ({value!r}, not {other!r}); unset one"
                 problems.append(Problem((), message, source=Source("environment", old)))
         source = Source("environment", name)
         try:
-            found += [Assignment(path, setting, source) for path, setting in variable.settings(value)]
+            result += [Assignment(path, setting, source) for path, setting in variable.settings(value)]
         except ValueError as error:
             problems.append(Problem((), str(error), source=source))
-    return found, problems
+    return result, problems

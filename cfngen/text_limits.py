@@ -141,22 +141,22 @@ _REFUSED_DESCRIPTION = (
 GROUP_DESCRIPTION = TextLimit(
     "description of a security group",
     f"{_EC2_API}/API_CreateSecurityGroup.html",
-    255,
-    _SECURITY_GROUP_CHARACTERS,
+    longest=255,
+    characters=_SECURITY_GROUP_CHARACTERS,
     refusal=_REFUSED_DESCRIPTION % "security group",
 )
 RULE_DESCRIPTION = TextLimit(
     "description of a security group rule",
     f"{_EC2_API}/API_IpRange.html",
-    255,
-    _SECURITY_GROUP_CHARACTERS,
+    longest=255,
+    characters=_SECURITY_GROUP_CHARACTERS,
     refusal=_REFUSED_DESCRIPTION % "rule",
 )
 GROUP_NAME = TextLimit(
     "name of a security group",
     f"{_EC2_API}/API_CreateSecurityGroup.html",
-    255,
-    _SECURITY_GROUP_CHARACTERS,
+    longest=255,
+    characters=_SECURITY_GROUP_CHARACTERS,
     shortest=1,
     form=r"(?!sg-).*",
     form_in_words="begins with sg-, which is for ids",
@@ -165,24 +165,27 @@ INTERFACE_DESCRIPTION = TextLimit(
     # EC2 documents no limit for it; held to what it documents for its other descriptions.
     "description of a network interface",
     f"{_EC2_API}/API_CreateNetworkInterface.html",
-    255,
-    _SECURITY_GROUP_CHARACTERS,
+    longest=255,
+    characters=_SECURITY_GROUP_CHARACTERS,
 )
 LAUNCH_TEMPLATE_NAME = TextLimit(
     "name of a launch template",
     f"{_EC2_API}/API_LaunchTemplate.html",
-    128,
-    _characters("letters, digits and ().-/_", _LETTERS_AND_DIGITS + "().-/_"),
+    longest=128,
+    characters=_characters("letters, digits and ().-/_", _LETTERS_AND_DIGITS + "().-/_"),
     shortest=3,
 )
 VERSION_DESCRIPTION = TextLimit(
-    "description of a launch template's version", f"{_EC2_API}/API_CreateLaunchTemplate.html", 255, _PRINTABLE_ASCII
+    "description of a launch template's version",
+    f"{_EC2_API}/API_CreateLaunchTemplate.html",
+    longest=255,
+    characters=_PRINTABLE_ASCII,
 )
 KEY_PAIR_NAME = TextLimit(
     "name of a key pair",
     f"{_DOCS}/AWSEC2/latest/UserGuide/create-key-pairs.html",
-    255,
-    _PRINTABLE_ASCII,
+    longest=255,
+    characters=_PRINTABLE_ASCII,
     shortest=1,
     form=r"\S(.*\S)?",
     form_in_words="begins or ends with a space",
@@ -190,30 +193,32 @@ KEY_PAIR_NAME = TextLimit(
 VPC_ENDPOINT_SERVICE = TextLimit(
     "name of an endpoint's service",
     f"{_EC2_API}/API_CreateVpcEndpoint.html",
-    255,
-    _characters("letters, digits, dots and hyphens", _LETTERS_AND_DIGITS + ".-"),
+    longest=255,
+    characters=_characters("letters, digits, dots and hyphens", _LETTERS_AND_DIGITS + ".-"),
     shortest=1,
 )
 IAM_DESCRIPTION = TextLimit(
     # The API model has the characters for roles alone; a managed policy's description is held to them as well.
     "description of an IAM role or policy",
     f"{_IAM_API}/API_CreateRole.html",
-    1000,
-    _IAM_DESCRIPTION_CHARACTERS,
+    longest=1000,
+    characters=_IAM_DESCRIPTION_CHARACTERS,
 )
-ROLE_NAME = TextLimit("name of an IAM role", f"{_IAM_API}/API_CreateRole.html", 64, _IAM_NAME_CHARACTERS, shortest=1)
+ROLE_NAME = TextLimit(
+    "name of an IAM role", f"{_IAM_API}/API_CreateRole.html", longest=64, characters=_IAM_NAME_CHARACTERS, shortest=1
+)
 IAM_NAME = TextLimit(
     "name of an IAM policy or instance profile",
     f"{_IAM_API}/API_CreatePolicy.html",
-    128,
-    _IAM_NAME_CHARACTERS,
+    longest=128,
+    characters=_IAM_NAME_CHARACTERS,
     shortest=1,
 )
 IAM_PATH = TextLimit(
     "path of an IAM role, policy or instance profile",
     f"{_IAM_API}/API_CreateRole.html",
-    512,
-    _characters("the graphic characters of ASCII", _GRAPHIC_ASCII),
+    longest=512,
+    characters=_characters("the graphic characters of ASCII", _GRAPHIC_ASCII),
     shortest=1,
     form=r"/|/.+/",
     form_in_words="does not begin and end with a slash",
@@ -221,8 +226,8 @@ IAM_PATH = TextLimit(
 STATEMENT_ID = TextLimit(
     "Sid of a policy's statement",
     f"{_DOCS}/IAM/latest/UserGuide/reference_policies_elements_sid.html",
-    6144,  # a managed policy's own limit: a Sid has none
-    _ALPHANUMERIC,
+    longest=6144,  # a managed policy's own limit: a Sid has none
+    characters=_ALPHANUMERIC,
 )
 # Keys and values that all services take, since one set of tags goes to all of them: EC2 takes any character, IAM and
 # Elastic Load Balancing these. EC2's API model has 127 characters for a key, its user guide and all others 128.
@@ -231,8 +236,8 @@ _WITHOUT_AWS_PREFIX = r"(?!(?i:aws:))[\s\S]*"
 TAG_KEY = TextLimit(
     "key of a tag",
     _TAGGING,
-    128,
-    _TAG_CHARACTERS,
+    longest=128,
+    characters=_TAG_CHARACTERS,
     shortest=1,
     form=_WITHOUT_AWS_PREFIX,
     form_in_words="begins with aws:, and such tags belong to AWS; choose another",
@@ -240,8 +245,8 @@ TAG_KEY = TextLimit(
 TAG_VALUE = TextLimit(
     "value of a tag",
     _TAGGING,
-    256,
-    _TAG_CHARACTERS,
+    longest=256,
+    characters=_TAG_CHARACTERS,
     form=_WITHOUT_AWS_PREFIX,
     form_in_words="begins with aws:, and such tags belong to AWS; choose another",
 )
@@ -249,8 +254,8 @@ TAG_VALUE = TextLimit(
 STACK_TAG_VALUE = TextLimit(
     "value of a stack's tag",
     f"{_DOCS}/AWSCloudFormation/latest/APIReference/API_Tag.html",
-    256,
-    _TAG_CHARACTERS,
+    longest=256,
+    characters=_TAG_CHARACTERS,
     shortest=1,
     form=_WITHOUT_AWS_PREFIX,
     form_in_words="begins with aws:, and such tags belong to AWS; choose another",
@@ -259,8 +264,8 @@ STACK_TAG_VALUE = TextLimit(
 METADATA_TAG_KEY = TextLimit(
     "key of a tag that instances read from their metadata",
     f"{_DOCS}/AWSEC2/latest/UserGuide/work-with-tags-in-IMDS.html",
-    255,
-    _characters("letters, digits and -_+=,.@:", _LETTERS_AND_DIGITS + "-_+=,.@:"),
+    longest=255,
+    characters=_characters("letters, digits and -_+=,.@:", _LETTERS_AND_DIGITS + "-_+=,.@:"),
     shortest=1,
     form=r"(?!(\.|\.\.|_index)$).*",
     form_in_words="is a reserved name",
@@ -271,8 +276,8 @@ METADATA_TAG_KEY = TextLimit(
 LOAD_BALANCER_NAME = TextLimit(
     "name of a load balancer",
     f"{_ELB_API}/API_CreateLoadBalancer.html",
-    32,
-    _HYPHENATED,
+    longest=32,
+    characters=_HYPHENATED,
     shortest=1,
     form=r"(?!internal-)[^-](.*[^-])?",
     form_in_words="begins or ends with a hyphen, or begins with internal-",
@@ -280,8 +285,8 @@ LOAD_BALANCER_NAME = TextLimit(
 TARGET_GROUP_NAME = TextLimit(
     "name of a target group",
     f"{_ELB_API}/API_CreateTargetGroup.html",
-    32,
-    _HYPHENATED,
+    longest=32,
+    characters=_HYPHENATED,
     shortest=1,
     form=r"[^-](.*[^-])?",
     form_in_words="begins or ends with a hyphen",
@@ -289,37 +294,39 @@ TARGET_GROUP_NAME = TextLimit(
 HEALTH_CHECK_PATH = TextLimit(
     "path of a health check",
     f"{_ELB_API}/API_CreateTargetGroup.html",
-    1024,
-    _characters("the graphic characters of ASCII", _GRAPHIC_ASCII),
+    longest=1024,
+    characters=_characters("the graphic characters of ASCII", _GRAPHIC_ASCII),
     shortest=1,
 )
 AUTO_SCALING_GROUP_NAME = TextLimit(
     "name of an Auto Scaling group",
     f"{_DOCS}/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html",
-    255,
-    _characters("the graphic characters of ASCII but the colon", _GRAPHIC_ASCII.replace(":", "")),
+    longest=255,
+    characters=_characters("the graphic characters of ASCII but the colon", _GRAPHIC_ASCII.replace(":", "")),
     shortest=1,
 )
 LIFECYCLE_HOOK_NAME = TextLimit(
     "name of a lifecycle hook",
     f"{_DOCS}/autoscaling/ec2/APIReference/API_LifecycleHookSpecification.html",
-    255,
-    _characters("letters, digits and -_/", _LETTERS_AND_DIGITS + "-_/"),
+    longest=255,
+    characters=_characters("letters, digits and -_/", _LETTERS_AND_DIGITS + "-_/"),
     shortest=1,
 )
 NOTIFICATION_METADATA = TextLimit(
     "metadata of a lifecycle hook",
     f"{_DOCS}/autoscaling/ec2/APIReference/API_LifecycleHookSpecification.html",
-    4000,
-    _characters("the printable characters of ASCII, tabs and line ends", "\t\n\r " + _GRAPHIC_ASCII),
+    longest=4000,
+    characters=_characters("the printable characters of ASCII, tabs and line ends", "\t\n\r " + _GRAPHIC_ASCII),
     shortest=1,
 )
 _BUCKET_NAMES = f"{_DOCS}/AmazonS3/latest/userguide/bucketnamingrules.html"
 BUCKET_NAME = TextLimit(
     "name of an S3 bucket",
     _BUCKET_NAMES,
-    63,
-    _characters("lower-case letters, digits, dots and hyphens", string.ascii_lowercase + string.digits + ".-"),
+    longest=63,
+    characters=_characters(
+        "lower-case letters, digits, dots and hyphens", string.ascii_lowercase + string.digits + ".-"
+    ),
     shortest=3,
     form=r"(?![0-9]+(\.[0-9]+){3}$)(?!xn--|sthree-|amzn-s3-demo-)(?!.*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$)"
     r"(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]",
@@ -328,23 +335,26 @@ BUCKET_NAME = TextLimit(
     refusal="The specified bucket is not valid.",
 )
 LIFECYCLE_RULE_ID = TextLimit(
-    "id of a bucket's lifecycle rule", f"{_DOCS}/AmazonS3/latest/API/API_LifecycleRule.html", 255, ANYTHING
+    "id of a bucket's lifecycle rule",
+    f"{_DOCS}/AmazonS3/latest/API/API_LifecycleRule.html",
+    longest=255,
+    characters=ANYTHING,
 )
 OBJECT_KEY_PREFIX = TextLimit(
     "beginning of objects' keys",
     f"{_DOCS}/AmazonS3/latest/userguide/object-keys.html",
-    1024,
-    ANYTHING,
+    longest=1024,
+    characters=ANYTHING,
     in_bytes=True,
 )
 KEY_DESCRIPTION = TextLimit(
-    "description of a KMS key", f"{_DOCS}/kms/latest/APIReference/API_CreateKey.html", 8192, ANYTHING
+    "description of a KMS key", f"{_DOCS}/kms/latest/APIReference/API_CreateKey.html", longest=8192, characters=ANYTHING
 )
 KEY_ALIAS = TextLimit(
     "alias of a KMS key",
     f"{_DOCS}/kms/latest/APIReference/API_CreateAlias.html",
-    256,
-    _characters("letters, digits and :/_-", _LETTERS_AND_DIGITS + ":/_-"),
+    longest=256,
+    characters=_characters("letters, digits and :/_-", _LETTERS_AND_DIGITS + ":/_-"),
     shortest=1,
     form=r"alias/(?!aws/).+",
     form_in_words="does not begin with alias/, or is one of AWS's own (alias/aws/)",
@@ -353,46 +363,54 @@ _CREATE_SECRET = f"{_DOCS}/secretsmanager/latest/apireference/API_CreateSecret.h
 SECRET_NAME = TextLimit(
     "name of a secret",
     _CREATE_SECRET,
-    512,
-    _characters("letters, digits and /_+=.@-", _LETTERS_AND_DIGITS + "/_+=.@-"),
+    longest=512,
+    characters=_characters("letters, digits and /_+=.@-", _LETTERS_AND_DIGITS + "/_+=.@-"),
     shortest=1,
 )
-SECRET_DESCRIPTION = TextLimit("description of a secret", _CREATE_SECRET, 2048, ANYTHING)
+SECRET_DESCRIPTION = TextLimit("description of a secret", _CREATE_SECRET, longest=2048, characters=ANYTHING)
 QUEUE_NAME = TextLimit(
     "name of a queue",
     f"{_DOCS}/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html",
-    80,
-    _characters("letters, digits, hyphens and underscores", _LETTERS_AND_DIGITS + "-_."),
+    longest=80,
+    characters=_characters("letters, digits, hyphens and underscores", _LETTERS_AND_DIGITS + "-_."),
     shortest=1,
 )
 _PUT_RULE = f"{_DOCS}/eventbridge/latest/APIReference/API_PutRule.html"
 EVENT_RULE_NAME = TextLimit(
     "name of an event rule",
     _PUT_RULE,
-    64,
-    _characters("letters, digits and .-_", _LETTERS_AND_DIGITS + ".-_"),
+    longest=64,
+    characters=_characters("letters, digits and .-_", _LETTERS_AND_DIGITS + ".-_"),
     shortest=1,
 )
-EVENT_RULE_DESCRIPTION = TextLimit("description of an event rule", _PUT_RULE, 512, ANYTHING)
+EVENT_RULE_DESCRIPTION = TextLimit("description of an event rule", _PUT_RULE, longest=512, characters=ANYTHING)
 HOSTED_ZONE_COMMENT = TextLimit(
-    "comment of a hosted zone", f"{_DOCS}/Route53/latest/APIReference/API_HostedZoneConfig.html", 256, ANYTHING
+    "comment of a hosted zone",
+    f"{_DOCS}/Route53/latest/APIReference/API_HostedZoneConfig.html",
+    longest=256,
+    characters=ANYTHING,
 )
 DOMAIN_NAME = TextLimit(
     "domain name",
     f"{_DOCS}/Route53/latest/DeveloperGuide/DomainNameFormat.html",
-    255,
-    _characters("letters, digits, hyphens, underscores, dots and asterisks", _LETTERS_AND_DIGITS + "-_.*"),
+    longest=255,
+    characters=_characters("letters, digits, hyphens, underscores, dots and asterisks", _LETTERS_AND_DIGITS + "-_.*"),
     shortest=1,
 )
 
 LOGICAL_ID = TextLimit(
-    "logical id", _QUOTAS, 255, _ALPHANUMERIC, shortest=1, refusal="Resource name {text} is non alphanumeric."
+    "logical id",
+    _QUOTAS,
+    longest=255,
+    characters=_ALPHANUMERIC,
+    shortest=1,
+    refusal="Resource name {text} is non alphanumeric.",
 )
 STACK_NAME = TextLimit(
     "name of a stack",
     f"{_DOCS}/AWSCloudFormation/latest/APIReference/API_CreateStack.html",
-    128,
-    _HYPHENATED,
+    longest=128,
+    characters=_HYPHENATED,
     shortest=1,
     form=r"[A-Za-z].*",
     form_in_words="does not begin with a letter",
@@ -400,23 +418,30 @@ STACK_NAME = TextLimit(
 TEMPLATE_DESCRIPTION = TextLimit(
     "description of a template",
     f"{_CLOUDFORMATION}/template-description-structure.html",
-    1024,
-    ANYTHING,
+    longest=1024,
+    characters=ANYTHING,
     in_bytes=True,
     refusal="'Description' length is greater than 1024.",
 )
 PARAMETER_DESCRIPTION = TextLimit(
-    "description of a parameter", f"{_CLOUDFORMATION}/parameters-section-structure.html", 4000, ANYTHING
+    "description of a parameter",
+    f"{_CLOUDFORMATION}/parameters-section-structure.html",
+    longest=4000,
+    characters=ANYTHING,
 )
-PARAMETER_VALUE = TextLimit("value of a parameter", _QUOTAS, 4096, ANYTHING, in_bytes=True)
+PARAMETER_VALUE = TextLimit("value of a parameter", _QUOTAS, longest=4096, characters=ANYTHING, in_bytes=True)
 OUTPUT_DESCRIPTION = TextLimit(
-    "description of an output", f"{_CLOUDFORMATION}/outputs-section-structure.html", 1024, ANYTHING, in_bytes=True
+    "description of an output",
+    f"{_CLOUDFORMATION}/outputs-section-structure.html",
+    longest=1024,
+    characters=ANYTHING,
+    in_bytes=True,
 )
 EXPORT_NAME = TextLimit(
     "name of an export",
     f"{_CLOUDFORMATION}/outputs-section-structure.html",
-    255,
-    _characters("letters, digits, colons and hyphens", _LETTERS_AND_DIGITS + ":-"),
+    longest=255,
+    characters=_characters("letters, digits, colons and hyphens", _LETTERS_AND_DIGITS + ":-"),
     shortest=1,
 )
 

@@ -45,17 +45,23 @@ class Listener:
         return value if isinstance(value, bool) else self.default
 
 
-def _metrics(name: str, port: int, of: str, *switch: str) -> Listener:
-    """Return a port that is scraped only where the chart's values ask for it."""
-    return Listener(name, port, f"Metrics of {of} on masters", "nodes", switch=switch, default=False)
+def _metrics(name: str, *, port: int, program: str, switch: tuple[str, ...]) -> Listener:
+    """Return a metrics port that is open only where the chart's values turn it on."""
+    purpose = f"Metrics of {program} on masters"
+    return Listener(name, port=port, purpose=purpose, callers="nodes", switch=switch, default=False)
 
 
 # By field of `Addons`. Those that run on nodes only, and listen on no port of a master, have none.
 LISTENERS: Mapping[str, tuple[Listener, ...]] = {
     "aws_ebs_csi_driver": (
-        Listener("EbsHealth", 9808, "Health of the EBS CSI controller", "host"),
+        Listener("EbsHealth", port=9808, purpose="Health of the EBS CSI controller", callers="host"),
         *(
-            _metrics(f"Ebs{part}Metrics", port, f"the EBS CSI {part.lower()}", "controller", "enableMetrics")
+            _metrics(
+                f"Ebs{part}Metrics",
+                port=port,
+                program=f"the EBS CSI {part.lower()}",
+                switch=("controller", "enableMetrics"),
+            )
             for part, port in (
                 ("Controller", 3301),
                 ("Provisioner", 3302),
@@ -67,19 +73,28 @@ LISTENERS: Mapping[str, tuple[Listener, ...]] = {
     ),
     "metrics_server": (),
     "cluster_autoscaler": (
-        Listener("AutoscalerHealth", 8085, "Health of cluster-autoscaler", "host"),
-        _metrics("AutoscalerMetrics", 8085, "cluster-autoscaler", "serviceMonitor", "enabled"),
+        Listener("AutoscalerHealth", port=8085, purpose="Health of cluster-autoscaler", callers="host"),
+        _metrics("AutoscalerMetrics", port=8085, program="cluster-autoscaler", switch=("serviceMonitor", "enabled")),
     ),
     "node_termination_handler": (),
     "aws_load_balancer_controller": (
-        Listener("LoadBalancerWebhook", 9443, "Webhook of the load balancer controller", "masters"),
-        Listener("LoadBalancerHealth", 61779, "Health of the load balancer controller", "host"),
-        Listener("LoadBalancerOwnMetrics", 8080, "Metrics of the load balancer controller", "host"),
-        _metrics("LoadBalancerMetrics", 8080, "the load balancer controller", "serviceMonitor", "enabled"),
+        Listener(
+            "LoadBalancerWebhook", port=9443, purpose="Webhook of the load balancer controller", callers="masters"
+        ),
+        Listener("LoadBalancerHealth", port=61779, purpose="Health of the load balancer controller", callers="host"),
+        Listener(
+            "LoadBalancerOwnMetrics", port=8080, purpose="Metrics of the load balancer controller", callers="host"
+        ),
+        _metrics(
+            "LoadBalancerMetrics",
+            port=8080,
+            program="the load balancer controller",
+            switch=("serviceMonitor", "enabled"),
+        ),
     ),
     "external_dns": (
-        Listener("ExternalDnsHealth", 7979, "Health of external-dns", "host"),
-        _metrics("ExternalDnsMetrics", 7979, "external-dns", "serviceMonitor", "enabled"),
+        Listener("ExternalDnsHealth", port=7979, purpose="Health of external-dns", callers="host"),
+        _metrics("ExternalDnsMetrics", port=7979, program="external-dns", switch=("serviceMonitor", "enabled")),
     ),
     "cert_manager": (),
     "headlamp": (),
@@ -87,16 +102,16 @@ LISTENERS: Mapping[str, tuple[Listener, ...]] = {
     "prometheus": (
         Listener(
             "NodeExporterMetrics",
-            9100,
-            "Metrics of masters (node-exporter)",
-            "nodes",
+            port=9100,
+            purpose="Metrics of masters (node-exporter)",
+            callers="nodes",
             switch=("nodeExporter", "enabled"),
         ),
         Listener(
             "DnsMetrics",
-            9153,
-            "Metrics of cluster DNS pods on masters",
-            "nodes",
+            port=9153,
+            purpose="Metrics of cluster DNS pods on masters",
+            callers="nodes",
             network="pods",
             switch=("coreDns", "enabled"),
         ),
@@ -121,7 +136,7 @@ def openings(cluster: Cluster) -> tuple[Opening, ...]:
     plugin = network_plugin(cluster)
     ports_visible = plugin.routes or plugin.interfaces
     return tuple(
-        Opening(listener.name, "tcp", listener.port, listener.purpose)
+        Opening(listener.name, protocol="tcp", port=listener.port, purpose=listener.purpose)
         for listener in listeners(cluster)
         if listener.callers == "nodes" and (listener.network == "host" or ports_visible)
     )

@@ -55,7 +55,9 @@ class Layers:
         self.unused: list[Assignment] = []
         self.replaced: list[tuple[Path, Source, Source]] = []
         if file:
-            self.sources = {path: Source("file", name, line) for path, line in file.lines.items() if path}
+            self.sources = {
+                path: Source(kind="file", name=name, line=line) for path, line in file.lines.items() if path
+            }
 
     def lay(self, assignments: Iterable[Assignment]) -> list[Problem]:
         """Set values, each over what was there; return what cannot be set."""
@@ -148,7 +150,7 @@ def overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Problem]]:
     assignments: list[Assignment] = []
     problems: list[Problem] = []
     for text in texts:
-        source = Source("flag", text)
+        source = Source(kind="flag", name=text)
         key, equals, raw_value = _split_assignment(text)
         try:
             path = parsed(key.strip())

@@ -58,16 +58,23 @@ class NetworkPlugin:
 
 
 _DNS = (
-    Opening("DnsTcp", "tcp", 53, "Pods to cluster DNS pods on masters"),
-    Opening("DnsUdp", "udp", 53, "Pods to cluster DNS pods on masters"),
+    Opening("DnsTcp", protocol="tcp", port=53, purpose="Pods to cluster DNS pods on masters"),
+    Opening("DnsUdp", protocol="udp", port=53, purpose="Pods to cluster DNS pods on masters"),
 )
 PLUGINS: Mapping[Plugin, NetworkPlugin] = {
     "vpc-routes": NetworkPlugin(routes=True, installed=False, openings=_DNS),
     "cilium": NetworkPlugin(
         openings=(
-            Opening("Vxlan", "udp", 8472, "Pods to pods on masters, in the tunnel of Cilium (VXLAN)"),
-            Opening("CiliumHealth", "tcp", 4240, "Health checks of Cilium between instances"),
-            Opening("CiliumPing", "icmp", 8, "Health checks of Cilium between instances (echo request)"),
+            Opening(
+                "Vxlan", protocol="udp", port=8472, purpose="Pods to pods on masters, in the tunnel of Cilium (VXLAN)"
+            ),
+            Opening("CiliumHealth", protocol="tcp", port=4240, purpose="Health checks of Cilium between instances"),
+            Opening(
+                "CiliumPing",
+                protocol="icmp",
+                port=8,
+                purpose="Health checks of Cilium between instances (echo request)",
+            ),
         ),
         taken=(4240, 4244, 9234, 9878, 9879, 9890, 9891, 9963, 9964),
     ),
@@ -76,13 +83,21 @@ PLUGINS: Mapping[Plugin, NetworkPlugin] = {
         node_ranges=False,
         least_prefix=26,
         openings=(
-            Opening("Vxlan", "udp", 4789, "Pods to pods on masters, in the tunnel of Calico (VXLAN)"),
-            Opening("CalicoTypha", "tcp", 5473, "Agents of Calico to Typha, which may run on masters"),
+            Opening(
+                "Vxlan", protocol="udp", port=4789, purpose="Pods to pods on masters, in the tunnel of Calico (VXLAN)"
+            ),
+            Opening(
+                "CalicoTypha", protocol="tcp", port=5473, purpose="Agents of Calico to Typha, which may run on masters"
+            ),
         ),
         taken=(5473, 9098, 9099),
     ),
     "flannel": NetworkPlugin(
-        openings=(Opening("Vxlan", "udp", 8472, "Pods to pods on masters, in the tunnel of flannel (VXLAN)"),),
+        openings=(
+            Opening(
+                "Vxlan", protocol="udp", port=8472, purpose="Pods to pods on masters, in the tunnel of flannel (VXLAN)"
+            ),
+        ),
         taken=(8081,),
     ),
     "amazon-vpc": NetworkPlugin(

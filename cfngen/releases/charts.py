@@ -61,11 +61,11 @@ def charts() -> tuple[PinnedChart, ...]:
     return tuple(
         PinnedChart(
             name,
-            release["version"],
-            release["appVersion"],
-            release["url"],
-            release["sha256"],
-            tuple(release["kubernetes"]),
+            version=release["version"],
+            app_version=release["appVersion"],
+            url=release["url"],
+            sha256=release["sha256"],
+            kubernetes=tuple(release["kubernetes"]),
         )
         for name, releases in entries.items()
         for release in releases

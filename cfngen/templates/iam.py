@@ -1,7 +1,7 @@
 """The IAM stack: a role and an instance profile for masters, one for nodes.
 
-A node group with policies of its own gets its role in its own stack, so that it comes and goes with the group. No
-name is fixed: CAPABILITY_IAM suffices and two clusters never collide, while kube-up failed on a second run.
+A node group with additional policies has its own role in its own stack, created and deleted with the group. No role has
+a fixed name: CAPABILITY_IAM suffices, and the names of two clusters cannot conflict (with kube-up they did).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cfngen.templates.network import route_table_id, vpc_id
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
-# EC2's name as a principal ends as the partition's addresses do: amazonaws.com.cn in China.
+# The service principal of EC2 ends in the partition's DNS suffix: amazonaws.com.cn in China.
 _ASSUMED_BY_EC2 = Statement(
     Effect=Allow, Principal=Principal("Service", Sub("ec2.${AWS::URLSuffix}")), Action=[AssumeRole]
 )
@@ -45,7 +45,7 @@ def build(cluster: Cluster) -> Stack:
         statements.write_secrets(
             "Secrets",
             [
-                stack.wire("CaSecretArn", description="Secret that holds the certificate authorities"),
+                stack.wired_parameter("CaSecretArn", description="Secret that holds the certificate authorities"),
                 _join_secret(stack),
             ],
         ),
@@ -55,8 +55,28 @@ def build(cluster: Cluster) -> Stack:
         *_common_statements(stack, cluster, "MasterStack"),
     ]
     for role, profile in (
-        ("Master", _add_role(stack, cluster, "Master", "masters", master, cluster.control_plane.additional_policies)),
-        ("Node", _add_role(stack, cluster, "Node", "nodes", _node_statements(stack, cluster), ())),
+        (
+            "Master",
+            _add_role(
+                stack,
+                cluster,
+                prefix="Master",
+                owner="masters",
+                allowed=master,
+                managed_policies=cluster.control_plane.additional_policies,
+            ),
+        ),
+        (
+            "Node",
+            _add_role(
+                stack,
+                cluster,
+                prefix="Node",
+                owner="nodes",
+                allowed=_node_statements(stack, cluster),
+                managed_policies=(),
+            ),
+        ),
     ):
         stack.output(f"{role}InstanceProfileArn", GetAtt(profile, "Arn"), f"Instance profile of {role.lower()}s")
     of_cluster = f"on masters of the Kubernetes cluster {cluster.name}"
@@ -75,24 +95,28 @@ def build(cluster: Cluster) -> Stack:
 
 def master_profile(stack: Stack) -> Any:
     """Return the reference to the ARN of the masters' instance profile."""
-    return stack.wire("MasterInstanceProfileArn", description="Instance profile of the masters")
+    return stack.wired_parameter("MasterInstanceProfileArn", description="Instance profile of the masters")
 
 
 def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> Any:
     """Return the ARN of a node group's instance profile: the one all nodes share, or one made in the group's stack."""
     if not group.additional_policies:
-        return stack.wire("NodeInstanceProfileArn", description="Instance profile of the nodes")
-    description = f"node group {group.name}"
+        return stack.wired_parameter("NodeInstanceProfileArn", description="Instance profile of the nodes")
     profile = _add_role(
-        stack, cluster, group_id(group.name), description, _node_statements(stack, cluster), group.additional_policies
+        stack,
+        cluster,
+        prefix=group_id(group.name),
+        owner=f"node group {group.name}",
+        allowed=_node_statements(stack, cluster),
+        managed_policies=group.additional_policies,
     )
     return GetAtt(profile, "Arn")
 
 
 def _attach_to_masters(stack: Stack, name: str, description: str, allowed: list[Statement]) -> None:
-    """Add what is allowed on the masters' role besides, as a managed policy.
+    """Add a managed policy with further statements and attach it to the masters' role.
 
-    All inline policies of a role together may have 10,240 characters, which the role's own may come near to.
+    The inline policies of a role may have 10,240 characters in all, and the role's own policy is near that limit.
     """
     stack.add(
         iam.ManagedPolicy(
@@ -105,11 +129,11 @@ def _attach_to_masters(stack: Stack, name: str, description: str, allowed: list[
 
 
 def _join_secret(stack: Stack) -> Any:
-    return stack.wire("JoinSecretArn", description="Secret that holds what nodes need to join")
+    return stack.wired_parameter("JoinSecretArn", description="Secret that holds what nodes need to join")
 
 
 def _secrets_key(stack: Stack) -> Any:
-    return stack.wire("SecretsKeyArn", description="KMS key that encrypts the cluster's secrets")
+    return stack.wired_parameter("SecretsKeyArn", description="KMS key that encrypts the cluster's secrets")
 
 
 def _backup_statements(stack: Stack, cluster: Cluster) -> list[Statement]:
@@ -118,7 +142,7 @@ def _backup_statements(stack: Stack, cluster: Cluster) -> list[Statement]:
 
 
 def _network_plugin_statements(stack: Stack, cluster: Cluster, *, master: bool) -> list[Statement]:
-    """Return what the network plug-in needs."""
+    """Return the statements that the network plug-in needs."""
     plugin = network_plugin(cluster)
     if plugin.interfaces:
         return statements.pod_addresses(cluster, vpc_id(stack, cluster), master=master)
@@ -126,8 +150,14 @@ def _network_plugin_statements(stack: Stack, cluster: Cluster, *, master: bool) 
 
 
 def _common_statements(stack: Stack, cluster: Cluster, nested_stacks: str) -> list[Statement]:
-    """Return what masters and nodes alike may do; `nested` are the logical ids of the stacks that they are in."""
-    name = stack.wire(
+    """Return the statements that masters and nodes share.
+
+    Args:
+        stack: the stack to add parameters to.
+        cluster: the cluster.
+        nested_stacks: logical ids of the nested stacks that hold the instances, with wildcards.
+    """
+    name = stack.wired_parameter(
         "ClusterStackName", description="Name of the cluster's root stack; instances may signal it and its children"
     )
     session = statements.session_manager() if cluster.ssh.session_manager else []
@@ -146,23 +176,38 @@ def _node_statements(stack: Stack, cluster: Cluster) -> list[Statement]:
 
 
 def _add_role(
-    stack: Stack, cluster: Cluster, role: str, whose: str, allowed: list[Statement], managed: tuple[str, ...]
+    stack: Stack,
+    cluster: Cluster,
+    *,
+    prefix: str,
+    owner: str,
+    allowed: list[Statement],
+    managed_policies: tuple[str, ...],
 ) -> iam.InstanceProfile:
-    """Add a role and its instance profile; return the profile."""
+    """Add a role and its instance profile; return the profile.
+
+    Args:
+        stack: the stack to add to.
+        cluster: the cluster.
+        prefix: prefix of the logical ids.
+        owner: whose role it is, for its description and Name tag.
+        allowed: statements of the role's inline policy.
+        managed_policies: ARNs of the managed policies to attach.
+    """
     boundary = cluster.iam.permissions_boundary
     resource = stack.add(
         iam.Role(
-            f"{role}Role",
-            Description=f"{whose} of the Kubernetes cluster {cluster.name}",
+            f"{prefix}Role",
+            Description=f"{owner} of the Kubernetes cluster {cluster.name}",
             AssumeRolePolicyDocument=PolicyDocument(Version="2012-10-17", Statement=[_ASSUMED_BY_EC2]),
             Policies=[
                 iam.Policy(
                     PolicyName="kubernetes", PolicyDocument=PolicyDocument(Version="2012-10-17", Statement=allowed)
                 )
             ],
-            Tags=tags(cluster, f"{cluster.name} {whose}"),
-            **({"ManagedPolicyArns": list(managed)} if managed else {}),
+            Tags=tags(cluster, f"{cluster.name} {owner}"),
+            **({"ManagedPolicyArns": list(managed_policies)} if managed_policies else {}),
             **({"PermissionsBoundary": boundary} if boundary else {}),
         )
     )
-    return stack.add(iam.InstanceProfile(f"{role}InstanceProfile", Roles=[Ref(resource)]))
+    return stack.add(iam.InstanceProfile(f"{prefix}InstanceProfile", Roles=[Ref(resource)]))

@@ -29,28 +29,34 @@ class DistributionFacts:
 def _ubuntu(version: str, volume_type: str) -> DistributionFacts:
     path = f"/aws/service/canonical/ubuntu/server/{version}/stable/current"
     return DistributionFacts(
-        {architecture: f"{path}/{architecture}/hvm/ebs-{volume_type}/ami-id" for architecture in ("amd64", "arm64")},
-        "/dev/sda1",
-        "ubuntu",
+        ssm_parameter={
+            architecture: f"{path}/{architecture}/hvm/ebs-{volume_type}/ami-id" for architecture in ("amd64", "arm64")
+        },
+        root_device="/dev/sda1",
+        user="ubuntu",
     )
 
 
 def _debian(version: str) -> DistributionFacts:
     path = f"/aws/service/debian/release/{version}/latest"
     return DistributionFacts(
-        {architecture: f"{path}/{architecture}" for architecture in ("amd64", "arm64")}, "/dev/xvda", "admin"
+        ssm_parameter={architecture: f"{path}/{architecture}" for architecture in ("amd64", "arm64")},
+        root_device="/dev/xvda",
+        user="admin",
     )
 
 
 _AL2023 = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-6.1"
 DISTRIBUTIONS = {
     # Canonical publishes 24.04 under ebs-gp3 and 22.04 under ebs-gp2.
-    "ubuntu-24.04": _ubuntu("24.04", "gp3"),
-    "ubuntu-22.04": _ubuntu("22.04", "gp2"),
+    "ubuntu-24.04": _ubuntu("24.04", volume_type="gp3"),
+    "ubuntu-22.04": _ubuntu("22.04", volume_type="gp2"),
     "debian-12": _debian("12"),
     "debian-13": _debian("13"),
     "amazon-linux-2023": DistributionFacts(
-        {"amd64": f"{_AL2023}-x86_64", "arm64": f"{_AL2023}-arm64"}, "/dev/xvda", "ec2-user"
+        ssm_parameter={"amd64": f"{_AL2023}-x86_64", "arm64": f"{_AL2023}-arm64"},
+        root_device="/dev/xvda",
+        user="ec2-user",
     ),
 }
 
@@ -73,7 +79,7 @@ def image_parameter(stack: Stack, prefix: str, image: Image, architecture: Archi
     """
     description = f"{image.distribution}, {architecture}"
     if image.id:
-        return stack.ask(
+        return stack.parameter(
             f"{prefix}Image{pascal(image.id)}",
             type="AWS::EC2::Image::Id",
             label=f"Machine image ({prefix.lower()}s, {description})",
@@ -81,7 +87,7 @@ def image_parameter(stack: Stack, prefix: str, image: Image, architecture: Archi
             description=f"AMI of the instances ({description})",
             default=image.id,
         )
-    return stack.ask(
+    return stack.parameter(
         f"{prefix}Image{pascal(image.ssm_parameter or image.distribution)}{architecture.capitalize()}",
         type="AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>",
         label=f"SSM parameter of the machine image ({prefix.lower()}s, {description})",

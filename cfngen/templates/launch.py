@@ -32,13 +32,13 @@ _ALLOWED_TYPES: dict[Architecture, str] = {
 def instance_type_parameter(stack: Stack, prefix: str, instances: Instances, group: str) -> Any:
     """Add the parameter for the instance type and return the reference to it."""
     processor = architecture(instances.instance_type)
-    return stack.ask(
+    return stack.parameter(
         f"{prefix}InstanceType",
         label="Instance type",
         group=group,
         description=f"EC2 instance type ({processor}, at least 2 vCPU and 2 GiB of memory)",
         default=instances.instance_type,
-        own=True,
+        only_in_this_stack=True,
         AllowedPattern=_ALLOWED_TYPES[processor],
         ConstraintDescription=f"must be an {processor} instance type with at least 2 vCPU and 2 GiB, e.g. t3.medium",
     )
@@ -75,16 +75,16 @@ def launch_template(
         user_data: the first stage of the boot program, and the second one, which the stack holds.
         more: further properties of the launch template's data.
     """
-    size = stack.ask(
+    size = stack.parameter(
         f"{parameters}RootVolumeSize",
         type="Number",
         label="Size of the root volume (GiB)",
         group=group,
         description="Size of each instance's root volume in GiB",
         default=instances.root_volume.size,
-        own=True,
+        only_in_this_stack=True,
         MinValue=8,
-        MaxValue=TYPES[instances.root_volume.type].sizes[1],
+        MaxValue=TYPES[instances.root_volume.type].size_gib[1],
     )
     root = ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=size, **volume_properties(instances.root_volume))
     on_launch = [
@@ -146,7 +146,7 @@ def interchangeable_types(volume: Volume) -> list[str]:
     """Return the EBS types that a person may choose instead: only those that need no IOPS or throughput."""
     has_defaults = volume.iops is None and volume.throughput is None and volume.type in ("gp2", "gp3")
     return (
-        [volume_type for volume_type in ("gp3", "gp2") if volume.size <= TYPES[volume_type].sizes[1]]
+        [volume_type for volume_type in ("gp3", "gp2") if volume.size <= TYPES[volume_type].size_gib[1]]
         if has_defaults
         else [volume.type]
     )

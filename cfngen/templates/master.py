@@ -97,7 +97,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         "ApiEndpoint",
         Sub(access.endpoint(cluster), Host=host),
         "Kubernetes API endpoint",
-        shown=True,
+        in_root=True,
     )
     stack.output(
         "ApiPrivateAddress", private_address, "Private address of the first master, one of those that nodes use"
@@ -106,7 +106,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         variables = {"Host": host, "Master": shell_host}
         used = {name: value for name, value in variables.items() if f"${{{name}}}" in command.text}
         text = Sub(command.text, **used) if used else command.text
-        stack.output(command.output, text, command.description, shown=True)
+        stack.output(command.output, text, command.description, in_root=True)
     return stack
 
 
@@ -117,7 +117,7 @@ def last_group(cluster: Cluster) -> str:
 
 def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterface:
     prefix = slot_id(slot.letter)
-    address = stack.ask(
+    address = stack.parameter(
         f"{prefix}Address",
         label=f"Private address of master {slot.letter}",
         group=MASTERS,
@@ -128,7 +128,7 @@ def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInt
         ConstraintDescription="must be an IPv4 address inside the subnet, not one of the five that AWS reserves",
     )
     plugin = network_plugin(cluster)
-    groups = [stack.wire("MasterSecurityGroupId", description="Security group of the masters")]
+    groups = [stack.wired_parameter("MasterSecurityGroupId", description="Security group of the masters")]
     groups += access_groups(stack, cluster, "Master")
     return stack.add(
         ec2.NetworkInterface(
@@ -149,7 +149,7 @@ def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInt
 
 def _add_data_volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
     volume = cluster.control_plane.volume
-    size = stack.ask(
+    size = stack.parameter(
         "MasterVolumeSize",
         type="Number",
         label="Size of the data volume (GiB)",
@@ -157,10 +157,10 @@ def _add_data_volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
         description="Size of each master's data volume (etcd) in GiB; it may grow, never shrink",
         default=volume.size,
         # Of whichever type is chosen beside it.
-        MinValue=max(TYPES[interchangeable_type].sizes[0] for interchangeable_type in interchangeable_types(volume)),
-        MaxValue=min(TYPES[interchangeable_type].sizes[1] for interchangeable_type in interchangeable_types(volume)),
+        MinValue=max(TYPES[interchangeable_type].size_gib[0] for interchangeable_type in interchangeable_types(volume)),
+        MaxValue=min(TYPES[interchangeable_type].size_gib[1] for interchangeable_type in interchangeable_types(volume)),
     )
-    kind = stack.ask(
+    kind = stack.parameter(
         "MasterVolumeType",
         label="Type of the data volume",
         group=MASTERS,
@@ -217,13 +217,19 @@ def _add_slot(
         "privateAddress": GetAtt(interface, "PrimaryPrivateIpAddress"),
         "slot": slot.letter,
         **private_addresses,
-        "caSecretArn": stack.wire("CaSecretArn", description="Secret that holds the certificate authorities"),
-        "joinSecretArn": stack.wire("JoinSecretArn", description="Secret that holds what nodes need to join"),
+        "caSecretArn": stack.wired_parameter(
+            "CaSecretArn", description="Secret that holds the certificate authorities"
+        ),
+        "joinSecretArn": stack.wired_parameter(
+            "JoinSecretArn", description="Secret that holds what nodes need to join"
+        ),
         **({"routeTableId": route_table_id(stack, cluster)} if network_plugin(cluster).routes else {}),
         **({"bucket": bucket_name(stack, cluster)} if cluster.etcd.backups.enabled else {}),
         **({"publicAddress": endpoint} if endpoint else {}),
         "condition": wait_condition(prefix),
-        "conditionStack": stack.wire("ClusterStackName", description="Name of the stack that waits for the masters"),
+        "conditionStack": stack.wired_parameter(
+            "ClusterStackName", description="Name of the stack that waits for the masters"
+        ),
     }
     template = launch_template(
         stack,
@@ -257,8 +263,10 @@ def _add_slot(
             UpdatePolicy=roll_one_at_a_time(cluster.control_plane),
             **({"DependsOn": needs} if needs else {}),
         ),
-        after=internet_access([slot.subnet.zone]),
+        standalone_depends_on=internet_access([slot.subnet.zone]),
     )
     # After the group, so that its time begins when the instance's does.
-    stack.await_outside(wait_condition(prefix), wait_for_signals(cluster.control_plane, 1), after=title)
+    stack.add_outer_wait_condition(
+        wait_condition(prefix), wait_for_signals(cluster.control_plane, 1), launched_by=title
+    )
     return group

@@ -14,7 +14,7 @@ def vpc_id(stack: Stack, cluster: Cluster) -> Any:
     """Return the reference to the VPC's id."""
     if cluster.network.vpc.id:
         return vpc_parameter(stack, cluster)
-    return stack.wire("VpcId", description="VPC of the cluster")
+    return stack.wired_parameter("VpcId", description="VPC of the cluster")
 
 
 def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
@@ -22,8 +22,8 @@ def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
     subnet = next(candidate for candidate in cluster.network.subnets if candidate.zone == zone)
     name = subnet_parameter(zone)
     if not subnet.id:
-        return stack.wire(name, description=f"Subnet in zone {zone_id(zone)}")
-    return stack.ask(
+        return stack.wired_parameter(name, description=f"Subnet in zone {zone_id(zone)}")
+    return stack.parameter(
         name,
         type="AWS::EC2::Subnet::Id",
         label=f"Subnet in zone {zone_id(zone)}",
@@ -36,8 +36,8 @@ def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
 def route_table_id(stack: Stack, cluster: Cluster) -> Any:
     """Return the reference to the id of the route table that holds the pods' routes."""
     if not cluster.network.subnets[0].id:
-        return stack.wire("RouteTableId", description="Route table that holds the pods' routes")
-    return stack.ask(
+        return stack.wired_parameter("RouteTableId", description="Route table that holds the pods' routes")
+    return stack.parameter(
         "RouteTableId",
         label="Route table",
         group=NETWORK,

@@ -45,15 +45,17 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
         f"{prefix}Stack",
         __name__,
         f"Node group {group.name} of the Kubernetes cluster {cluster.name}",
-        settled=len(cluster.node_groups) > ASKED_GROUPS,
+        fixed_parameters=len(cluster.node_groups) > ASKED_GROUPS,
     )
-    stack.follows = (master.LOGICAL_ID,)
+    stack.depends_on = (master.LOGICAL_ID,)
     title = auto_scaling_group(prefix)
     name = f"{cluster.name}-nodes-{group.name}"
     references = {
         "stack": Ref("AWS::StackName"),
         "resource": title,
-        "joinSecretArn": stack.wire("JoinSecretArn", description="Secret that holds what nodes need to join"),
+        "joinSecretArn": stack.wired_parameter(
+            "JoinSecretArn", description="Secret that holds what nodes need to join"
+        ),
     }
     template = launch_template(
         stack,
@@ -70,7 +72,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             AssociatePublicIpAddress=group.public_ip,
             DeleteOnTermination=True,
             Groups=[
-                stack.wire("NodeSecurityGroupId", description="Security group of the nodes"),
+                stack.wired_parameter("NodeSecurityGroupId", description="Security group of the nodes"),
                 *access_groups(stack, cluster, "Node"),
                 *group.additional_security_groups,
             ],
@@ -93,7 +95,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             **desired,
             **_drain_hook(group),
         ),
-        after=(*internet_access(group.zones), master.last_group(cluster)),
+        standalone_depends_on=(*internet_access(group.zones), master.last_group(cluster)),
     )
     stack.output(title, Ref(title), f"Auto Scaling group of node group {group.name}")
     return stack
@@ -114,14 +116,14 @@ def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[
         ("Max", "Greatest number of nodes", group.max_size, max(boundary, 1), MOST_NODES),
     )
     least, greatest = (
-        stack.ask(
+        stack.parameter(
             f"{group_id(group.name)}{bound}Size",
             type="Number",
             label=words,
             group=heading,
             description=f"{words} of group {group.name}, {lowest} to {highest}",
             default=value,
-            own=True,
+            only_in_this_stack=True,
             MinValue=lowest,
             MaxValue=highest,
             ConstraintDescription=f"must be {lowest} to {highest}: {note}, and another cluster file makes another one",
@@ -164,13 +166,13 @@ def _market_options(stack: Stack, group: NodeGroup, heading: str) -> dict[str, A
     """Return the launch template's market options for spot instances, or nothing for on-demand ones."""
     if group.spot_price is None:
         return {}
-    price = stack.ask(
+    price = stack.parameter(
         f"{group_id(group.name)}SpotPrice",
         label="Spot price (US dollars per hour)",
         group=heading,
         description="Highest price per instance hour in US dollars",
         default=group.spot_price,
-        own=True,
+        only_in_this_stack=True,
         AllowedPattern=r"^[0-9]+(\.[0-9]+)?$",
         ConstraintDescription="must be a number such as 0.05",
     )

@@ -19,10 +19,10 @@ from cfngen.templates.wiring import ROOT_VALUES, Wiring
 _TEMPLATE_LOCATION = (
     Parameter(
         "TemplateBucket",
-        "String",
-        "Bucket of the templates",
-        TEMPLATES,
-        "S3 bucket, in this region, that holds the templates of the nested stacks",
+        type="String",
+        label="Bucket of the templates",
+        group=TEMPLATES,
+        description="S3 bucket, in this region, that holds the templates of the nested stacks",
         constraints={
             "AllowedPattern": r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$",
             "ConstraintDescription": "must be the name of an S3 bucket",
@@ -30,10 +30,10 @@ _TEMPLATE_LOCATION = (
     ),
     Parameter(
         "TemplatePrefix",
-        "String",
-        "Folder of the templates",
-        TEMPLATES,
-        "Folder in the bucket, ending in a slash; empty if the templates lie at the top",
+        type="String",
+        label="Folder of the templates",
+        group=TEMPLATES,
+        description="Folder in the bucket, ending in a slash; empty if the templates lie at the top",
         default="",
         constraints={
             "AllowedPattern": r"^([A-Za-z0-9!_.*'()-]+/)*$",
@@ -59,12 +59,12 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
         add_parameter(template, parameter, type=_root_type(parameter))
     for stack in stacks:
         template.add_resource(_nested_stack(cluster, stack, wiring))
-        for title, awaited in stack.awaited.items():
+        for title, wait_condition in stack.outer_wait_conditions.items():
             template.add_resource(
-                cloudformation.WaitCondition(title, DependsOn=[stack.logical_id], CreationPolicy=awaited.policy)
+                cloudformation.WaitCondition(title, DependsOn=[stack.logical_id], CreationPolicy=wait_condition.policy)
             )
         for output in stack.outputs.values():
-            if output.shown:
+            if output.in_root:
                 value = GetAtt(stack.logical_id, f"Outputs.{output.name}")
                 template.add_output(troposphere.Output(output.name, Description=output.description, Value=value))
     body = finish(template, cluster, "cluster", parameters, immutable_settings(cluster))
@@ -89,7 +89,7 @@ def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
         Tags=make_tags(cluster, f"{cluster.name}-{stack.name}"),
         **WITH_THE_STACK,
         **({"Parameters": values} if values else {}),
-        **({"DependsOn": list(stack.follows)} if stack.follows else {}),
+        **({"DependsOn": list(stack.depends_on)} if stack.depends_on else {}),
     )
 
 

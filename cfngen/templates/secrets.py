@@ -40,11 +40,23 @@ def build(cluster: Cluster) -> Stack:
         )
     )
     authorities = _add_secret(
-        stack, cluster, key, "CaSecret", "ca", "Certificate authorities of {}, made by its first master"
+        stack,
+        cluster,
+        key,
+        title="CaSecret",
+        name="ca",
+        description="Certificate authorities of {}, made by its first master",
     )
-    join = _add_secret(stack, cluster, key, "JoinSecret", "join", "What nodes need to join {}, renewed by its masters")
+    join = _add_secret(
+        stack,
+        cluster,
+        key,
+        title="JoinSecret",
+        name="join",
+        description="What nodes need to join {}, renewed by its masters",
+    )
     stack.output("SecretsKeyArn", GetAtt(key, "Arn"), "KMS key that encrypts the cluster's secrets")
-    stack.output("CaSecretArn", Ref(authorities), "Secret that holds the certificate authorities", shown=True)
+    stack.output("CaSecretArn", Ref(authorities), "Secret that holds the certificate authorities", in_root=True)
     stack.output("JoinSecretArn", Ref(join), "Secret that holds what nodes need to join")
     backups.add_bucket(stack, cluster)
     if cluster.ssh.public_key:
@@ -87,9 +99,9 @@ def _key_pair_name(cluster: Cluster, public_key: str) -> str:
 def key_name(stack: Stack, cluster: Cluster) -> dict[str, object]:
     """Return the KeyName property of a launch template, or nothing when instances take no SSH key."""
     if cluster.ssh.public_key:
-        return {"KeyName": stack.wire("KeyName", description="EC2 key pair of the instances")}
+        return {"KeyName": stack.wired_parameter("KeyName", description="EC2 key pair of the instances")}
     if cluster.ssh.key_name:
-        name = stack.ask(
+        name = stack.parameter(
             "KeyName",
             type="AWS::EC2::KeyPair::KeyName",
             label="SSH key pair",

@@ -148,7 +148,7 @@ def _allow_source(stack: Stack, name: str, group: Any, source: Mapping[str, Any]
 def access_groups(stack: Stack, cluster: Cluster, holder: Holder) -> list[Any]:
     """Return references to the further security groups of masters, nodes or the load balancer; mostly none."""
     return [
-        stack.wire(
+        stack.wired_parameter(
             f"{_access_group(holder, position)}Id",
             description=f"Security group {position + 1} of the {_HOLDER_NAMES[holder]}",
         )
@@ -224,7 +224,7 @@ def _allow_range_parameter(stack: Stack, cluster: Cluster, group: Any, prefix: s
     """Open the API, where the cluster file lets in nobody, to one range that must be given."""
     if cluster.api.allowed_cidrs or cluster.api.allowed_prefix_lists:
         return
-    cidr = stack.ask(
+    cidr = stack.parameter(
         "ApiAllowedCidr",
         label="Who may reach the Kubernetes API",
         group=ACCESS,

@@ -1,7 +1,7 @@
 """The same cluster as one flat template, for the console's upload button: no bucket, no nested stacks.
 
-Each wired parameter is replaced by the expression behind the output that supplies it, so the wiring is not written
-twice. What the order of nested stacks saw to becomes DependsOn.
+Each wired parameter is replaced by the value of the output that supplies it, so the wiring is not written twice. The
+order of the nested stacks becomes DependsOn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_BYTES, MAX_RESOURCES = 1_000_000, 500
 
 
 def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document | None:
-    """Return the flat template, or None where it would be over CloudFormation's limits and only nesting will do.
+    """Return the flat template, or None where it would exceed CloudFormation's limits.
 
     Args:
         cluster: the cluster.
@@ -53,16 +53,18 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
             if logical_id in resources or logical_id in wiring.asked:
                 raise WiringError(f"{stack.name} uses the logical id {logical_id} a second time")
             resources[logical_id] = substitute(resource, expressions)
-            _add_dependencies(resources, logical_id, stack.after.get(logical_id, ()))
-        for title, awaited in stack.awaited.items():
-            condition = cloudformation.WaitCondition(title, DependsOn=[awaited.after], CreationPolicy=awaited.policy)
+            _add_dependencies(resources, logical_id, stack.standalone_depends_on.get(logical_id, ()))
+        for title, wait_condition in stack.outer_wait_conditions.items():
+            condition = cloudformation.WaitCondition(
+                title, DependsOn=[wait_condition.launched_by], CreationPolicy=wait_condition.policy
+            )
             resources[title] = plain(condition)
         expressions.update({output.name: substitute(output.value, expressions) for output in stack.outputs.values()})
         outputs.update(
             {
                 output.name: {"Description": output.description, "Value": expressions[output.name]}
                 for output in stack.outputs.values()
-                if output.shown
+                if output.in_root
             }
         )
     body["Resources"], body["Outputs"] = resources, outputs
@@ -99,7 +101,10 @@ def substitute(value: Any, expressions: Mapping[str, Any]) -> Any:
 
 
 def _substitute_sub(text: str, variables: dict[str, Any], expressions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an Fn::Sub whose placeholders are written as references where the expression allows it."""
+    """Return an Fn::Sub in which placeholders are replaced by their expressions.
+
+    Text, Ref and Fn::GetAtt go into the text itself; any other expression becomes a variable of the Fn::Sub.
+    """
     values = {**{name: expressions[name] for name in _PLACEHOLDER.findall(text) if name in expressions}, **variables}
     variables_left: dict[str, Any] = {}
 

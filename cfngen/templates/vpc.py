@@ -38,7 +38,7 @@ def build(cluster: Cluster) -> Stack | None:
     )
     if network.vpc.id:
         vpc: Any = vpc_parameter(stack, cluster)
-        gateway: Any = stack.ask(
+        gateway: Any = stack.parameter(
             "InternetGatewayId",
             label="Internet gateway",
             group=NETWORK,
@@ -67,7 +67,7 @@ def build(cluster: Cluster) -> Stack | None:
     )
     for subnet in network.subnets:
         _add_subnet(stack, cluster, vpc, route_table, subnet)
-    stack.output("VpcId", vpc, "VPC of the cluster", shown=True)
+    stack.output("VpcId", vpc, "VPC of the cluster", in_root=True)
     if network_plugin(cluster).routes:
         stack.output("RouteTableId", Ref(route_table), "Route table that holds the pods' routes")
     return stack
@@ -75,7 +75,7 @@ def build(cluster: Cluster) -> Stack | None:
 
 def vpc_parameter(stack: Stack, cluster: Cluster) -> Any:
     """Add the parameter for an existing VPC and return the reference to it."""
-    return stack.ask(
+    return stack.parameter(
         "VpcId",
         type="AWS::EC2::VPC::Id",
         label="VPC",
@@ -88,7 +88,7 @@ def vpc_parameter(stack: Stack, cluster: Cluster) -> Any:
 def zone_parameter(stack: Stack, zone: str) -> Any:
     """Add the parameter for an Availability Zone and return the reference to it."""
     letter = zone_id(zone)
-    return stack.ask(
+    return stack.parameter(
         f"Zone{letter}",
         type="AWS::EC2::AvailabilityZone::Name",
         label=f"Availability Zone {letter}",
@@ -104,7 +104,7 @@ def internet_access(zones: Iterable[str]) -> tuple[str, ...]:
 
 
 def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
-    cidr = stack.ask(
+    cidr = stack.parameter(
         "VpcCidr",
         label="Address range of the VPC",
         group=NETWORK,
@@ -154,7 +154,7 @@ def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Any) -> tuple[Any
 
 def _add_subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.RouteTable, subnet: Subnet) -> None:
     letter, name = zone_id(subnet.zone), logical_ids.subnet(subnet.zone)
-    cidr = stack.ask(
+    cidr = stack.parameter(
         f"{name}Cidr",
         label=f"Address range of subnet {letter}",
         group=NETWORK,

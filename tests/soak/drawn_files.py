@@ -513,8 +513,8 @@ def _images(draw: DrawFn, design: Design) -> File:
 def _volumes(draw: DrawFn, design: Design, least: int) -> File:
     kind = draw(st.sampled_from(("gp3", *sorted(TYPES))))
     limits = TYPES[kind]
-    smallest = max(limits.sizes[0], least)
-    size = draw(st.integers(smallest, smallest + 60) | st.sampled_from((smallest, limits.sizes[1])))
+    smallest = max(limits.size_gib[0], least)
+    size = draw(st.integers(smallest, smallest + 60) | st.sampled_from((smallest, limits.size_gib[1])))
     found: File = {"type": kind, "size": size}
     if limits.iops and (limits.needs_iops or draw(st.booleans())):
         low, high = limits.iops[0], min(limits.iops[1], max(limits.iops_per_gib * size, limits.iops[0]))

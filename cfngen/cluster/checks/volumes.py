@@ -22,23 +22,23 @@ class VolumeType:
     """Limits of an EBS volume type.
 
     Attributes:
-        sizes: least and greatest size in GiB.
+        size_gib: least and greatest size in GiB.
         iops: least and greatest provisioned IOPS; None if they cannot be provisioned.
         iops_per_gib: greatest ratio of IOPS to GiB; 0 if none is provisioned.
         needs_iops: whether IOPS must be given.
     """
 
-    sizes: tuple[int, int]
+    size_gib: tuple[int, int]
     iops: tuple[int, int] | None
     iops_per_gib: int
     needs_iops: bool
 
 
 TYPES = {
-    "gp2": VolumeType((1, 16384), None, 0, needs_iops=False),
-    "gp3": VolumeType((1, 65536), (3000, 80000), 500, needs_iops=False),
-    "io1": VolumeType((4, 16384), (100, 64000), 50, needs_iops=True),
-    "io2": VolumeType((4, 65536), (100, 256000), 1000, needs_iops=True),
+    "gp2": VolumeType(size_gib=(1, 16384), iops=None, iops_per_gib=0, needs_iops=False),
+    "gp3": VolumeType(size_gib=(1, 65536), iops=(3000, 80000), iops_per_gib=500, needs_iops=False),
+    "io1": VolumeType(size_gib=(4, 16384), iops=(100, 64000), iops_per_gib=50, needs_iops=True),
+    "io2": VolumeType(size_gib=(4, 65536), iops=(100, 256000), iops_per_gib=1000, needs_iops=True),
 }
 _GP3_BASE_IOPS = 3000
 # 0.25 MiB/s for each IOPS at most.
@@ -55,7 +55,7 @@ def _volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
 
 def _sizes(cluster: Cluster) -> Iterator[Problem]:
     for path, volume in _volumes(cluster):
-        min_size, max_size = TYPES[volume.type].sizes
+        min_size, max_size = TYPES[volume.type].size_gib
         if not min_size <= volume.size <= max_size:
             message = f"{volume.size} GiB is outside the {min_size} to {max_size} GiB of a {volume.type} volume"
             yield Problem((*path, "size"), message, ((*path, "type"),))

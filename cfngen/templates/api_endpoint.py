@@ -99,8 +99,8 @@ def elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Networ
 def balanced(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface]) -> Any:
     """Add the load balancer of a cluster with several masters; return its DNS name.
 
-    It is a network load balancer, which passes TLS through, so client certificates reach the API server. Its targets are
-    the fixed addresses of the slots, so no instance has to register or deregister.
+    It is a network load balancer, which passes TLS through, so client certificates reach the API server. The targets
+    are the slots' fixed addresses, so no instance has to register or deregister.
     """
     public = cluster.api.public
     # A load balancer cannot be renamed, nor a target group moved: another scheme needs new resources.

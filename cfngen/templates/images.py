@@ -1,4 +1,4 @@
-"""What the named distributions' images are called and how they differ, and the parameter that chooses an image."""
+"""Machine images: facts about the distributions' official images, and the parameter that selects an AMI."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ DISTRIBUTIONS = {
 def image_parameter(stack: Stack, prefix: str, image: Image, architecture: Architecture, *, group: str) -> Any:
     """Add the parameter that holds the AMI and return the reference to the AMI id.
 
-    A named AMI stays what it is. Otherwise the parameter is the name of an SSM parameter, which CloudFormation looks up
-    at every create and update: an update may therefore bring a newer image, and new instances with it.
+    An AMI id of the cluster file is used as it is. Otherwise the parameter names an SSM parameter, which CloudFormation
+    resolves at every create and update: an update may therefore select a newer image and replace the instances.
 
-    The parameter is named after the image, so groups with the same image share it; CloudFormation keeps a parameter's
-    old value when a template only changes its default, which would hide a change of image in the cluster file.
+    The parameter's name contains the image. Groups with the same image share it, and a new image in the cluster file
+    takes effect: when only a default changes, CloudFormation keeps the parameter's previous value.
 
     Args:
         stack: the stack to add to.
         prefix: `Master` or `Node`.
-        image: the image asked for.
+        image: the image of the cluster file.
         architecture: architecture of the instance type.
         group: heading under which the console shows it.
     """
@@ -108,5 +108,5 @@ def login(image: Image) -> str:
 
 
 def has_agent(image: Image) -> bool:
-    """Return whether the image brings the SSM agent: Debian's do not, one of the user's own is taken to."""
+    """Return whether the image has the SSM agent: Debian's images do not; the user's own are assumed to."""
     return bool(image.id or image.ssm_parameter) or not image.distribution.startswith("debian")

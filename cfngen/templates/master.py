@@ -1,23 +1,22 @@
 """The master stack: the slots and the API endpoint.
 
-A slot is the lasting identity of one master: a network interface with a fixed address, a data volume, and an Auto
-Scaling group of one that replaces the instance in between. The interface is the instance's primary one, which EC2 Auto
-Scaling allows for a group that names zones instead of subnets and holds one instance at most.
+A slot is the stable identity of one master: a network interface with a fixed address, a data volume, and an Auto
+Scaling group of one that replaces the instance. The interface is the instance's primary one, which EC2 Auto Scaling
+allows for a group that names zones instead of subnets and has one instance at most.
 
-Several slots start together and are updated one after another; nodes start with them, and are updated after them. All
-of it follows from who waits for whom:
+All masters start together and are updated one after another; nodes start with them and are updated after them. The
+dependencies do this:
 
-- Each group depends on the one before it. When a stack is created that orders nothing but seconds, for CloudFormation
-  takes a group without a creation policy for complete once it is there. When a stack is updated it is what makes a
-  rolling update: a group is complete when its new instance has signalled, and the next one begins only then. (It also
-  makes CloudFormation remove the groups one by one, the last first.)
-- Node groups depend on the last slot's group, nested by way of their stacks, with the same two outcomes.
-- What the creation waits for are wait conditions, one for each slot, each after its own group. No group depends on a
-  wait condition. Otherwise the first master would have to report success before the second one is even launched, while
-  etcd may need the second one to work: kube-aws stood still like that (kubernetes-retired/kube-aws#525). They are in
-  the root and not in this stack, which would not be complete before they are, and nodes wait for this stack.
-- A creation policy counts when its resource is created and never again. So an update waits for the groups' signals
-  alone, and a master that is added later is waited for by its own condition, its group having none.
+- Each group depends on the group of the previous slot. On creation this costs seconds only: a group without a creation
+  policy is complete as soon as it exists. On an update it makes a rolling update: a group is complete when its new
+  instance has signalled, and only then does the next one start. (On deletion the groups go one by one, the last first.)
+- Node groups depend on the last slot's group (nested: their stacks on this stack), with the same two effects.
+- The creation waits for wait conditions, one for each slot, each depending on the slot's group. No group depends on a
+  wait condition: the first master would have to report success before the second is launched, but etcd may need both
+  for its quorum. kube-aws got stuck like this (kubernetes-retired/kube-aws#525). The wait conditions are in the root
+  stack: in this stack they would delay its completion, and nodes wait for this stack.
+- A creation policy applies only when its resource is created. So an update waits for the groups' signals alone, and a
+  master that is added later is awaited by its own wait condition, since its group has no creation policy.
 """
 
 from __future__ import annotations
@@ -59,11 +58,11 @@ MakeUserData = Callable[[Cluster, Slot, Mapping[str, Any]], userdata.UserData]
 
 
 def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Stack:
-    """Return the stack.
+    """Return the master stack.
 
     Args:
         cluster: the cluster.
-        user_data: makes the user data of a slot's instances; a rehearsal has them do less.
+        user_data: makes the user data of a slot's instances; a rehearsal passes another function.
     """
     stack = Stack(
         cluster,
@@ -83,7 +82,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
     host = balanced(stack, cluster, interfaces) if has_load_balancer else shell_host
     endpoint = host if has_load_balancer or cluster.api.public else None
     groups: list[autoscaling.AutoScalingGroup] = []
-    # Each master knows all of them: its /etc/hosts stands in for a load balancer, and etcd's members need each other.
+    # Each master gets all addresses: for the API's name in /etc/hosts, and for the members of etcd.
     private_addresses = {
         userdata.address_reference(slot): GetAtt(interface, "PrimaryPrivateIpAddress")
         for slot, interface in zip(cluster.slots, interfaces, strict=True)
@@ -111,7 +110,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
 
 
 def last_group(cluster: Cluster) -> str:
-    """Return the logical id of the group that is complete after those of all other slots."""
+    """Return the logical id of the last slot's Auto Scaling group, which is complete after those of all other slots."""
     return auto_scaling_group(slot_id(cluster.slots[-1].letter))
 
 
@@ -137,9 +136,9 @@ def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInt
             SubnetId=subnet_id(stack, cluster, slot.subnet.zone),
             PrivateIpAddress=address,
             GroupSet=[*groups, *cluster.control_plane.additional_security_groups],
-            # With routes, pods' packets bear addresses that are not the interface's own.
+            # With VPC routes, packets of pods have addresses that are not the interface's own.
             SourceDestCheck=not plugin.routes,
-            # The tag keeps nodes from changing it, where they may change network interfaces.
+            # Where nodes may change network interfaces, their policy excludes those with this tag.
             Tags=tags(
                 cluster, f"{cluster.name}-master-{slot.letter}", **(MASTER_ROLE_TAG if plugin.interfaces else {})
             ),
@@ -156,9 +155,9 @@ def _add_data_volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
         group=MASTERS,
         description="Size of each master's data volume (etcd) in GiB; it may grow, never shrink",
         default=volume.size,
-        # Of whichever type is chosen beside it.
-        MinValue=max(TYPES[interchangeable_type].size_gib[0] for interchangeable_type in interchangeable_types(volume)),
-        MaxValue=min(TYPES[interchangeable_type].size_gib[1] for interchangeable_type in interchangeable_types(volume)),
+        # Must fit every type that may be chosen in the console.
+        MinValue=max(TYPES[volume_type].size_gib[0] for volume_type in interchangeable_types(volume)),
+        MaxValue=min(TYPES[volume_type].size_gib[1] for volume_type in interchangeable_types(volume)),
     )
     kind = stack.parameter(
         "MasterVolumeType",
@@ -176,7 +175,7 @@ def _add_data_volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
             Size=size,
             **volume_properties(volume, VolumeType=kind),
             Tags=tags(cluster, name, **MASTER_ROLE_TAG),
-            # The cluster's whole state: a deleted or replaced volume leaves a snapshot behind.
+            # It holds the cluster's whole state: CloudFormation takes a snapshot before it deletes or replaces it.
             DeletionPolicy="Snapshot",
             UpdateReplacePolicy="Snapshot",
         )
@@ -202,7 +201,7 @@ def _add_slot(
         slot: the slot.
         interface: its network interface.
         address: its public address, if it has one.
-        endpoint: name or address that people reach the API by, if it is another one than the master's private address.
+        endpoint: public name or address of the API, if it is not the master's private address.
         private_addresses: the references to the private addresses of all slots.
         previous_groups: the group of the slot before it, if there is one.
         user_data: makes the user data of its instances.
@@ -256,7 +255,7 @@ def _add_slot(
             title,
             MinSize=1,
             MaxSize=1,
-            # The interface decides the subnet; a group of one with an existing interface names its zone instead.
+            # The existing interface determines the subnet, so the group names the zone only.
             AvailabilityZones=[zone_parameter(stack, slot.subnet.zone)],
             LaunchTemplate=latest(template),
             Tags=group_tags(cluster, name, discoverable=False, **MASTER_ROLE_TAG),
@@ -265,7 +264,7 @@ def _add_slot(
         ),
         standalone_depends_on=internet_access([slot.subnet.zone]),
     )
-    # After the group, so that its time begins when the instance's does.
+    # It depends on the group, so that its timeout starts when the instance is launched.
     stack.add_outer_wait_condition(
         wait_condition(prefix), wait_for_signals(cluster.control_plane, 1), launched_by=title
     )

@@ -1,4 +1,4 @@
-"""How the other stacks come by the VPC and its subnets: wired from the VPC stack, or asked for where they exist."""
+"""How other stacks refer to VPC, subnets and route table: wired from the VPC stack, or parameters if they exist."""
 
 from __future__ import annotations
 

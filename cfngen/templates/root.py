@@ -1,4 +1,4 @@
-"""The root stack, derived from the stacks it nests: their parameters, their order and the outputs a person needs."""
+"""The root template, derived from the stacks that it nests: their parameters, their order and outputs for people."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     Args:
         cluster: the cluster.
         stacks: the stacks to nest, in the order of their dependencies.
-        wiring: who supplies what.
+        wiring: which stack supplies which parameter.
     """
     template = troposphere.Template()
     template.set_version()
@@ -72,13 +72,13 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
 
 
 def _root_type(parameter: Parameter) -> str:
-    # The name of an SSM parameter goes on as text: looked up here, the nested stack would be handed its value.
+    # An SSM parameter's name is passed on as text: resolved here, the nested stack would get its value instead.
     return "String" if parameter.type.startswith("AWS::SSM::Parameter::Value") else parameter.type
 
 
 def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
     values = {parameter.name: _value(parameter, wiring) for parameter in stack.parameters.values()}
-    # What is in a stack takes over its tags: where something must not bear the cluster's, the stack must not either.
+    # Resources inherit the tags of their stack: a stack with resources that must not have the cluster's tag has none.
     is_private = any(resource == LOAD_BALANCER_GROUP or ACCESS_GROUP in resource for resource in stack.resources)
     make_tags = private_tags if is_private else tags
     return cloudformation.Stack(

@@ -1,7 +1,7 @@
 """The secrets stack: the key that encrypts the cluster's secrets, the secrets themselves, and the SSH key pair.
 
-The secrets are made empty: the first master writes the certificate authorities and the join information, so no secret
-passes through a template, a parameter or UserData.
+The secrets are created empty. The first master writes the certificate authorities and the join information into them,
+so no secret is in a template, a parameter or UserData.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def _add_secret(
 
 
 def _key_pair_name(cluster: Cluster, public_key: str) -> str:
-    """Return a name that changes with everything that makes CloudFormation replace the key pair, its tags included.
+    """Return a name that changes with each property whose change replaces the key pair, including its tags.
 
-    A replacement is created before the old one goes and cannot have its name
+    CloudFormation creates the replacement before it deletes the old key pair, so they cannot have the same name
     (aws-cloudformation/cloudformation-coverage-roadmap#2280).
     """
     content = json.dumps([public_key, tag_map(cluster, cluster.name)], sort_keys=True)
@@ -114,7 +114,7 @@ def key_name(stack: Stack, cluster: Cluster) -> dict[str, object]:
 
 
 def _key_policy() -> PolicyDocument:
-    """Leave access to IAM policies of the account; without this statement a key cannot be managed by anybody.
+    """Return a policy that leaves access to the account's IAM policies; without it nobody could manage the key.
 
     Source: "Allows access to the AWS account and enables IAM policies", AWS KMS Developer Guide, default key policy.
     """

@@ -1,9 +1,8 @@
 """The security group stack: one group for masters, one for nodes, and the rules between them.
 
-Rules that refer to the other group are resources of their own, since two groups cannot name each other inline. Exactly
-one group of each instance carries the cluster tag: the cloud controller manager opens load balancer ports on that one
-and fails when it finds two. The load balancer before several masters has a group that does not carry that tag: it is
-on no instance, and nobody who looks for the cluster's group shall find it.
+Rules that refer to the other group are resources of their own, since two groups cannot refer to each other inline.
+Exactly one group of each instance has the cluster tag: the cloud controller manager opens load balancer ports in that
+group and fails if it finds two. The security group of the API's load balancer does not have the tag.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from cfngen.templates.tagging import private_tags, tags
 
 KUBELET_PORT = 10250
 LOAD_BALANCER_GROUP = "ApiLoadBalancerSecurityGroup"
-# Part of the logical ids of security groups that only say who may come in.
+# Part of the logical ids of security groups that hold rules for allowed sources only.
 ACCESS_GROUP = "AccessSecurityGroup"
 _HOLDER_NAMES: Mapping[Holder, str] = {
     "Master": "masters",
@@ -52,15 +51,15 @@ def build(cluster: Cluster) -> Stack:
     _allow_group(stack, "NodeFromNodes", node, node, "Nodes and pods to nodes and pods")
     _allow_group(stack, "NodeFromMasters", node, master, "API server to kubelets, webhooks and pods")
     _allow_group(stack, "MasterFromMasters", master, master, "Masters to each other: etcd, API server, kubelet")
-    # kube-up let nodes reach every port of the master, etcd's too. What remains is what kubeadm documents, and what the
-    # network plug-in and the add-ons need.
+    # kube-up let nodes reach every port of the master, including etcd's. Open now are only the ports that kubeadm
+    # documents, and those of the network plug-in and the add-ons.
     openings = (*network_plugin(cluster).openings, *addon_ports.openings(cluster))
     for name, protocol, port, purpose in (
         ("Api", "tcp", cluster.api.port, "Nodes and pods to the API server"),
         ("Kubelet", "tcp", KUBELET_PORT, "Metrics collection from the kubelet"),
         *((opening.name, opening.protocol, opening.port, opening.purpose) for opening in openings),
     ):
-        # Of ICMP the second number is the code; -1 stands for all.
+        # For ICMP, FromPort is the type and ToPort the code; -1 means all codes.
         ports = (port, -1 if protocol == "icmp" else port)
         _allow_group(stack, f"Master{name}FromNodes", master, node, purpose, protocol=protocol, ports=ports)
     _allow_group(
@@ -146,7 +145,7 @@ def _allow_source(stack: Stack, name: str, group: Any, source: Mapping[str, Any]
 
 
 def access_groups(stack: Stack, cluster: Cluster, holder: Holder) -> list[Any]:
-    """Return references to the further security groups of masters, nodes or the load balancer; mostly none."""
+    """Return references to the additional security groups that hold allowed sources; most clusters need none."""
     return [
         stack.wired_parameter(
             f"{_access_group(holder, position)}Id",
@@ -161,9 +160,9 @@ def _access_group(holder: Holder, position: int) -> str:
 
 
 def _allow_sources(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, first: Any, master: Any) -> None:
-    """Open ports to those whom the cluster file names, in as many security groups as that takes.
+    """Add rules for the sources that the cluster file allows, in as many security groups as needed.
 
-    The further groups do not carry the cluster's tag, which exactly one group of each instance must.
+    The additional groups do not have the cluster's tag, which exactly one group of each instance must have.
     """
     for position, sources in enumerate(spread(cluster, holder)):
         group = first
@@ -195,9 +194,9 @@ def _allow_sources(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, fir
 
 
 def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Any, master: Any, node: Any) -> Any:
-    """Add the group of the load balancer before several masters, and let it reach them; return its id.
+    """Add the security group of the API's load balancer and the rule that lets it reach masters; return its id.
 
-    The balancer's own address is what masters see, so they need no rule for anybody who comes through it.
+    Masters see the load balancer's own address, so they need no rules for its clients.
     """
     port = cluster.api.port
     group = stack.add(
@@ -213,7 +212,7 @@ def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Any, master: A
     purpose = "Load balancer to the API servers, and their health"
     _allow_group(stack, "MasterApiFromLoadBalancer", master, balancer, purpose, protocol="tcp", ports=(port, port))
     if not cluster.api.public:
-        # Inside the VPC they come with addresses of their own; an internet-facing balancer sees their public ones.
+        # An internal load balancer sees their private addresses; an internet-facing one sees public addresses.
         for role, source in (("Masters", master), ("Nodes", node)):
             name, purpose = f"ApiLoadBalancerFrom{role}", f"{role} and pods by the address that people use for the API"
             _allow_group(stack, name, balancer, source, purpose, protocol="tcp", ports=(port, port))
@@ -221,7 +220,7 @@ def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Any, master: A
 
 
 def _allow_range_parameter(stack: Stack, cluster: Cluster, group: Any, prefix: str) -> None:
-    """Open the API, where the cluster file lets in nobody, to one range that must be given."""
+    """Add a parameter for the range that may reach the API, and its rule, if the cluster file allows no source."""
     if cluster.api.allowed_cidrs or cluster.api.allowed_prefix_lists:
         return
     cidr = stack.parameter(

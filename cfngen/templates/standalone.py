@@ -33,7 +33,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     Args:
         cluster: the cluster.
         stacks: all stacks, in the order of their dependencies.
-        wiring: who supplies what.
+        wiring: which stack supplies which parameter.
 
     Raises:
         WiringError: two stacks use the same logical id.

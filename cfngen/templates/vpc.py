@@ -1,6 +1,6 @@
 """The VPC stack: network, DHCP options, internet gateway, route table and one public subnet for each zone.
 
-In an existing VPC only what is missing is made: a route table and subnets. With existing subnets there is no stack.
+In an existing VPC it creates a route table and subnets only. With existing subnets there is no such stack.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def build(cluster: Cluster) -> Stack | None:
         gateway, attachment = _add_internet_gateway(stack, cluster, vpc)
 
     route_table = stack.add(ec2.RouteTable("RouteTable", VpcId=vpc, Tags=tags(cluster, f"{cluster.name}-public")))
-    # The route names the gateway, not its attachment: without DependsOn EC2 may refuse it.
+    # The route refers to the gateway, not to its attachment; EC2 refuses it before the gateway is attached.
     depends_on = {"DependsOn": [attachment]} if attachment else {}
     stack.add(
         ec2.Route(
@@ -99,7 +99,7 @@ def zone_parameter(stack: Stack, zone: str) -> Any:
 
 
 def internet_access(zones: Iterable[str]) -> tuple[str, ...]:
-    """Return the logical ids of what instances in `zones` need before they reach the internet, if it is created."""
+    """Return the logical ids of the resources that give instances in `zones` access to the internet."""
     return ("InternetRoute", *(f"{logical_ids.subnet(zone)}RouteTableAssociation" for zone in zones))
 
 
@@ -125,7 +125,7 @@ def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
 
 
 def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Any) -> None:
-    """Give the VPC a DHCP option set with the region's own domain, as kube-up did, or the one that was asked for."""
+    """Associate DHCP options with the VPC: new ones with the region's domain, as kube-up did, or those of the user."""
     options: Any = cluster.network.dhcp_options
     if options == "default":
         return

@@ -1,8 +1,8 @@
-"""Which ports of masters the add-ons listen on, and which of them nodes must reach.
+"""The ports on masters that add-ons listen on, and which of them must be open to nodes.
 
-One table that templates and checks read. Masters reach every port of every instance, and nodes those of nodes; what
-nodes, and pods on them, may send to masters are single ports (`cfngen.templates.security_groups`). Ports are those of
-the charts in the catalogue, as cfngen installs them.
+Templates and checks both use this table. Masters may reach every port of every instance, and nodes every port of nodes.
+Nodes, and pods on them, may reach single ports of masters only (`cfngen.templates.security_groups`). The ports are
+those of the charts in the catalogue, as cfngen installs them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cfngen.cluster.network_plugins import Opening, network_plugin
 
 @dataclass(frozen=True)
 class Listener:
-    """A TCP port on masters that pods of an add-on listen on, or that an add-on asks.
+    """A TCP port on masters that an add-on listens on, or that an add-on connects to.
 
     Attributes:
         name: part of the rule's logical id.
@@ -25,8 +25,8 @@ class Listener:
         purpose: what for; it describes the rule.
         callers: who connects: `host` (the kubelet beside it), `masters` (API servers) or `nodes` (pods there).
         network: whether the port is the instance's, or that of a pod with an address of its own.
-        switch: key of the chart's values that turns it on.
-        default: what holds where the values do not say.
+        switch: path of the chart's value that turns it on or off.
+        default: whether it is on where that value is not set.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Listener:
     default: bool = True
 
     def on(self, values: Mapping[str, Any]) -> bool:
-        """Return whether it is there, by the user's values for the chart."""
+        """Return whether the port is open, by the user's values for the chart."""
         value: Any = values
         for key in self.switch:
             value = value.get(key) if isinstance(value, Mapping) else None
@@ -51,7 +51,7 @@ def _metrics(name: str, *, port: int, program: str, switch: tuple[str, ...]) -> 
     return Listener(name, port=port, purpose=purpose, callers="nodes", switch=switch, default=False)
 
 
-# By field of `Addons`. Those that run on nodes only, and listen on no port of a master, have none.
+# By field of `Addons`; empty for add-ons that listen on no port of a master.
 LISTENERS: Mapping[str, tuple[Listener, ...]] = {
     "aws_ebs_csi_driver": (
         Listener("EbsHealth", port=9808, purpose="Health of the EBS CSI controller", callers="host"),
@@ -120,7 +120,7 @@ LISTENERS: Mapping[str, tuple[Listener, ...]] = {
 
 
 def listeners(cluster: Cluster) -> Iterator[Listener]:
-    """Yield what the add-ons that are on listen on, on masters."""
+    """Yield the ports on masters that the enabled add-ons listen on."""
     for field, declared in LISTENERS.items():
         addon: Addon = getattr(cluster.addons, field)
         if addon.enabled:
@@ -128,10 +128,10 @@ def listeners(cluster: Cluster) -> Iterator[Listener]:
 
 
 def openings(cluster: Cluster) -> tuple[Opening, ...]:
-    """Return what nodes must be able to send to masters for the sake of add-ons.
+    """Return the ports of masters that must be open to nodes for add-ons.
 
-    A tunnel carries what goes to a pod's own address, so that security groups see the tunnel's port only; and how a
-    plug-in of the user's own carries it nobody knows here.
+    Ports of pods with their own address are among them only without a tunnel: in a tunnel, security groups see the
+    tunnel's port only. A plug-in that the user installs is not known here.
     """
     plugin = network_plugin(cluster)
     ports_visible = plugin.routes or plugin.interfaces

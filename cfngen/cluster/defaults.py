@@ -1,6 +1,6 @@
-"""Fills in the values that follow from others, so that the model holds nothing left to be worked out.
+"""Fills in values that are derived from others, such as a subnet's CIDR from its VPC's.
 
-The data may be wrongly typed anywhere: what cannot be understood is left as it is, and validation reports it.
+The data is not validated yet: a value of the wrong type is left as it is, and validation reports it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cfngen.cluster.paths import Path, dotted, lookup
 from cfngen.errors import CfngenError
 from cfngen.releases import exact_version
 
-# What the model takes where nothing is given; values that follow from these follow from the model.
+# Defaults of the model, from which other values are derived.
 REGION: str = Cluster.model_fields["region"].default
 KUBERNETES_MINOR: str = Cluster.model_fields["kubernetes_version"].default
 VPC_CIDR = str(Vpc.model_fields["cidr"].default)
@@ -37,11 +37,11 @@ class Derivation:
     """Why a value was filled in.
 
     Attributes:
-        why: what it follows from, for `cfngen config`.
-        source: the key it follows from; empty if from none in particular.
+        reason: what it is derived from, as `cfngen config` shows it.
+        source: the key it is derived from; empty if there is no single one.
     """
 
-    why: str
+    reason: str
     source: Path = ()
 
 
@@ -50,15 +50,15 @@ class Completed:
     """Data in which every derived value is filled in.
 
     Attributes:
-        data: the completed data; shares nothing with what was given.
-        derived: what was filled in, by path.
+        data: the completed data, a deep copy.
+        derived: the derivation of each value that was filled in, by path; defaults are not among them.
     """
 
     data: dict[str, Any]
     derived: dict[Path, Derivation] = field(default_factory=dict)
 
     def fill(self, path: Path, value: Any, derivation: Derivation | None = None) -> None:
-        """Set a key that is not set; without a derivation it counts as a default."""
+        """Set a key unless it has a value; without a derivation the value counts as a default."""
         parent: Any = self.data
         for part in path[:-1]:
             parent = (
@@ -74,7 +74,7 @@ class Completed:
                 self.derived[path] = derivation
 
     def items(self, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Return the mappings of a list with their paths."""
+        """Yield each mapping in the list at `path`, with its own path."""
         value = lookup(self.data, path)
         for index, item in enumerate(value if isinstance(value, list) else ()):
             if isinstance(item, dict):
@@ -82,7 +82,7 @@ class Completed:
 
 
 def complete(data: Mapping[str, Any]) -> Completed:
-    """Fill in what follows from the given values.
+    """Return the data with all derived values filled in.
 
     Args:
         data: a cluster file's content; not changed. Tuples are taken as lists.
@@ -100,7 +100,7 @@ def zone_region(zone: object) -> str | None:
 
 
 def is_local_zone(zone: str) -> bool:
-    """Say whether a zone is a Local Zone, such as us-west-2-lax-1a, and no Availability Zone."""
+    """Return whether a zone is a Local Zone, such as us-west-2-lax-1a."""
     region = zone_region(zone)
     return region is not None and zone[len(region) :].startswith("-")
 
@@ -112,7 +112,7 @@ def _without_local_zones(subnets: list[tuple[Path, dict[str, Any]]]) -> list[tup
 
 
 def network_of(value: object) -> IPv4Network | None:
-    """Return `value` as a network, or None if it is none."""
+    """Return `value` as an IPv4 network, or None if it is not a CIDR."""
     try:
         return IPv4Network(value) if isinstance(value, str) and "/" in value else None
     except ValueError:
@@ -166,7 +166,7 @@ def _region(completed: Completed) -> None:
 def _cidrs(completed: Completed) -> None:
     """Give each subnet without a CIDR the next free part of the VPC's: a /24, or an equal share of a smaller VPC.
 
-    Which parts of an existing VPC are free, nobody here knows.
+    In an existing VPC the free parts are not known, so its subnets get none.
     """
     vpc = network_of(lookup(completed.data, ("network", "vpc", "cidr")) or VPC_CIDR)
     subnets = list(completed.items(("network", "subnets")))
@@ -189,7 +189,7 @@ def _cidrs(completed: Completed) -> None:
 
 
 def _masters(completed: Completed) -> None:
-    """Put each master on the ninth address of its subnet, as kube-up did."""
+    """Give each master the ninth address of its subnet, as kube-up did; further ones in the same subnet follow."""
     count = lookup(completed.data, ("controlPlane", "count"))
     count = count if isinstance(count, int) and 0 < count <= 5 else 1
     subnets = _without_local_zones(list(completed.items(("network", "subnets"))))
@@ -236,7 +236,7 @@ def _root_volumes(completed: Completed) -> None:
 
 
 def _images(completed: Completed) -> None:
-    """Merge the cluster's image into that of the masters and of each group, and settle the architecture."""
+    """Merge the cluster's image into the images of masters and groups, and derive the architecture."""
     cluster_image = completed.data.get("image")
     cluster_image = cluster_image if isinstance(cluster_image, dict) else {}
     completed.fill(("controlPlane",), {})
@@ -261,9 +261,9 @@ def _images(completed: Completed) -> None:
 
 
 def _inherited_image_keys(cluster_image: Mapping[str, Any], image: Mapping[str, Any]) -> Sequence[str]:
-    """Keys of the cluster's image that hold for one that says `image` itself.
+    """Return the keys of the cluster's image that masters or a group with an `image` of their own inherit.
 
-    An AMI belongs to one distribution and one architecture: who names another gets that one's newest image.
+    An AMI has one distribution and one architecture: with another one, its newest image is used instead of that AMI.
     """
     names_another_system = any(
         key in image and image[key] != cluster_image.get(key) for key in ("distribution", "architecture")

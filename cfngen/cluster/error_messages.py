@@ -1,4 +1,4 @@
-"""Turns what pydantic refuses into sentences about the cluster file."""
+"""Messages for pydantic's validation errors, in terms of the cluster file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from cfngen.cluster.keys import fields, section_at, sections_with
 from cfngen.cluster.paths import Path, dotted
 
-# Keys that cluster files have had, and what to write instead.
+# Keys of earlier versions, and what to write instead.
 _REMOVED_KEYS: Mapping[Path, str] = {
     (
         "addons",
@@ -21,7 +21,7 @@ _REMOVED_KEYS: Mapping[Path, str] = {
 
 
 def message(error: Mapping[str, Any]) -> str:
-    """Return what is wrong and what to do, for one of pydantic's errors.
+    """Return the message for one of pydantic's errors: what is wrong, and what to do.
 
     Args:
         error: an item of `ValidationError.errors()`.
@@ -36,7 +36,7 @@ def message(error: Mapping[str, Any]) -> str:
 
 
 def described(value: Any) -> str:
-    """Return a value as a message names it, e.g. `the text "20"` or `a list`."""
+    """Return how a message names a value, e.g. `the text "20"` or `a list`."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -49,7 +49,7 @@ def described(value: Any) -> str:
 
 
 def unknown_key(path: Path) -> str:
-    """Say that there is no such key, and which one may be meant."""
+    """Return the message for an unknown key, with the key that was probably meant."""
     if path in _REMOVED_KEYS:
         return _REMOVED_KEYS[path]
     key = str(path[-1])

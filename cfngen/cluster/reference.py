@@ -100,7 +100,7 @@ def configuration() -> str:
     for derived in (*names.OF_CLUSTER, *names.OF_GROUP):
         example = derived.pattern.replace("{cluster}", "NAME").replace("{group}", "GROUP").replace("{id}", "Group")
         example = example.replace("X" * 13, "…")
-        text += f"| {derived.what} | `{example}` | {derived.limit} | <{derived.text.source}> |\n"
+        text += f"| {derived.subject} | `{example}` | {derived.limit} | <{derived.text.source}> |\n"
     return text
 
 
@@ -171,7 +171,7 @@ def _default(field: FieldInfo) -> str:
 
 def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     """Return what a value may be, in words."""
-    described = next((constraint.what for constraint in metadata if isinstance(constraint, Text)), None)
+    described = next((constraint.expected for constraint in metadata if isinstance(constraint, Text)), None)
     if described:
         return described.partition(": ")[0]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)

@@ -1,4 +1,4 @@
-"""Add-ons: what an add-on cannot do without, and names of releases."""
+"""Checks of add-ons: required values, names of Helm releases, ports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cfngen.cluster.addon_ports import LISTENERS
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
 
-# Names of cfngen's own releases, whether they are on or not: a chart would take over the one's resources.
+# Names of cfngen's own Helm releases, enabled or not: a chart of the same name would replace their resources.
 RELEASES = frozenset(
     {
         "aws-ebs-csi-driver",

@@ -1,4 +1,4 @@
-"""An existing VPC and its parts: which keys go together."""
+"""Checks of an existing VPC and its subnets: which keys go together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kubernetes' own configuration: the version is in the catalogue, and nobody sets what cfngen sets."""
+"""Checks of Kubernetes' configuration: the version is in the catalogue, and keys that cfngen sets are left out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OWNED: Mapping[Path, str] = {
     (*_KUBELET, "clusterDomain"): "use network.dnsDomain",
     (*_KUBELET, "providerID"): _REMOVE,
 }
-"""Keys that cfngen sets itself, and what a user does instead."""
+"""Keys that cfngen sets itself, and what the user can do instead."""
 
 _OWNED_ARGUMENTS = {
     ("controllerManager", "cluster-cidr"): "use network.podCidr",

@@ -1,4 +1,4 @@
-"""Local Zones: nodes work there; what the region's own addresses and load balancers must reach does not.
+"""Checks of Local Zones: nodes may be there, but not masters behind Elastic IPs or network load balancers.
 
 Elastic IPs belong to a network border group, a Local Zone to another one than its region ("How Local Zones work", AWS
 Local Zones User Guide; "AllocateAddress", Amazon EC2 API Reference: addresses do not move between them). Network load

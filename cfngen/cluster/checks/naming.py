@@ -1,4 +1,4 @@
-"""Names: unique, and short enough for every name that is made from them."""
+"""Checks of names: they are unique, and no name derived from them is too long."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def _cluster_name(cluster: Cluster) -> Iterator[Problem]:
         derived, name = match
         longest = len(cluster.name) - (len(name) - derived.limit)
         message = (
-            f"has {len(cluster.name)} characters; the {derived.what} is named after it and may have {derived.limit}, "
-            f"so use at most {longest}"
+            f"has {len(cluster.name)} characters; the {derived.subject} is named after it and may have "
+            f"{derived.limit}, so use at most {longest}"
         )
         yield Problem(("name",), message)
 
@@ -39,8 +39,8 @@ def _group_names(cluster: Cluster) -> Iterator[Problem]:
             derived, name = match
             longest = len(group.name) - (len(name) - derived.limit)
             message = (
-                f"has {len(group.name)} characters; the {derived.what} is named after it and may have {derived.limit}, "
-                f"so use at most {longest}"
+                f"has {len(group.name)} characters; the {derived.subject} is named after it and may have "
+                f"{derived.limit}, so use at most {longest}"
             )
             yield Problem(("nodeGroups", index, "name"), message, (("name",),))
 
@@ -64,7 +64,7 @@ def _groups_distinct(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _dynamic_references(cluster: Cluster) -> Iterator[Problem]:
-    # "Dynamic references", AWS CloudFormation User Guide: filled in wherever they stand, and nothing escapes them.
+    # CloudFormation resolves them everywhere and has no escape ("Dynamic references", AWS CloudFormation User Guide).
     texts: tuple[tuple[Path, str | None], ...] = (
         (("ssh", "keyName"), cluster.ssh.key_name),
         (("ssh", "publicKey"), cluster.ssh.public_key),

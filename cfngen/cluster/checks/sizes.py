@@ -1,4 +1,4 @@
-"""How many nodes: sizes of groups, and whether addresses and routes suffice for them."""
+"""Checks of the number of nodes: sizes of groups, and whether addresses and routes suffice."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize
 
 _GROUPS: Path = ("nodeGroups",)
-# The quota "Routes per route table", of which kube-up's users met the 50 (kubernetes/kubernetes#40307); new accounts
-# have more: https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html
+# The quota "Routes per route table" of older accounts, which kube-up's users ran into (kubernetes/kubernetes#40307);
+# new accounts have more: https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html
 _DEFAULT_ROUTE_QUOTA = 50
 
 

@@ -1,4 +1,4 @@
-"""Tags: what every service takes, apart from those that cfngen and Kubernetes set themselves."""
+"""Checks of tags: every service accepts them, and none is a tag that cfngen or Kubernetes sets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _count(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _tags(cluster: Cluster) -> Iterator[Problem]:
-    """Nested stacks have these tags too: a value must be one of a stack's."""
+    """Check keys and values; nested stacks have these tags too, so a value must be valid for a stack."""
     for key, value in cluster.tags.items():
         if fault := key_fault(key):
             yield Problem(("tags", key), fault)

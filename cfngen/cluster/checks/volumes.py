@@ -3,7 +3,7 @@
 Limits: https://docs.aws.amazon.com/ebs/latest/userguide/ebs-volume-types.html and CreateVolume in the Amazon EC2 API
 Reference, as of November 2026. gp3 reaches 64 TiB, 80,000 IOPS and 2,000 MiB/s since September 2025
 (https://aws.amazon.com/about-aws/whats-new/2025/09/amazon-ebs-size-provisioned-performance-gp3-volumes/). A test
-compares them with what CloudFormation's schemas say of each type.
+compares them with CloudFormation's schemas.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class VolumeType:
     """Limits of an EBS volume type.
 
     Attributes:
-        size_gib: least and greatest size in GiB.
-        iops: least and greatest provisioned IOPS; None if they cannot be provisioned.
-        iops_per_gib: greatest ratio of IOPS to GiB; 0 if none is provisioned.
-        needs_iops: whether IOPS must be given.
+        size_gib: minimum and maximum size in GiB.
+        iops: minimum and maximum provisioned IOPS; None if they cannot be provisioned.
+        iops_per_gib: maximum ratio of IOPS to GiB; 0 if none can be provisioned.
+        needs_iops: whether IOPS are required.
     """
 
     size_gib: tuple[int, int]
@@ -43,7 +43,7 @@ TYPES = {
 _GP3_BASE_IOPS = 3000
 # 0.25 MiB/s for each IOPS at most.
 _IOPS_PER_MIB_PER_SECOND = 4
-# The snapshots of the distributions' images are 8 GiB; kube-up's master had a root volume of just that.
+# The distributions' images have snapshots of 8 GiB, which was the root volume of kube-up's master.
 _MIN_ROOT_SIZE_GIB = 8
 
 
@@ -85,15 +85,17 @@ def _iops(cluster: Cluster) -> Iterator[Problem]:
                 iops_path, f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3", touches
             )
         elif not limits.iops[0] <= volume.iops <= limits.iops[1]:
-            least, most = limits.iops
+            min_iops, max_iops = limits.iops
             yield Problem(
-                iops_path, f"{volume.iops} is outside the {least} to {most} IOPS of a {volume.type} volume", touches
+                iops_path,
+                f"{volume.iops} is outside the {min_iops} to {max_iops} IOPS of a {volume.type} volume",
+                touches,
             )
         elif volume.iops > max(limits.iops_per_gib * volume.size, limits.iops[0]):
-            most = limits.iops_per_gib * volume.size
+            max_iops = limits.iops_per_gib * volume.size
             message = (
-                f"{volume.size} GiB of {volume.type} carry at most {most} IOPS ({limits.iops_per_gib} for each GiB), "
-                f"not {volume.iops}; enlarge the volume or lower the number"
+                f"{volume.size} GiB of {volume.type} carry at most {max_iops} IOPS ({limits.iops_per_gib} for each "
+                f"GiB), not {volume.iops}; enlarge the volume or lower the number"
             )
             yield Problem(iops_path, message, touches)
 

@@ -1,8 +1,8 @@
-"""The environment variables of `cluster/kube-up.sh` on AWS (Kubernetes 1.0 to 1.5) and what becomes of each.
+"""The environment variables of `cluster/kube-up.sh` on AWS (Kubernetes 1.0 to 1.5), and what each means here.
 
-Every variable that kube-up read is here: it sets keys of the cluster file, or it is accepted where its value describes
-what cfngen does anyway, or it is refused with a sentence that says what replaced it. The operator's own variables
-(KUBECONFIG and the like) are no part of a cluster and are not looked at.
+Every variable that kube-up read is here. It sets keys of the cluster file; or it is accepted if its value describes
+what cfngen does anyway; or it is refused, with a message that names its replacement. Variables of the operator's
+machine, such as KUBECONFIG, are ignored.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ VARIABLES: Mapping[str, Variable] = {variable.name: variable for section in SECT
 
 
 def assignments(environ: Mapping[str, str]) -> tuple[list[Assignment], list[Problem]]:
-    """Return what the kube-up variables of an environment set, and what is wrong with them.
+    """Return the assignments that an environment's kube-up variables make, and the problems with them.
 
-    Unset and empty variables mean nothing, as they did to kube-up.
+    Empty variables count as unset, as in kube-up.
     """
     result: list[Assignment] = []
     problems: list[Problem] = []

@@ -1,11 +1,10 @@
-"""What services take as text: the characters and the length of everything that is described or named in a template.
+"""Limits of texts in AWS services: allowed characters and length of names, descriptions and tags in a template.
 
-One table for three readers: the lint rule E9020 holds templates to it, the emulated account refuses what it does not
-allow, and the cluster file's checks look at what a user chooses. The lint rule may run under a cfn-lint that has no
-cfngen beside it and loads this file by its path: the standard library only, and no import of the package.
+Three parts of cfngen use this table: the lint rule E9020, the emulated account, and the checks of the cluster file. The
+lint rule may run in a cfn-lint without cfngen and loads this file by its path, so it imports only the standard library.
 
-Where the documentation of a service and that of its neighbours differ, the row says so. "API model" is what AWS
-publishes for its SDKs and botocore ships: `botocore/data/<service>/<version>/service-2.json`. Read in November 2026.
+Where the sources differ, a comment says so. "API model" is what AWS publishes for its SDKs and botocore ships:
+`botocore/data/<service>/<version>/service-2.json`. Read in November 2026.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ class Characters:
     """A set of characters.
 
     Attributes:
-        words: the set in words, which complete "it may hold".
-        single: characters that belong to it; all of them if it is empty and there are no categories.
-        categories: general categories of Unicode that belong to it, by their first letter: L, N, Z.
+        words: description of the set; completes "it may hold".
+        single: the characters of the set; if empty, any character is allowed.
+        categories: Unicode general categories that belong to it too, by their first letter: L, N, Z.
     """
 
     words: str
     single: frozenset[str] = frozenset()
     categories: str = ""
 
-    def strangers(self, text: str) -> list[str]:
-        """Return the characters of a text that do not belong to the set, each once, in the order of the text."""
+    def not_allowed(self, text: str) -> list[str]:
+        """Return the characters of a text that are not in the set, each once, in the order of the text."""
         if not self.single:
             return []
         return [
@@ -50,18 +49,18 @@ class Characters:
 
 @dataclass(frozen=True)
 class TextLimit:
-    """What a service takes as one text.
+    """The limits of one kind of text.
 
     Attributes:
         what: what the text is.
         source: where the limit is documented.
-        longest: most characters, or bytes of UTF-8 if `in_bytes`.
-        characters: those that it may hold.
-        shortest: fewest characters.
-        in_bytes: whether the length is that of UTF-8.
-        form: a regular expression for the whole text, where characters and length do not say it all.
-        form_in_words: the form in words.
-        refusal: the service's own words when it refuses, where they are known; `{text}` is the text.
+        longest: maximum number of characters, or of UTF-8 bytes if `in_bytes`.
+        characters: the allowed characters.
+        shortest: minimum number of characters.
+        in_bytes: whether the length counts UTF-8 bytes.
+        form: a regular expression for the whole text, where there are further rules.
+        form_in_words: the message for a text that does not match `form`.
+        refusal: the service's error message, where it is known; `{text}` stands for the text.
     """
 
     what: str
@@ -75,21 +74,21 @@ class TextLimit:
     refusal: str = ""
 
     def refused(self, text: str) -> str:
-        """Return the service's own words about a text, or nothing where they are not known."""
+        """Return the service's error message for a text, or an empty string if it is not known."""
         return self.refusal.replace("{text}", text)
 
     def fault(self, text: str) -> str:
-        """Say what is wrong with a text, or nothing: `holds ' (U+0027); it may hold letters, digits, …`."""
+        """Return what is wrong with a text, or an empty string: `holds ' (U+0027); it may hold letters, digits, …`."""
         return self.fault_of_parts([text])
 
     def fault_of_parts(self, parts: Sequence[str | None]) -> str:
-        """Say what is wrong with a text of which only parts are known, or nothing.
+        """Return what is wrong with a text of which only parts are known, or an empty string.
 
         Args:
-            parts: the text's parts in order; None is one that is known only when a stack is deployed, and may be empty.
+            parts: the parts in order; None stands for a part that is known only at deployment, and may be empty.
         """
         known_text = "".join(part for part in parts if part is not None)
-        if foreign := self.characters.strangers(known_text):
+        if foreign := self.characters.not_allowed(known_text):
             return f"holds {', '.join(map(_describe_character, foreign[:5]))}; it may hold {self.characters.words}"
         length = len(known_text.encode()) if self.in_bytes else len(known_text)
         unit = "bytes" if self.in_bytes else "characters"
@@ -519,7 +518,7 @@ OF_PROPERTIES: Mapping[str, Mapping[Path, TextLimit]] = {
     "AWS::SQS::Queue": {("QueueName",): QUEUE_NAME},
     "AWS::SecretsManager::Secret": {("Name",): SECRET_NAME, ("Description",): SECRET_DESCRIPTION},
 }
-"""By resource type and by path."""
+"""Limits by resource type and path."""
 
 OF_TAGS: Mapping[Path, TextLimit] = {
     (*holder, "*", part): limit
@@ -531,7 +530,7 @@ OF_TAGS: Mapping[Path, TextLimit] = {
     )
     for part, limit in (("Key", TAG_KEY), ("Value", TAG_VALUE))
 }
-"""By path; of every resource type, unless `OF_PROPERTIES` has another limit there."""
+"""Limits of tags by path, for every resource type, unless `OF_PROPERTIES` has the path."""
 
 OF_TEMPLATE: Mapping[Path, TextLimit] = {
     ("Description",): TEMPLATE_DESCRIPTION,
@@ -540,12 +539,12 @@ OF_TEMPLATE: Mapping[Path, TextLimit] = {
     ("Outputs", "*", "Description"): OUTPUT_DESCRIPTION,
     ("Outputs", "*", "Export", "Name"): EXPORT_NAME,
 }
-"""By path from the top of a template; logical ids are keys, and not in it."""
+"""Limits by path from the top of a template; logical ids are keys and are checked separately."""
 SECTIONS_OF_LOGICAL_IDS = ("Parameters", "Mappings", "Conditions", "Resources", "Outputs")
 
 
 def of_property(resource_type: str, path: Sequence[str | int]) -> TextLimit | None:
-    """Return the limit of a text.
+    """Return the limit of a property's text, or None if it has none.
 
     Args:
         resource_type: the resource's type.
@@ -553,16 +552,18 @@ def of_property(resource_type: str, path: Sequence[str | int]) -> TextLimit | No
     """
     generic_path = tuple("*" if isinstance(part, int) else part for part in path)
     limits = OF_PROPERTIES.get(resource_type, {})
-    # A nested stack's parameters have names of their own; no other key is open.
-    open_key = ("Parameters", "*") if generic_path[:1] == ("Parameters",) and len(generic_path) == 2 else generic_path
-    return limits.get(generic_path) or limits.get(open_key) or OF_TAGS.get(generic_path)
+    # The keys of a nested stack's parameters are arbitrary.
+    any_parameter = (
+        ("Parameters", "*") if generic_path[:1] == ("Parameters",) and len(generic_path) == 2 else generic_path
+    )
+    return limits.get(generic_path) or limits.get(any_parameter) or OF_TAGS.get(generic_path)
 
 
 def same_but_for_case(keys: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the keys of tags that an earlier one repeats in other upper or lower case, each after that earlier one.
+    """Return pairs of tag keys that differ in case only, the earlier one first.
 
-    IAM takes them for the same key and refuses both ("Rules for tagging in IAM and AWS STS", IAM User Guide); its words
-    are `REPEATED_TAG_KEY`.
+    IAM treats them as the same key and refuses both ("Rules for tagging in IAM and AWS STS", IAM User Guide), with the
+    message `REPEATED_TAG_KEY`.
     """
     first: dict[str, str] = {}
     pairs = ((first.setdefault(key.casefold(), key), key) for key in keys)

@@ -1,4 +1,4 @@
-"""Whether an output directory holds what would be written to it."""
+"""Compares an output directory with the files that would be written to it."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _MAX_LINE_WIDTH = 160
 
 @dataclass(frozen=True)
 class Difference:
-    """One file that is not what it should be.
+    """One file of the output directory that is missing, different or stale.
 
     Attributes:
         path: path relative to the output directory.
-        kind: `missing`, `different`, or `stale` (of an earlier run, and no longer wanted).
+        kind: `missing`, `different`, or `stale` (written by an earlier run and no longer generated).
         present: the file's content; empty if missing.
-        wanted: what it should be; empty if stale.
+        expected: the content that it should have; empty if stale.
     """
 
     path: str
     kind: Literal["missing", "different", "stale"]
     present: bytes
-    wanted: bytes
+    expected: bytes
 
     @property
     def diff(self) -> str:
-        """The first lines of a unified diff from what is present to what is wanted, cut to a readable width."""
-        present_lines, expected_lines = (content.decode("utf-8", "replace").splitlines() for content in (self.present, self.wanted))
+        """The first lines of a unified diff from the present to the expected content, each cut to a readable width."""
+        present_lines, expected_lines = (content.decode("utf-8", "replace").splitlines() for content in (self.present, self.expected))
         lines = difflib.unified_diff(present_lines, expected_lines, f"{self.path} (present)", f"{self.path} (wanted)", "", "", 1, "")
         diff_lines = [line if len(line) <= _MAX_LINE_WIDTH else f"{line[: _MAX_LINE_WIDTH - 1]}…" for line in islice(lines, _MAX_DIFF_LINES + 1)]
         return "\n".join([*diff_lines[:_MAX_DIFF_LINES], "…"] if len(diff_lines) > _MAX_DIFF_LINES else diff_lines)
@@ -49,7 +49,7 @@ class Difference:
 def stale(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference, ...]:
     """Compare a directory with the files that should be in it; changes nothing.
 
-    Files that cfngen did not write are left out, except where one has the name of a wanted file.
+    Files that cfngen did not write are ignored, unless one has the name of a file to generate.
 
     Args:
         directory: the output directory; it need not exist.
@@ -57,7 +57,7 @@ def stale(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference, ...]
             files beside it do not count as stale.
 
     Returns:
-        A difference for each file, by path; empty means up to date.
+        A difference for each file that is not up to date, ordered by path.
 
     Raises:
         OutputError: the directory is a file, or something in it cannot be read.

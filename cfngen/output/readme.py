@@ -1,4 +1,4 @@
-"""The README.md of an output directory: what each file is, what to do with them, and which files are cfngen's."""
+"""The README.md of an output directory: describes the files and their use, and lists those that cfngen wrote."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _LIST_START = "<!-- The files of cfngen in this directory:"
 
 
 def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: str, files: Iterable[str]) -> bytes:
-    """Return the text.
+    """Return the content of README.md.
 
     Args:
         documents: the templates.
         userdata: what the roles run.
         suffix: `json` or `yaml`.
-        files: paths of all other files; listed in a comment, by which a later run knows the stale among them.
+        files: paths of all other files; listed in a comment, from which a later run knows which are stale.
     """
     names = [document.name for document in documents]
     root = next((document for document in documents if document.children), None)
@@ -69,11 +69,11 @@ def _description(document: Document) -> str:
 
 
 def listed(text: str) -> frozenset[str]:
-    """Return the files that a README of an earlier run lists; none if cfngen did not write it."""
+    """Return the files that an earlier run's README lists; empty if cfngen did not write it."""
     lines = text.splitlines()
     if not lines or lines[0] != MARKER or _LIST_START not in lines:
         return frozenset()
     remaining = lines[lines.index(_LIST_START) + 1 :]
     names = remaining[: remaining.index("-->")] if "-->" in remaining else []
-    # Never a path that leads out of the directory, whatever somebody has made of the file.
+    # Paths outside of the directory are dropped, in case somebody edited the file.
     return frozenset(name for name in names if name and not name.startswith("/") and ".." not in name.split("/"))

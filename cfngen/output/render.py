@@ -1,4 +1,4 @@
-"""Documents and UserData as the bytes of files. The same input gives the same bytes."""
+"""Renders documents and UserData as the bytes of files. The same input gives the same bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Format = Literal["json", "yaml"]
 
-# The order in which CloudFormation's documentation explains a template, and in which people read one.
+# The order of sections in CloudFormation's documentation.
 _SECTIONS = (
     "AWSTemplateFormatVersion",
     "Description",
@@ -27,7 +27,7 @@ _SECTIONS = (
     "Resources",
     "Outputs",
 )
-# Of a resource: what it is, when it exists, what it holds, how it lives and ends.
+# The order of a resource's attributes.
 _RESOURCE_ATTRIBUTES = (
     "Type",
     "Condition",
@@ -69,7 +69,7 @@ def render(
 def _template(document: Document, format: Format) -> bytes:  # noqa: A002
     body = _ordered(document.body)
     if format == "json":
-        # Indented by one: half of a deep template would be spaces otherwise, and size has limits.
+        # Indented by one space, since templates have a size limit.
         return (json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode()
     for logical_id, resource in body.get("Resources", {}).items():
         if document.children and resource.get("Type") == "AWS::CloudFormation::Stack":
@@ -80,7 +80,7 @@ def _template(document: Document, format: Format) -> bytes:  # noqa: A002
 
 
 def _ordered(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a template with its sections and its resources' attributes in the usual order; the rest stays."""
+    """Return a template with its sections, and the attributes of its resources, in the usual order."""
     ordered = _in_order(_SECTIONS, body)
     resources = ordered.get("Resources")
     if isinstance(resources, Mapping):

@@ -1,7 +1,7 @@
-"""The catalogue of what an instance installs: versions, addresses, SHA-256 digests and which go together.
+"""The catalogue of the programs that instances install: compatible versions, URLs and SHA-256 digests.
 
-`catalogue.json` holds the published digests, and in `sources` where they were found (`sources.json`). Nothing here
-touches the network: a version that is not in the catalogue cannot be installed.
+`catalogue.json` has the published digests, and under `sources` where they were found (`sources.json`). Nothing here
+uses the network: a version that is not in the catalogue cannot be installed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Asset:
     """One file that an instance downloads.
 
     Attributes:
-        name: what it is to the boot program, e.g. `kubelet` or `containerd`.
-        url: its address at its origin.
+        name: its name in the boot program, e.g. `kubelet` or `containerd`.
+        url: its URL at the publisher.
         sha256: its published digest, 64 hexadecimal digits.
     """
 
@@ -93,13 +93,13 @@ def minors() -> dict[str, tuple[str, ...]]:
 
 
 def exact_version(version: str) -> str:
-    """Return the exact version that `version` stands for: a minor means its newest patch.
+    """Return the exact version for `version`: for a minor, its newest patch.
 
     Args:
         version: `1.36`, `v1.36` or an exact version such as `1.36.3`.
 
     Raises:
-        UnknownReleaseError: the catalogue does not hold it.
+        UnknownReleaseError: the catalogue does not have it.
     """
     requested = version.removeprefix("v")
     if requested in minors():
@@ -141,7 +141,7 @@ def release(version: str, architecture: str) -> Release:
 
 @cache
 def master_tools(architecture: str) -> tuple[Asset, ...]:
-    """Return what masters have besides: `helm` for add-ons, `etcd` (an archive with etcdctl and etcdutl) for backups.
+    """Return further files for masters: `helm` for add-ons, `etcd` (an archive with etcdctl and etcdutl) for backups.
 
     Args:
         architecture: `amd64` or `arm64`.

@@ -1,4 +1,4 @@
-"""What instances are made of: metadata service, volumes, launch configurations."""
+"""Rules about instances: metadata service, volumes, launch configurations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INSTANCES: Mapping[str, tuple[str, ...]] = {
 
 
 def _branches(value: Any, path: list[str | int]) -> Iterator[Located]:
-    """Yield the objects that a value can be, through Fn::If; what only the deployment knows is left out."""
+    """Yield the objects that a value can be, through Fn::If; values known only at deployment are left out."""
     if isinstance(value, Mapping):
         if "Fn::If" in value:
             for index, branch in enumerate(value["Fn::If"][1:], start=1):
@@ -58,7 +58,7 @@ def _instances(cfn: Template) -> Iterator[Located]:
 
 
 def _is_or_unknown(value: Any, expected: str) -> bool:
-    """Whether a value is the expected one, or a function's result, which is not judged."""
+    """Return whether a value is the expected one, or a function, whose result is not known."""
     return _is_function(value) or str(value).lower() == expected
 
 

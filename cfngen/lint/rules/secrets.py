@@ -1,4 +1,4 @@
-"""Nothing in a template is secret: whoever may read the stack reads it."""
+"""Rule against secrets in a template, which everyone who may read the stack can read."""
 
 from __future__ import annotations
 

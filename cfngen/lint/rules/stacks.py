@@ -1,4 +1,4 @@
-"""How stacks wait and how they are connected: signals, pauses, exports, nested parameters."""
+"""Rules about signals and pauses, exports, and parameters of nested stacks."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _exports(template: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None
 
 
 def _is_fixed(text: str) -> bool:
-    """Whether an export's name is the same in every stack: made of nothing but text, region and account."""
+    """Return whether an export's name is the same in every stack: made of text, region and account only."""
     rest = re.sub(r"\$\{AWS::(?:Region|AccountId|Partition)\}", "", text)
     return "${" not in rest and not re.search(r'"(?:Ref|Fn::(?!Sub|Join)\w+)"', rest)
 
@@ -182,12 +182,11 @@ class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
 
 
 class ValuesKnownLater(CloudFormationLintRule):  # type: ignore[misc]
-    """What a nested stack does with a value that a change set does not know yet, where its template is a local file.
+    """Values that are not known yet when a change set is made, passed to a nested stack whose template is a local file.
 
-    A change set with nested ones stands in for the outputs of stacks that do not exist, and for attributes of resources
-    that do not exist, with a text of its own. A parameter of an AWS-specific type refuses that text, so do numbers,
-    patterns and lists of values; and functions that look inside find nothing there. The stack could then be created
-    without a change set, and never with one
+    In a change set, outputs of stacks and attributes of resources that do not exist yet are placeholders. Parameters of
+    AWS-specific types, numbers, patterns and lists of allowed values refuse a placeholder, and functions such as
+    Fn::Select cannot take it apart. Such a stack can be created without a change set only
     (https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/2113).
     """
 
@@ -198,7 +197,7 @@ class ValuesKnownLater(CloudFormationLintRule):  # type: ignore[misc]
     tags: ClassVar = ["resources", "cloudformation"]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
-        """Yield a match for every value that is known later and goes where it must be known."""
+        """Yield a match for every value that is known later, but needed when the change set is made."""
         resources = cfn.template.get("Resources", {})
         for path, template in _nested_templates(cfn):
             passed = resources[path[1]]["Properties"].get("Parameters")
@@ -220,7 +219,7 @@ _FUNCTIONS_THAT_NEED_VALUES = ("Fn::Select", "Fn::Split", "Fn::Cidr", "Fn::FindI
 
 
 def _placeholder_refusal(parameter: Mapping[str, Any]) -> str:
-    """Say why a parameter refuses a placeholder, or nothing."""
+    """Return why a parameter refuses a placeholder, or an empty string."""
     kind = str(parameter.get("Type"))
     if kind not in ("String", "CommaDelimitedList"):
         return f"the nested parameter is of the type {kind}; make it a String"
@@ -229,7 +228,7 @@ def _placeholder_refusal(parameter: Mapping[str, Any]) -> str:
 
 
 def _placeholder_use(name: str, template: Mapping[str, Any]) -> str:
-    """Say which function, or rule, of a template needs a parameter's value, or nothing."""
+    """Return which function or rule of a template needs a parameter's value, or an empty string."""
     if name in _referenced_names(template.get("Rules")):
         return "a rule of the nested template asks for it; leave it out of Rules"
     for section in ("Resources", "Outputs"):
@@ -240,7 +239,7 @@ def _placeholder_use(name: str, template: Mapping[str, Any]) -> str:
 
 
 def _function_with(name: str, value: Any) -> str:
-    """Return the function that looks into a parameter, anywhere in a value; empty if none does."""
+    """Return the function that needs a parameter's value, anywhere in `value`; empty if there is none."""
     if isinstance(value, Mapping):
         function = next(
             (key for key in _FUNCTIONS_THAT_NEED_VALUES if key in value and name in _referenced_names(value[key])), ""
@@ -252,7 +251,7 @@ def _function_with(name: str, value: Any) -> str:
 
 
 def _referenced_names(value: Any) -> Iterator[str]:
-    """Yield what Ref, Fn::GetAtt and Fn::Sub name within a value."""
+    """Yield the names to which Ref, Fn::GetAtt and Fn::Sub in a value refer."""
     if isinstance(value, list):
         for item in value:
             yield from _referenced_names(item)
@@ -291,7 +290,7 @@ def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, A
 
 
 def _mismatch(value: Any, parameter: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """Say why a nested parameter cannot take a value, or nothing."""
+    """Return why a nested parameter cannot take a value, or an empty string."""
     if isinstance(value, list):
         return "it is passed a list; nested parameters take text, so join it with commas"
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Texts and tags that a service refuses: characters, lengths, keys that are the same to it."""
+"""Rules about texts and tags that a service refuses: characters, lengths, duplicate keys."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 _TABLE = Path(__file__).parents[2] / "text_limits.py"
 
 Parts = list["str | None"]
-"""A text of which only some parts are known: None is a part that the deployment tells."""
+"""The parts of a text; None stands for a part that is known only at deployment."""
 
 
 def _load_table() -> Any:
-    """Load the table by its path: the Python that runs cfn-lint may not know the package it belongs to."""
+    """Load the table by its path: cfn-lint may run in a Python without cfngen."""
     spec = importlib.util.spec_from_file_location("cfngen_text_limits", _TABLE)
     if spec is None or spec.loader is None:
         raise ImportError(f"{_TABLE} cannot be loaded")
@@ -71,7 +71,7 @@ def _parts_of_sub(argument: Any) -> Parts:
 
 
 def _branches(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
-    """Yield what a value can be, through Fn::If, with its path; what is left out is not among it."""
+    """Yield each value that an Fn::If can have, with its path; AWS::NoValue is left out."""
     if isinstance(value, Mapping) and isinstance(value.get("Fn::If"), list):
         for index, branch in enumerate(value["Fn::If"][1:], start=1):
             yield from _branches(branch, [*path, "Fn::If", index])
@@ -80,11 +80,11 @@ def _branches(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | in
 
 
 class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
-    """A text that its service does not take: a character that it does not know, or too many of them.
+    """A text that its service refuses: a character that is not allowed, or a wrong length.
 
-    The texts and their limits, with sources, are those of `cfngen/text_limits.py`. Of expressions the parts that the
-    template tells are judged: the text of Fn::Sub and Fn::Join around what they refer to, each branch of Fn::If, the
-    default of a parameter that a text consists of.
+    The limits and their sources are in `cfngen/text_limits.py`. Of expressions, the parts in the template are checked:
+    the text of Fn::Sub and Fn::Join around references, each branch of Fn::If, and the default of a parameter that is
+    the whole text.
     """
 
     id = "E9020"
@@ -97,27 +97,27 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
         """Yield a match for every text that is refused."""
         for general, limit in limits.OF_TEMPLATE.items():
             for path, value in _values_at(cfn.template, general, []):
-                yield from self._judged(cfn, limit, value, path)
+                yield from self._check(cfn, limit, value, path)
         for name, resource in cfn.get_resources().items():
             kind, properties = resource.get("Type"), resource.get("Properties")
             if isinstance(kind, str) and isinstance(properties, Mapping):
-                yield from self._within(cfn, kind, properties, (), ["Resources", name, "Properties"])
+                yield from self._check_properties(cfn, kind, properties, (), ["Resources", name, "Properties"])
 
-    def _within(
+    def _check_properties(
         self, cfn: Template, kind: str, value: Any, general: tuple[str | int, ...], path: list[str | int]
     ) -> Iterator[RuleMatch]:
         for branch_path, branch in _branches(value, path):
             limit = limits.of_property(kind, general)
             if limit:
-                yield from self._judged(cfn, limit, branch, branch_path)
+                yield from self._check(cfn, limit, branch, branch_path)
             elif isinstance(branch, list):
                 for index, item in enumerate(branch):
-                    yield from self._within(cfn, kind, item, (*general, index), [*branch_path, index])
+                    yield from self._check_properties(cfn, kind, item, (*general, index), [*branch_path, index])
             elif isinstance(branch, Mapping) and not _is_function(branch):
                 for key, item in branch.items():
-                    yield from self._within(cfn, kind, item, (*general, key), [*branch_path, key])
+                    yield from self._check_properties(cfn, kind, item, (*general, key), [*branch_path, key])
 
-    def _judged(self, cfn: Template, limit: Any, value: Any, path: list[str | int]) -> Iterator[RuleMatch]:
+    def _check(self, cfn: Template, limit: Any, value: Any, path: list[str | int]) -> Iterator[RuleMatch]:
         fault = limit.fault_of_parts(_parts(value))
         if fault:
             yield RuleMatch(path, f"{limit.what}: {fault}")

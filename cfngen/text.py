@@ -1,4 +1,4 @@
-"""Numbers and lists as a sentence holds them."""
+"""Numbers and lists in sentences."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ _SIBILANTS = ("s", "x", "z", "sh", "ch")
 
 
 def pluralize(number: int, noun: str, verb: str = "") -> str:
-    """`1 file`, `3 files`, and with a verb `1 file stays`, `3 files stay`; thousands are separated.
+    """Return a number with its noun: `1 file`, `3,000 files`, and with a verb `1 file stays`, `3 files stay`.
 
     Args:
         number: how many.
-        noun: what, in the singular; `volume of claims` becomes `volumes of claims`.
-        verb: what they do or are, as it follows a plural: `stay`, `are`, `have`.
+        noun: in the singular; `volume of claims` becomes `volumes of claims`.
+        verb: in the plural form: `stay`, `are`, `have`.
     """
-    what = f"{number:,} {noun if number == 1 else plural_form(noun)}"
-    return f"{what} {verb_form(number, verb)}" if verb else what
+    phrase = f"{number:,} {noun if number == 1 else plural_form(noun)}"
+    return f"{phrase} {verb_form(number, verb)}" if verb else phrase
 
 
 def plural_form(noun: str) -> str:
-    """`files`, `volumes of claims`, `addresses`, `policies`; what stands in brackets behind a noun stays."""
+    """Return the plural: `files`, `volumes of claims`, `addresses`; text in brackets after the noun is kept."""
     head, bracket, rest = noun.partition(" (")
     first, *more = head.split(" of ", 1)
     if first.endswith(_SIBILANTS):
@@ -34,11 +34,11 @@ def plural_form(noun: str) -> str:
 
 
 def verb_form(number: int, verb: str) -> str:
-    """`stays` for one, `stay` for any other number.
+    """Return the form of a verb for a number: `stays` for one, `stay` for any other.
 
     Args:
-        number: of whatever does it.
-        verb: as it follows a plural.
+        number: how many things the sentence is about.
+        verb: in the plural form.
     """
     if number != 1:
         return verb
@@ -46,6 +46,6 @@ def verb_form(number: int, verb: str) -> str:
 
 
 def join_and(texts: Sequence[str]) -> str:
-    """`one`, `one and two`, `one, two and three`."""
+    """Join texts: `one`, `one and two`, `one, two and three`."""
     *first, last = texts
     return f"{', '.join(first)} and {last}" if first else last

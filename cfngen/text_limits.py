@@ -1,11 +1,10 @@
-"""What services take as text: the characters and the length of everything that is described or named in a template.
+"""Limits of texts in AWS services: allowed characters and length of names, descriptions and tags in a template.
 
-One table for three readers: the lint rule E9020 holds templates to it, the emulated account refuses what it does not
-allow, and the cluster file's checks look at what a user chooses. The lint rule may run under a cfn-lint that has no
-cfngen beside it and loads this file by its path: the standard library only, and no import of the package.
+Three parts of cfngen use this table: the lint rule E9020, the emulated account, and the checks of the cluster file. The
+lint rule may run in a cfn-lint without cfngen and loads this file by its path, so it imports only the standard library.
 
-Where the documentation of a service and that of its neighbours differ, the row says so. "API model" is what AWS
-publishes for its SDKs and botocore ships: `botocore/data/<service>/<version>/service-2.json`. Read in November 2026.
+Where the sources differ, a comment says so. "API model" is what AWS publishes for its SDKs and botocore ships:
+`botocore/data/<service>/<version>/service-2.json`. Read in November 2026.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _LETTERS_AND_DIGITS = string.ascii_letters + string.digits
-_GRAPHIC = "".join(map(chr, range(0x21, 0x7F)))
+_GRAPHIC_ASCII = "".join(map(chr, range(0x21, 0x7F)))
 
 
 @dataclass(frozen=True)
@@ -25,21 +24,23 @@ class Characters:
     """A set of characters.
 
     Attributes:
-        words: the set in words, which complete "it may hold".
-        single: characters that belong to it; all of them if it is empty and there are no categories.
-        categories: general categories of Unicode that belong to it, by their first letter: L, N, Z.
+        words: description of the set; completes "it may hold".
+        single: the characters of the set; if empty, any character is allowed.
+        categories: Unicode general categories that belong to it too, by their first letter: L, N, Z.
     """
 
     words: str
     single: frozenset[str] = frozenset()
     categories: str = ""
 
-    def strangers(self, text: str) -> list[str]:
-        """Return the characters of a text that do not belong to the set, each once, in the order of the text."""
+    def not_allowed(self, text: str) -> list[str]:
+        """Return the characters of a text that are not in the set, each once, in the order of the text."""
         if not self.single:
             return []
         return [
-            fromkey for fromkey in dict.fromkeys(text) if fromkey not in self.single and not self._has_category(fromkey)
+            character
+            for character in dict.fromkeys(text)
+            if character not in self.single and not self._has_category(character)
         ]
 
     def _has_category(self, character: str) -> bool:
@@ -48,18 +49,18 @@ class Characters:
 
 @dataclass(frozen=True)
 class TextLimit:
-    """What a service takes as one text.
+    """The limits of one kind of text.
 
     Attributes:
         what: what the text is.
         source: where the limit is documented.
-        longest: most characters, or bytes of UTF-8 if `in_bytes`.
-        characters: those that it may hold.
-        shortest: fewest characters.
-        in_bytes: whether the length is that of UTF-8.
-        form: a regular expression for the whole text, where characters and length do not say it all.
-        form_in_words: the form in words.
-        refusal: the service's own words when it refuses, where they are known; `{text}` is the text.
+        longest: maximum number of characters, or of UTF-8 bytes if `in_bytes`.
+        characters: the allowed characters.
+        shortest: minimum number of characters.
+        in_bytes: whether the length counts UTF-8 bytes.
+        form: a regular expression for the whole text, where there are further rules.
+        form_in_words: the message for a text that does not match `form`.
+        refusal: the service's error message, where it is known; `{text}` stands for the text.
     """
 
     what: str
@@ -73,23 +74,23 @@ class TextLimit:
     refusal: str = ""
 
     def refused(self, text: str) -> str:
-        """Return the service's own words about a text, or nothing where they are not known."""
+        """Return the service's error message for a text, or an empty string if it is not known."""
         return self.refusal.replace("{text}", text)
 
     def fault(self, text: str) -> str:
-        """Say what is wrong with a text, or nothing: `holds ' (U+0027); it may hold letters, digits, …`."""
+        """Return what is wrong with a text, or an empty string: `holds ' (U+0027); it may hold letters, digits, …`."""
         return self.fault_of_parts([text])
 
     def fault_of_parts(self, parts: Sequence[str | None]) -> str:
-        """Say what is wrong with a text of which only parts are known, or nothing.
+        """Return what is wrong with a text of which only parts are known, or an empty string.
 
         Args:
-            parts: the text's parts in order; None is one that is known only when a stack is deployed, and may be empty.
+            parts: the parts in order; None stands for a part that is known only at deployment, and may be empty.
         """
-        known = "".join(part for part in parts if part is not None)
-        if strangers := self.characters.strangers(known):
-            return f"holds {', '.join(map(_shown, strangers[:5]))}; it may hold {self.characters.words}"
-        length = len(known.encode()) if self.in_bytes else len(known)
+        known_text = "".join(part for part in parts if part is not None)
+        if foreign := self.characters.not_allowed(known_text):
+            return f"holds {', '.join(map(_describe_character, foreign[:5]))}; it may hold {self.characters.words}"
+        length = len(known_text.encode()) if self.in_bytes else len(known_text)
         unit = "bytes" if self.in_bytes else "characters"
         if length > self.longest:
             return f"has {length} {unit}; {self.longest} fit"
@@ -97,15 +98,15 @@ class TextLimit:
             return ""
         if length < self.shortest:
             return f"has {length} {unit}; at least {self.shortest} are needed"
-        return "" if not self.form or re.fullmatch(self.form, known) else self.form_in_words
+        return "" if not self.form or re.fullmatch(self.form, known_text) else self.form_in_words
 
 
-def _shown(character: str) -> str:
+def _describe_character(character: str) -> str:
     code = f"U+{ord(character):04X}"
     return f"{character} ({code})" if character.isprintable() and not character.isspace() else code
 
 
-def _set(words: str, single: str, categories: str = "") -> Characters:
+def _characters(words: str, single: str, categories: str = "") -> Characters:
     return Characters(words, frozenset(single), categories)
 
 
@@ -117,18 +118,18 @@ _CLOUDFORMATION = f"{_DOCS}/AWSCloudFormation/latest/UserGuide"
 _QUOTAS = f"{_CLOUDFORMATION}/cloudformation-limits.html"
 
 ANYTHING = Characters("any character")
-_ALPHANUMERIC = _set("letters and digits", _LETTERS_AND_DIGITS)
-_OF_SECURITY_GROUPS = _set(
+_ALPHANUMERIC = _characters("letters and digits", _LETTERS_AND_DIGITS)
+_SECURITY_GROUP_CHARACTERS = _characters(
     "letters, digits, spaces and ._-:/()#,@[]+=&;{}!$*", _LETTERS_AND_DIGITS + " ._-:/()#,@[]+=&;{}!$*"
 )
-_OF_IAM_DESCRIPTIONS = _set(
+_IAM_DESCRIPTION_CHARACTERS = _characters(
     "the printable characters of Latin-1, tabs and line ends",
-    "\t\n\r " + _GRAPHIC + "".join(map(chr, range(0xA1, 0x100))),
+    "\t\n\r " + _GRAPHIC_ASCII + "".join(map(chr, range(0xA1, 0x100))),
 )
-_OF_IAM_NAMES = _set("letters, digits and _+=,.@-", _LETTERS_AND_DIGITS + "_+=,.@-")
-_OF_TAGS = _set("letters, digits, spaces and . : / = + - @ _", "_.:/=+-@", "LNZ")
-_HYPHENATED = _set("letters, digits and hyphens", _LETTERS_AND_DIGITS + "-")
-_PRINTABLE_ASCII = _set("the printable characters of ASCII", " " + _GRAPHIC)
+_IAM_NAME_CHARACTERS = _characters("letters, digits and _+=,.@-", _LETTERS_AND_DIGITS + "_+=,.@-")
+_TAG_CHARACTERS = _characters("letters, digits, spaces and . : / = + - @ _", "_.:/=+-@", "LNZ")
+_HYPHENATED = _characters("letters, digits and hyphens", _LETTERS_AND_DIGITS + "-")
+_PRINTABLE_ASCII = _characters("the printable characters of ASCII", " " + _GRAPHIC_ASCII)
 
 # The same words for groups and rules, but for one of them: aws-cloudformation/cfn-lint#173, cds-snc/
 # notification-terraform#561. (The API model leaves "&" out where a rule names a group; the refusal does not.)
@@ -139,22 +140,22 @@ _REFUSED_DESCRIPTION = (
 GROUP_DESCRIPTION = TextLimit(
     "description of a security group",
     f"{_EC2_API}/API_CreateSecurityGroup.html",
-    255,
-    _OF_SECURITY_GROUPS,
+    longest=255,
+    characters=_SECURITY_GROUP_CHARACTERS,
     refusal=_REFUSED_DESCRIPTION % "security group",
 )
 RULE_DESCRIPTION = TextLimit(
     "description of a security group rule",
     f"{_EC2_API}/API_IpRange.html",
-    255,
-    _OF_SECURITY_GROUPS,
+    longest=255,
+    characters=_SECURITY_GROUP_CHARACTERS,
     refusal=_REFUSED_DESCRIPTION % "rule",
 )
 GROUP_NAME = TextLimit(
     "name of a security group",
     f"{_EC2_API}/API_CreateSecurityGroup.html",
-    255,
-    _OF_SECURITY_GROUPS,
+    longest=255,
+    characters=_SECURITY_GROUP_CHARACTERS,
     shortest=1,
     form=r"(?!sg-).*",
     form_in_words="begins with sg-, which is for ids",
@@ -163,24 +164,27 @@ INTERFACE_DESCRIPTION = TextLimit(
     # EC2 documents no limit for it; held to what it documents for its other descriptions.
     "description of a network interface",
     f"{_EC2_API}/API_CreateNetworkInterface.html",
-    255,
-    _OF_SECURITY_GROUPS,
+    longest=255,
+    characters=_SECURITY_GROUP_CHARACTERS,
 )
 LAUNCH_TEMPLATE_NAME = TextLimit(
     "name of a launch template",
     f"{_EC2_API}/API_LaunchTemplate.html",
-    128,
-    _set("letters, digits and ().-/_", _LETTERS_AND_DIGITS + "().-/_"),
+    longest=128,
+    characters=_characters("letters, digits and ().-/_", _LETTERS_AND_DIGITS + "().-/_"),
     shortest=3,
 )
 VERSION_DESCRIPTION = TextLimit(
-    "description of a launch template's version", f"{_EC2_API}/API_CreateLaunchTemplate.html", 255, _PRINTABLE_ASCII
+    "description of a launch template's version",
+    f"{_EC2_API}/API_CreateLaunchTemplate.html",
+    longest=255,
+    characters=_PRINTABLE_ASCII,
 )
 KEY_PAIR_NAME = TextLimit(
     "name of a key pair",
     f"{_DOCS}/AWSEC2/latest/UserGuide/create-key-pairs.html",
-    255,
-    _PRINTABLE_ASCII,
+    longest=255,
+    characters=_PRINTABLE_ASCII,
     shortest=1,
     form=r"\S(.*\S)?",
     form_in_words="begins or ends with a space",
@@ -188,26 +192,32 @@ KEY_PAIR_NAME = TextLimit(
 VPC_ENDPOINT_SERVICE = TextLimit(
     "name of an endpoint's service",
     f"{_EC2_API}/API_CreateVpcEndpoint.html",
-    255,
-    _set("letters, digits, dots and hyphens", _LETTERS_AND_DIGITS + ".-"),
+    longest=255,
+    characters=_characters("letters, digits, dots and hyphens", _LETTERS_AND_DIGITS + ".-"),
     shortest=1,
 )
 IAM_DESCRIPTION = TextLimit(
     # The API model has the characters for roles alone; a managed policy's description is held to them as well.
     "description of an IAM role or policy",
     f"{_IAM_API}/API_CreateRole.html",
-    1000,
-    _OF_IAM_DESCRIPTIONS,
+    longest=1000,
+    characters=_IAM_DESCRIPTION_CHARACTERS,
 )
-ROLE_NAME = TextLimit("name of an IAM role", f"{_IAM_API}/API_CreateRole.html", 64, _OF_IAM_NAMES, shortest=1)
+ROLE_NAME = TextLimit(
+    "name of an IAM role", f"{_IAM_API}/API_CreateRole.html", longest=64, characters=_IAM_NAME_CHARACTERS, shortest=1
+)
 IAM_NAME = TextLimit(
-    "name of an IAM policy or instance profile", f"{_IAM_API}/API_CreatePolicy.html", 128, _OF_IAM_NAMES, shortest=1
+    "name of an IAM policy or instance profile",
+    f"{_IAM_API}/API_CreatePolicy.html",
+    longest=128,
+    characters=_IAM_NAME_CHARACTERS,
+    shortest=1,
 )
 IAM_PATH = TextLimit(
     "path of an IAM role, policy or instance profile",
     f"{_IAM_API}/API_CreateRole.html",
-    512,
-    _set("the graphic characters of ASCII", _GRAPHIC),
+    longest=512,
+    characters=_characters("the graphic characters of ASCII", _GRAPHIC_ASCII),
     shortest=1,
     form=r"/|/.+/",
     form_in_words="does not begin and end with a slash",
@@ -215,46 +225,46 @@ IAM_PATH = TextLimit(
 STATEMENT_ID = TextLimit(
     "Sid of a policy's statement",
     f"{_DOCS}/IAM/latest/UserGuide/reference_policies_elements_sid.html",
-    6144,  # a managed policy's own limit: a Sid has none
-    _ALPHANUMERIC,
+    longest=6144,  # a managed policy's own limit: a Sid has none
+    characters=_ALPHANUMERIC,
 )
 # Keys and values that all services take, since one set of tags goes to all of them: EC2 takes any character, IAM and
 # Elastic Load Balancing these. EC2's API model has 127 characters for a key, its user guide and all others 128.
 _TAGGING = f"{_DOCS}/AWSEC2/latest/UserGuide/Using_Tags.html"
-_NOT_OF_AWS = r"(?!(?i:aws:))[\s\S]*"
+_WITHOUT_AWS_PREFIX = r"(?!(?i:aws:))[\s\S]*"
 TAG_KEY = TextLimit(
     "key of a tag",
     _TAGGING,
-    128,
-    _OF_TAGS,
+    longest=128,
+    characters=_TAG_CHARACTERS,
     shortest=1,
-    form=_NOT_OF_AWS,
+    form=_WITHOUT_AWS_PREFIX,
     form_in_words="begins with aws:, and such tags belong to AWS; choose another",
 )
 TAG_VALUE = TextLimit(
     "value of a tag",
     _TAGGING,
-    256,
-    _OF_TAGS,
-    form=_NOT_OF_AWS,
+    longest=256,
+    characters=_TAG_CHARACTERS,
+    form=_WITHOUT_AWS_PREFIX,
     form_in_words="begins with aws:, and such tags belong to AWS; choose another",
 )
 # CloudFormation passes a nested stack's tags to CreateStack, whose model wants a value of one character at least.
 STACK_TAG_VALUE = TextLimit(
     "value of a stack's tag",
     f"{_DOCS}/AWSCloudFormation/latest/APIReference/API_Tag.html",
-    256,
-    _OF_TAGS,
+    longest=256,
+    characters=_TAG_CHARACTERS,
     shortest=1,
-    form=_NOT_OF_AWS,
+    form=_WITHOUT_AWS_PREFIX,
     form_in_words="begins with aws:, and such tags belong to AWS; choose another",
 )
 # "View tags for your EC2 instances using instance metadata": what a tag's key may be where instances may read it there.
 METADATA_TAG_KEY = TextLimit(
     "key of a tag that instances read from their metadata",
     f"{_DOCS}/AWSEC2/latest/UserGuide/work-with-tags-in-IMDS.html",
-    255,
-    _set("letters, digits and -_+=,.@:", _LETTERS_AND_DIGITS + "-_+=,.@:"),
+    longest=255,
+    characters=_characters("letters, digits and -_+=,.@:", _LETTERS_AND_DIGITS + "-_+=,.@:"),
     shortest=1,
     form=r"(?!(\.|\.\.|_index)$).*",
     form_in_words="is a reserved name",
@@ -265,8 +275,8 @@ METADATA_TAG_KEY = TextLimit(
 LOAD_BALANCER_NAME = TextLimit(
     "name of a load balancer",
     f"{_ELB_API}/API_CreateLoadBalancer.html",
-    32,
-    _HYPHENATED,
+    longest=32,
+    characters=_HYPHENATED,
     shortest=1,
     form=r"(?!internal-)[^-](.*[^-])?",
     form_in_words="begins or ends with a hyphen, or begins with internal-",
@@ -274,8 +284,8 @@ LOAD_BALANCER_NAME = TextLimit(
 TARGET_GROUP_NAME = TextLimit(
     "name of a target group",
     f"{_ELB_API}/API_CreateTargetGroup.html",
-    32,
-    _HYPHENATED,
+    longest=32,
+    characters=_HYPHENATED,
     shortest=1,
     form=r"[^-](.*[^-])?",
     form_in_words="begins or ends with a hyphen",
@@ -283,37 +293,39 @@ TARGET_GROUP_NAME = TextLimit(
 HEALTH_CHECK_PATH = TextLimit(
     "path of a health check",
     f"{_ELB_API}/API_CreateTargetGroup.html",
-    1024,
-    _set("the graphic characters of ASCII", _GRAPHIC),
+    longest=1024,
+    characters=_characters("the graphic characters of ASCII", _GRAPHIC_ASCII),
     shortest=1,
 )
 AUTO_SCALING_GROUP_NAME = TextLimit(
     "name of an Auto Scaling group",
     f"{_DOCS}/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html",
-    255,
-    _set("the graphic characters of ASCII but the colon", _GRAPHIC.replace(":", "")),
+    longest=255,
+    characters=_characters("the graphic characters of ASCII but the colon", _GRAPHIC_ASCII.replace(":", "")),
     shortest=1,
 )
 LIFECYCLE_HOOK_NAME = TextLimit(
     "name of a lifecycle hook",
     f"{_DOCS}/autoscaling/ec2/APIReference/API_LifecycleHookSpecification.html",
-    255,
-    _set("letters, digits and -_/", _LETTERS_AND_DIGITS + "-_/"),
+    longest=255,
+    characters=_characters("letters, digits and -_/", _LETTERS_AND_DIGITS + "-_/"),
     shortest=1,
 )
 NOTIFICATION_METADATA = TextLimit(
     "metadata of a lifecycle hook",
     f"{_DOCS}/autoscaling/ec2/APIReference/API_LifecycleHookSpecification.html",
-    4000,
-    _set("the printable characters of ASCII, tabs and line ends", "\t\n\r " + _GRAPHIC),
+    longest=4000,
+    characters=_characters("the printable characters of ASCII, tabs and line ends", "\t\n\r " + _GRAPHIC_ASCII),
     shortest=1,
 )
 _BUCKET_NAMES = f"{_DOCS}/AmazonS3/latest/userguide/bucketnamingrules.html"
 BUCKET_NAME = TextLimit(
     "name of an S3 bucket",
     _BUCKET_NAMES,
-    63,
-    _set("lower-case letters, digits, dots and hyphens", string.ascii_lowercase + string.digits + ".-"),
+    longest=63,
+    characters=_characters(
+        "lower-case letters, digits, dots and hyphens", string.ascii_lowercase + string.digits + ".-"
+    ),
     shortest=3,
     form=r"(?![0-9]+(\.[0-9]+){3}$)(?!xn--|sthree-|amzn-s3-demo-)(?!.*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$)"
     r"(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]",
@@ -322,23 +334,26 @@ BUCKET_NAME = TextLimit(
     refusal="The specified bucket is not valid.",
 )
 LIFECYCLE_RULE_ID = TextLimit(
-    "id of a bucket's lifecycle rule", f"{_DOCS}/AmazonS3/latest/API/API_LifecycleRule.html", 255, ANYTHING
+    "id of a bucket's lifecycle rule",
+    f"{_DOCS}/AmazonS3/latest/API/API_LifecycleRule.html",
+    longest=255,
+    characters=ANYTHING,
 )
 OBJECT_KEY_PREFIX = TextLimit(
     "beginning of objects' keys",
     f"{_DOCS}/AmazonS3/latest/userguide/object-keys.html",
-    1024,
-    ANYTHING,
+    longest=1024,
+    characters=ANYTHING,
     in_bytes=True,
 )
 KEY_DESCRIPTION = TextLimit(
-    "description of a KMS key", f"{_DOCS}/kms/latest/APIReference/API_CreateKey.html", 8192, ANYTHING
+    "description of a KMS key", f"{_DOCS}/kms/latest/APIReference/API_CreateKey.html", longest=8192, characters=ANYTHING
 )
 KEY_ALIAS = TextLimit(
     "alias of a KMS key",
     f"{_DOCS}/kms/latest/APIReference/API_CreateAlias.html",
-    256,
-    _set("letters, digits and :/_-", _LETTERS_AND_DIGITS + ":/_-"),
+    longest=256,
+    characters=_characters("letters, digits and :/_-", _LETTERS_AND_DIGITS + ":/_-"),
     shortest=1,
     form=r"alias/(?!aws/).+",
     form_in_words="does not begin with alias/, or is one of AWS's own (alias/aws/)",
@@ -347,46 +362,54 @@ _CREATE_SECRET = f"{_DOCS}/secretsmanager/latest/apireference/API_CreateSecret.h
 SECRET_NAME = TextLimit(
     "name of a secret",
     _CREATE_SECRET,
-    512,
-    _set("letters, digits and /_+=.@-", _LETTERS_AND_DIGITS + "/_+=.@-"),
+    longest=512,
+    characters=_characters("letters, digits and /_+=.@-", _LETTERS_AND_DIGITS + "/_+=.@-"),
     shortest=1,
 )
-SECRET_DESCRIPTION = TextLimit("description of a secret", _CREATE_SECRET, 2048, ANYTHING)
+SECRET_DESCRIPTION = TextLimit("description of a secret", _CREATE_SECRET, longest=2048, characters=ANYTHING)
 QUEUE_NAME = TextLimit(
     "name of a queue",
     f"{_DOCS}/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html",
-    80,
-    _set("letters, digits, hyphens and underscores", _LETTERS_AND_DIGITS + "-_."),
+    longest=80,
+    characters=_characters("letters, digits, hyphens and underscores", _LETTERS_AND_DIGITS + "-_."),
     shortest=1,
 )
 _PUT_RULE = f"{_DOCS}/eventbridge/latest/APIReference/API_PutRule.html"
 EVENT_RULE_NAME = TextLimit(
     "name of an event rule",
     _PUT_RULE,
-    64,
-    _set("letters, digits and .-_", _LETTERS_AND_DIGITS + ".-_"),
+    longest=64,
+    characters=_characters("letters, digits and .-_", _LETTERS_AND_DIGITS + ".-_"),
     shortest=1,
 )
-EVENT_RULE_DESCRIPTION = TextLimit("description of an event rule", _PUT_RULE, 512, ANYTHING)
+EVENT_RULE_DESCRIPTION = TextLimit("description of an event rule", _PUT_RULE, longest=512, characters=ANYTHING)
 HOSTED_ZONE_COMMENT = TextLimit(
-    "comment of a hosted zone", f"{_DOCS}/Route53/latest/APIReference/API_HostedZoneConfig.html", 256, ANYTHING
+    "comment of a hosted zone",
+    f"{_DOCS}/Route53/latest/APIReference/API_HostedZoneConfig.html",
+    longest=256,
+    characters=ANYTHING,
 )
 DOMAIN_NAME = TextLimit(
     "domain name",
     f"{_DOCS}/Route53/latest/DeveloperGuide/DomainNameFormat.html",
-    255,
-    _set("letters, digits, hyphens, underscores, dots and asterisks", _LETTERS_AND_DIGITS + "-_.*"),
+    longest=255,
+    characters=_characters("letters, digits, hyphens, underscores, dots and asterisks", _LETTERS_AND_DIGITS + "-_.*"),
     shortest=1,
 )
 
 LOGICAL_ID = TextLimit(
-    "logical id", _QUOTAS, 255, _ALPHANUMERIC, shortest=1, refusal="Resource name {text} is non alphanumeric."
+    "logical id",
+    _QUOTAS,
+    longest=255,
+    characters=_ALPHANUMERIC,
+    shortest=1,
+    refusal="Resource name {text} is non alphanumeric.",
 )
 STACK_NAME = TextLimit(
     "name of a stack",
     f"{_DOCS}/AWSCloudFormation/latest/APIReference/API_CreateStack.html",
-    128,
-    _HYPHENATED,
+    longest=128,
+    characters=_HYPHENATED,
     shortest=1,
     form=r"[A-Za-z].*",
     form_in_words="does not begin with a letter",
@@ -394,30 +417,37 @@ STACK_NAME = TextLimit(
 TEMPLATE_DESCRIPTION = TextLimit(
     "description of a template",
     f"{_CLOUDFORMATION}/template-description-structure.html",
-    1024,
-    ANYTHING,
+    longest=1024,
+    characters=ANYTHING,
     in_bytes=True,
     refusal="'Description' length is greater than 1024.",
 )
 PARAMETER_DESCRIPTION = TextLimit(
-    "description of a parameter", f"{_CLOUDFORMATION}/parameters-section-structure.html", 4000, ANYTHING
+    "description of a parameter",
+    f"{_CLOUDFORMATION}/parameters-section-structure.html",
+    longest=4000,
+    characters=ANYTHING,
 )
-PARAMETER_VALUE = TextLimit("value of a parameter", _QUOTAS, 4096, ANYTHING, in_bytes=True)
+PARAMETER_VALUE = TextLimit("value of a parameter", _QUOTAS, longest=4096, characters=ANYTHING, in_bytes=True)
 OUTPUT_DESCRIPTION = TextLimit(
-    "description of an output", f"{_CLOUDFORMATION}/outputs-section-structure.html", 1024, ANYTHING, in_bytes=True
+    "description of an output",
+    f"{_CLOUDFORMATION}/outputs-section-structure.html",
+    longest=1024,
+    characters=ANYTHING,
+    in_bytes=True,
 )
 EXPORT_NAME = TextLimit(
     "name of an export",
     f"{_CLOUDFORMATION}/outputs-section-structure.html",
-    255,
-    _set("letters, digits, colons and hyphens", _LETTERS_AND_DIGITS + ":-"),
+    longest=255,
+    characters=_characters("letters, digits, colons and hyphens", _LETTERS_AND_DIGITS + ":-"),
     shortest=1,
 )
 
 Path = tuple[str, ...]
 """Keys below `Properties`, or from the top of a template; "*" is any item of a list or any key."""
 
-_RULES_OF_GROUPS: Mapping[Path, TextLimit] = {
+_INLINE_RULES: Mapping[Path, TextLimit] = {
     ("SecurityGroupIngress", "*", "Description"): RULE_DESCRIPTION,
     ("SecurityGroupEgress", "*", "Description"): RULE_DESCRIPTION,
 }
@@ -446,7 +476,7 @@ OF_PROPERTIES: Mapping[str, Mapping[Path, TextLimit]] = {
     "AWS::EC2::SecurityGroup": {
         ("GroupName",): GROUP_NAME,
         ("GroupDescription",): GROUP_DESCRIPTION,
-        **_RULES_OF_GROUPS,
+        **_INLINE_RULES,
     },
     "AWS::EC2::SecurityGroupEgress": {("Description",): RULE_DESCRIPTION},
     "AWS::EC2::SecurityGroupIngress": {("Description",): RULE_DESCRIPTION},
@@ -488,7 +518,7 @@ OF_PROPERTIES: Mapping[str, Mapping[Path, TextLimit]] = {
     "AWS::SQS::Queue": {("QueueName",): QUEUE_NAME},
     "AWS::SecretsManager::Secret": {("Name",): SECRET_NAME, ("Description",): SECRET_DESCRIPTION},
 }
-"""By resource type and by path."""
+"""Limits by resource type and path."""
 
 OF_TAGS: Mapping[Path, TextLimit] = {
     (*holder, "*", part): limit
@@ -500,7 +530,7 @@ OF_TAGS: Mapping[Path, TextLimit] = {
     )
     for part, limit in (("Key", TAG_KEY), ("Value", TAG_VALUE))
 }
-"""By path; of every resource type, unless `OF_PROPERTIES` has another limit there."""
+"""Limits of tags by path, for every resource type, unless `OF_PROPERTIES` has the path."""
 
 OF_TEMPLATE: Mapping[Path, TextLimit] = {
     ("Description",): TEMPLATE_DESCRIPTION,
@@ -509,29 +539,31 @@ OF_TEMPLATE: Mapping[Path, TextLimit] = {
     ("Outputs", "*", "Description"): OUTPUT_DESCRIPTION,
     ("Outputs", "*", "Export", "Name"): EXPORT_NAME,
 }
-"""By path from the top of a template; logical ids are keys, and not in it."""
+"""Limits by path from the top of a template; logical ids are keys and are checked separately."""
 SECTIONS_OF_LOGICAL_IDS = ("Parameters", "Mappings", "Conditions", "Resources", "Outputs")
 
 
 def of_property(resource_type: str, path: Sequence[str | int]) -> TextLimit | None:
-    """Return the limit of a text.
+    """Return the limit of a property's text, or None if it has none.
 
     Args:
         resource_type: the resource's type.
         path: keys and list positions below its `Properties`.
     """
-    general = tuple("*" if isinstance(part, int) else part for part in path)
+    generic_path = tuple("*" if isinstance(part, int) else part for part in path)
     limits = OF_PROPERTIES.get(resource_type, {})
-    # A nested stack's parameters have names of their own; no other key is open.
-    open_key = ("Parameters", "*") if general[:1] == ("Parameters",) and len(general) == 2 else general
-    return limits.get(general) or limits.get(open_key) or OF_TAGS.get(general)
+    # The keys of a nested stack's parameters are arbitrary.
+    any_parameter = (
+        ("Parameters", "*") if generic_path[:1] == ("Parameters",) and len(generic_path) == 2 else generic_path
+    )
+    return limits.get(generic_path) or limits.get(any_parameter) or OF_TAGS.get(generic_path)
 
 
 def same_but_for_case(keys: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the keys of tags that an earlier one repeats in other upper or lower case, each after that earlier one.
+    """Return pairs of tag keys that differ in case only, the earlier one first.
 
-    IAM takes them for the same key and refuses both ("Rules for tagging in IAM and AWS STS", IAM User Guide); its words
-    are `REPEATED_TAG_KEY`.
+    IAM treats them as the same key and refuses both ("Rules for tagging in IAM and AWS STS", IAM User Guide), with the
+    message `REPEATED_TAG_KEY`.
     """
     first: dict[str, str] = {}
     pairs = ((first.setdefault(key.casefold(), key), key) for key in keys)

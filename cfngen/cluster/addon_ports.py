@@ -1,8 +1,8 @@
-"""Which ports of masters the add-ons listen on, and which of them nodes must reach.
+"""The ports on masters that add-ons listen on, and which of them must be open to nodes.
 
-One table that templates and checks read. Masters reach every port of every instance, and nodes those of nodes; what
-nodes, and pods on them, may send to masters are single ports (`cfngen.templates.security_groups`). Ports are those of
-the charts in the catalogue, as cfngen installs them.
+Templates and checks both use this table. Masters may reach every port of every instance, and nodes every port of nodes.
+Nodes, and pods on them, may reach single ports of masters only (`cfngen.templates.security_groups`). The ports are
+those of the charts in the catalogue, as cfngen installs them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cfngen.cluster.network_plugins import Opening, network_plugin
 
 @dataclass(frozen=True)
 class Listener:
-    """A TCP port on masters that pods of an add-on listen on, or that an add-on asks.
+    """A TCP port on masters that an add-on listens on, or that an add-on connects to.
 
     Attributes:
         name: part of the rule's logical id.
@@ -25,8 +25,8 @@ class Listener:
         purpose: what for; it describes the rule.
         callers: who connects: `host` (the kubelet beside it), `masters` (API servers) or `nodes` (pods there).
         network: whether the port is the instance's, or that of a pod with an address of its own.
-        switch: key of the chart's values that turns it on.
-        default: what holds where the values do not say.
+        switch: path of the chart's value that turns it on or off.
+        default: whether it is on where that value is not set.
     """
 
     name: str
@@ -38,24 +38,30 @@ class Listener:
     default: bool = True
 
     def on(self, values: Mapping[str, Any]) -> bool:
-        """Return whether it is there, by the user's values for the chart."""
+        """Return whether the port is open, by the user's values for the chart."""
         value: Any = values
         for key in self.switch:
             value = value.get(key) if isinstance(value, Mapping) else None
         return value if isinstance(value, bool) else self.default
 
 
-def _metrics(name: str, port: int, of: str, *switch: str) -> Listener:
-    """Return a port that is scraped only where the chart's values ask for it."""
-    return Listener(name, port, f"Metrics of {of} on masters", "nodes", switch=switch, default=False)
+def _metrics(name: str, *, port: int, program: str, switch: tuple[str, ...]) -> Listener:
+    """Return a metrics port that is open only where the chart's values turn it on."""
+    purpose = f"Metrics of {program} on masters"
+    return Listener(name, port=port, purpose=purpose, callers="nodes", switch=switch, default=False)
 
 
-# By field of `Addons`. Those that run on nodes only, and listen on no port of a master, have none.
+# By field of `Addons`; empty for add-ons that listen on no port of a master.
 LISTENERS: Mapping[str, tuple[Listener, ...]] = {
     "aws_ebs_csi_driver": (
-        Listener("EbsHealth", 9808, "Health of the EBS CSI controller", "host"),
+        Listener("EbsHealth", port=9808, purpose="Health of the EBS CSI controller", callers="host"),
         *(
-            _metrics(f"Ebs{part}Metrics", port, f"the EBS CSI {part.lower()}", "controller", "enableMetrics")
+            _metrics(
+                f"Ebs{part}Metrics",
+                port=port,
+                program=f"the EBS CSI {part.lower()}",
+                switch=("controller", "enableMetrics"),
+            )
             for part, port in (
                 ("Controller", 3301),
                 ("Provisioner", 3302),
@@ -67,19 +73,28 @@ LISTENERS: Mapping[str, tuple[Listener, ...]] = {
     ),
     "metrics_server": (),
     "cluster_autoscaler": (
-        Listener("AutoscalerHealth", 8085, "Health of cluster-autoscaler", "host"),
-        _metrics("AutoscalerMetrics", 8085, "cluster-autoscaler", "serviceMonitor", "enabled"),
+        Listener("AutoscalerHealth", port=8085, purpose="Health of cluster-autoscaler", callers="host"),
+        _metrics("AutoscalerMetrics", port=8085, program="cluster-autoscaler", switch=("serviceMonitor", "enabled")),
     ),
     "node_termination_handler": (),
     "aws_load_balancer_controller": (
-        Listener("LoadBalancerWebhook", 9443, "Webhook of the load balancer controller", "masters"),
-        Listener("LoadBalancerHealth", 61779, "Health of the load balancer controller", "host"),
-        Listener("LoadBalancerOwnMetrics", 8080, "Metrics of the load balancer controller", "host"),
-        _metrics("LoadBalancerMetrics", 8080, "the load balancer controller", "serviceMonitor", "enabled"),
+        Listener(
+            "LoadBalancerWebhook", port=9443, purpose="Webhook of the load balancer controller", callers="masters"
+        ),
+        Listener("LoadBalancerHealth", port=61779, purpose="Health of the load balancer controller", callers="host"),
+        Listener(
+            "LoadBalancerOwnMetrics", port=8080, purpose="Metrics of the load balancer controller", callers="host"
+        ),
+        _metrics(
+            "LoadBalancerMetrics",
+            port=8080,
+            program="the load balancer controller",
+            switch=("serviceMonitor", "enabled"),
+        ),
     ),
     "external_dns": (
-        Listener("ExternalDnsHealth", 7979, "Health of external-dns", "host"),
-        _metrics("ExternalDnsMetrics", 7979, "external-dns", "serviceMonitor", "enabled"),
+        Listener("ExternalDnsHealth", port=7979, purpose="Health of external-dns", callers="host"),
+        _metrics("ExternalDnsMetrics", port=7979, program="external-dns", switch=("serviceMonitor", "enabled")),
     ),
     "cert_manager": (),
     "headlamp": (),
@@ -87,16 +102,16 @@ LISTENERS: Mapping[str, tuple[Listener, ...]] = {
     "prometheus": (
         Listener(
             "NodeExporterMetrics",
-            9100,
-            "Metrics of masters (node-exporter)",
-            "nodes",
+            port=9100,
+            purpose="Metrics of masters (node-exporter)",
+            callers="nodes",
             switch=("nodeExporter", "enabled"),
         ),
         Listener(
             "DnsMetrics",
-            9153,
-            "Metrics of cluster DNS pods on masters",
-            "nodes",
+            port=9153,
+            purpose="Metrics of cluster DNS pods on masters",
+            callers="nodes",
             network="pods",
             switch=("coreDns", "enabled"),
         ),
@@ -105,23 +120,23 @@ LISTENERS: Mapping[str, tuple[Listener, ...]] = {
 
 
 def listeners(cluster: Cluster) -> Iterator[Listener]:
-    """Yield what the add-ons that are on listen on, on masters."""
-    for field, known in LISTENERS.items():
+    """Yield the ports on masters that the enabled add-ons listen on."""
+    for field, declared in LISTENERS.items():
         addon: Addon = getattr(cluster.addons, field)
         if addon.enabled:
-            yield from (each for each in known if each.on(addon.values))
+            yield from (listener for listener in declared if listener.on(addon.values))
 
 
 def openings(cluster: Cluster) -> tuple[Opening, ...]:
-    """Return what nodes must be able to send to masters for the sake of add-ons.
+    """Return the ports of masters that must be open to nodes for add-ons.
 
-    A tunnel carries what goes to a pod's own address, so that security groups see the tunnel's port only; and how a
-    plug-in of the user's own carries it nobody knows here.
+    Ports of pods with their own address are among them only without a tunnel: in a tunnel, security groups see the
+    tunnel's port only. A plug-in that the user installs is not known here.
     """
     plugin = network_plugin(cluster)
-    seen = plugin.routes or plugin.interfaces
+    ports_visible = plugin.routes or plugin.interfaces
     return tuple(
-        Opening(listener.name, "tcp", listener.port, listener.purpose)
+        Opening(listener.name, protocol="tcp", port=listener.port, purpose=listener.purpose)
         for listener in listeners(cluster)
-        if listener.callers == "nodes" and (listener.network == "host" or seen)
+        if listener.callers == "nodes" and (listener.network == "host" or ports_visible)
     )

@@ -1,6 +1,6 @@
-"""Fills in the values that follow from others, so that the model holds nothing left to be worked out.
+"""Fills in values that are derived from others, such as a subnet's CIDR from its VPC's.
 
-The data may be wrongly typed anywhere: what cannot be understood is left as it is, and validation reports it.
+The data is not validated yet: a value of the wrong type is left as it is, and validation reports it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cfngen.cluster.paths import Path, dotted, lookup
 from cfngen.errors import CfngenError
 from cfngen.releases import exact_version
 
-# What the model takes where nothing is given; values that follow from these follow from the model.
+# Defaults of the model, from which other values are derived.
 REGION: str = Cluster.model_fields["region"].default
 KUBERNETES_MINOR: str = Cluster.model_fields["kubernetes_version"].default
 VPC_CIDR = str(Vpc.model_fields["cidr"].default)
@@ -29,7 +29,7 @@ SUBNET_PREFIX = 24
 MASTER_HOST = 9
 DNS_HOST = 10
 _ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-[0-9])(-[a-z]{3}-[0-9])?[a-z]")
-_OWN_IMAGE = ("id", "ssmParameter", "rootDevice")
+_AMI_KEYS = ("id", "ssmParameter", "rootDevice")
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Derivation:
     """Why a value was filled in.
 
     Attributes:
-        why: what it follows from, for `cfngen config`.
-        source: the key it follows from; empty if from none in particular.
+        reason: what it is derived from, as `cfngen config` shows it.
+        source: the key it is derived from; empty if there is no single one.
     """
 
-    why: str
+    reason: str
     source: Path = ()
 
 
@@ -50,42 +50,44 @@ class Completed:
     """Data in which every derived value is filled in.
 
     Attributes:
-        data: the completed data; shares nothing with what was given.
-        derived: what was filled in, by path.
+        data: the completed data, a deep copy.
+        derived: the derivation of each value that was filled in, by path; defaults are not among them.
     """
 
     data: dict[str, Any]
     derived: dict[Path, Derivation] = field(default_factory=dict)
 
     def fill(self, path: Path, value: Any, derivation: Derivation | None = None) -> None:
-        """Set a key that is not set; without a derivation it counts as a default."""
-        here: Any = self.data
+        """Set a key unless it has a value; without a derivation the value counts as a default."""
+        parent: Any = self.data
         for part in path[:-1]:
-            here = (
-                here.setdefault(part, {}) if isinstance(part, str) and isinstance(here, dict) else lookup(here, (part,))
+            parent = (
+                parent.setdefault(part, {})
+                if isinstance(part, str) and isinstance(parent, dict)
+                else lookup(parent, (part,))
             )
-            if not isinstance(here, (dict, list)):
+            if not isinstance(parent, (dict, list)):
                 return
-        if isinstance(here, dict) and path[-1] not in here:
-            here[path[-1]] = value
+        if isinstance(parent, dict) and path[-1] not in parent:
+            parent[path[-1]] = value
             if derivation:
                 self.derived[path] = derivation
 
     def items(self, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Return the mappings of a list with their paths."""
-        found = lookup(self.data, path)
-        for index, item in enumerate(found if isinstance(found, list) else ()):
+        """Yield each mapping in the list at `path`, with its own path."""
+        value = lookup(self.data, path)
+        for index, item in enumerate(value if isinstance(value, list) else ()):
             if isinstance(item, dict):
                 yield (*path, index), item
 
 
 def complete(data: Mapping[str, Any]) -> Completed:
-    """Fill in what follows from the given values.
+    """Return the data with all derived values filled in.
 
     Args:
         data: a cluster file's content; not changed. Tuples are taken as lists.
     """
-    completed = Completed(_lists(data))
+    completed = Completed(_copy_with_lists(data))
     for step in (_vpc, _subnets, _region, _cidrs, _masters, _services, _groups, _root_volumes, _images, _version):
         step(completed)
     return completed
@@ -98,30 +100,30 @@ def zone_region(zone: object) -> str | None:
 
 
 def is_local_zone(zone: str) -> bool:
-    """Say whether a zone is a Local Zone, such as us-west-2-lax-1a, and no Availability Zone."""
+    """Return whether a zone is a Local Zone, such as us-west-2-lax-1a."""
     region = zone_region(zone)
     return region is not None and zone[len(region) :].startswith("-")
 
 
-def _regular(subnets: list[tuple[Path, dict[str, Any]]]) -> list[tuple[Path, dict[str, Any]]]:
+def _without_local_zones(subnets: list[tuple[Path, dict[str, Any]]]) -> list[tuple[Path, dict[str, Any]]]:
     """Return the subnets outside of Local Zones, or all of them if there are no others."""
-    regular = [(path, subnet) for path, subnet in subnets if not is_local_zone(str(subnet.get("zone")))]
-    return regular or subnets
+    in_availability_zones = [(path, subnet) for path, subnet in subnets if not is_local_zone(str(subnet.get("zone")))]
+    return in_availability_zones or subnets
 
 
 def network_of(value: object) -> IPv4Network | None:
-    """Return `value` as a network, or None if it is none."""
+    """Return `value` as an IPv4 network, or None if it is not a CIDR."""
     try:
         return IPv4Network(value) if isinstance(value, str) and "/" in value else None
     except ValueError:
         return None
 
 
-def _lists(data: Any) -> Any:
+def _copy_with_lists(data: Any) -> Any:
     if isinstance(data, Mapping):
-        return {key: _lists(value) for key, value in data.items()}
+        return {key: _copy_with_lists(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
-        return [_lists(item) for item in data]
+        return [_copy_with_lists(item) for item in data]
     return copy.deepcopy(data)
 
 
@@ -135,19 +137,21 @@ def _subnets(completed: Completed) -> None:
     region = completed.data.get("region")
     completed.fill(("network", "subnets"), [{}])
     subnets = list(completed.items(("network", "subnets")))
-    used = [subnet.get("zone") for _, subnet in subnets]
-    given = region if isinstance(region, str) else next(filter(None, map(zone_region, used)), None)
+    used_zones = [subnet.get("zone") for _, subnet in subnets]
+    assumed_region = region if isinstance(region, str) else next(filter(None, map(zone_region, used_zones)), None)
     for path, subnet in subnets:
         if "zone" in subnet:
             continue
         zone = next(
-            zone for letter in "abcdefghijklmnopqrstuvwxyz" if (zone := f"{given or REGION}{letter}") not in used
+            zone
+            for letter in "abcdefghijklmnopqrstuvwxyz"
+            if (zone := f"{assumed_region or REGION}{letter}") not in used_zones
         )
-        why = (
+        derivation = (
             Derivation("from region", ("region",)) if isinstance(region, str) else Derivation("from the other subnets")
         )
-        completed.fill((*path, "zone"), zone, why if given else None)
-        used.append(zone)
+        completed.fill((*path, "zone"), zone, derivation if assumed_region else None)
+        used_zones.append(zone)
 
 
 def _region(completed: Completed) -> None:
@@ -162,7 +166,7 @@ def _region(completed: Completed) -> None:
 def _cidrs(completed: Completed) -> None:
     """Give each subnet without a CIDR the next free part of the VPC's: a /24, or an equal share of a smaller VPC.
 
-    Which parts of an existing VPC are free, nobody here knows.
+    In an existing VPC the free parts are not known, so its subnets get none.
     """
     vpc = network_of(lookup(completed.data, ("network", "vpc", "cidr")) or VPC_CIDR)
     subnets = list(completed.items(("network", "subnets")))
@@ -177,16 +181,18 @@ def _cidrs(completed: Completed) -> None:
         cidr = next((candidate for candidate in free if not any(map(candidate.overlaps, taken))), None)
         if cidr is None:
             return
-        alone = str(vpc) == VPC_CIDR and len(subnets) == 1
-        derivation = None if alone else Derivation("next free part of network.vpc.cidr", ("network", "vpc", "cidr"))
+        is_default = str(vpc) == VPC_CIDR and len(subnets) == 1
+        derivation = (
+            None if is_default else Derivation("next free part of network.vpc.cidr", ("network", "vpc", "cidr"))
+        )
         completed.fill((*path, "cidr"), str(cidr), derivation)
 
 
 def _masters(completed: Completed) -> None:
-    """Put each master on the ninth address of its subnet, as kube-up did."""
+    """Give each master the ninth address of its subnet, as kube-up did; further ones in the same subnet follow."""
     count = lookup(completed.data, ("controlPlane", "count"))
     count = count if isinstance(count, int) and 0 < count <= 5 else 1
-    subnets = _regular(list(completed.items(("network", "subnets"))))
+    subnets = _without_local_zones(list(completed.items(("network", "subnets"))))
     addresses: list[str] = []
     for index in range(count if subnets else 0):
         cidr = network_of(subnets[index % len(subnets)][1].get("cidr"))
@@ -210,17 +216,17 @@ def _services(completed: Completed) -> None:
 
 def _groups(completed: Completed) -> None:
     completed.fill(("nodeGroups",), [{}])
-    subnets = _regular(list(completed.items(("network", "subnets"))))
+    subnets = _without_local_zones(list(completed.items(("network", "subnets"))))
     zones = [subnet["zone"] for _, subnet in subnets if isinstance(subnet.get("zone"), str)]
-    why = None if zones == [f"{REGION}a"] else Derivation("from network.subnets", ("network", "subnets"))
+    derivation = None if zones == [f"{REGION}a"] else Derivation("from network.subnets", ("network", "subnets"))
     for path, group in completed.items(("nodeGroups",)):
         if zones:
-            completed.fill((*path, "zones"), list(zones), why)
-        least, most = group.get("minSize"), group.get("maxSize")
-        if isinstance(least, int) and "maxSize" not in group:
-            completed.fill((*path, "maxSize"), max(least, 1), Derivation("from minSize", (*path, "minSize")))
-        elif isinstance(most, int) and most < NODES and "minSize" not in group:
-            completed.fill((*path, "minSize"), max(most, 0), Derivation("from maxSize", (*path, "maxSize")))
+            completed.fill((*path, "zones"), list(zones), derivation)
+        min_size, max_size = group.get("minSize"), group.get("maxSize")
+        if isinstance(min_size, int) and "maxSize" not in group:
+            completed.fill((*path, "maxSize"), max(min_size, 1), Derivation("from minSize", (*path, "minSize")))
+        elif isinstance(max_size, int) and max_size < NODES and "minSize" not in group:
+            completed.fill((*path, "minSize"), max(max_size, 0), Derivation("from maxSize", (*path, "maxSize")))
 
 
 def _root_volumes(completed: Completed) -> None:
@@ -230,45 +236,53 @@ def _root_volumes(completed: Completed) -> None:
 
 
 def _images(completed: Completed) -> None:
-    """Merge the cluster's image into that of the masters and of each group, and settle the architecture."""
-    common = completed.data.get("image")
-    common = common if isinstance(common, dict) else {}
+    """Merge the cluster's image into the images of masters and groups, and derive the architecture."""
+    cluster_image = completed.data.get("image")
+    cluster_image = cluster_image if isinstance(cluster_image, dict) else {}
     completed.fill(("controlPlane",), {})
     masters = completed.data["controlPlane"]
-    everyone: list[tuple[Path, dict[str, Any]]] = [(("controlPlane",), masters)] if isinstance(masters, dict) else []
-    for path, instances in [*everyone, *completed.items(("nodeGroups",))]:
+    all_instances: list[tuple[Path, dict[str, Any]]] = (
+        [(("controlPlane",), masters)] if isinstance(masters, dict) else []
+    )
+    for path, instances in [*all_instances, *completed.items(("nodeGroups",))]:
         image = instances.get("image", {})
         if isinstance(image, dict):
-            for key in _inherited(common, image):
-                completed.fill((*path, "image", key), common[key], Derivation(f"from image.{key}", ("image", key)))
+            for key in _inherited_image_keys(cluster_image, image):
+                completed.fill(
+                    (*path, "image", key), cluster_image[key], Derivation(f"from image.{key}", ("image", key))
+                )
         instance_type = instances.get("instanceType", INSTANCE_TYPE)
         if isinstance(instance_type, str):
             architecture = instance_types.architecture(instance_type)
-            why = Derivation("from instanceType", (*path, "instanceType")) if "instanceType" in instances else None
-            completed.fill((*path, "image", "architecture"), architecture, why)
+            derivation = (
+                Derivation("from instanceType", (*path, "instanceType")) if "instanceType" in instances else None
+            )
+            completed.fill((*path, "image", "architecture"), architecture, derivation)
 
 
-def _inherited(common: Mapping[str, Any], image: Mapping[str, Any]) -> Sequence[str]:
-    """Keys of the cluster's image that hold for one that says `image` itself.
+def _inherited_image_keys(cluster_image: Mapping[str, Any], image: Mapping[str, Any]) -> Sequence[str]:
+    """Return the keys of the cluster's image that masters or a group with an `image` of their own inherit.
 
-    An AMI belongs to one distribution and one architecture: who names another gets that one's newest image.
+    An AMI has one distribution and one architecture: with another one, its newest image is used instead of that AMI.
     """
-    another = any(key in image and image[key] != common.get(key) for key in ("distribution", "architecture"))
-    own = another or "id" in image or "ssmParameter" in image
-    return [key for key in common if not (own and key in _OWN_IMAGE)]
+    names_another_system = any(
+        key in image and image[key] != cluster_image.get(key) for key in ("distribution", "architecture")
+    )
+    names_own_image = names_another_system or "id" in image or "ssmParameter" in image
+    return [key for key in cluster_image if not (names_own_image and key in _AMI_KEYS)]
 
 
 def _version(completed: Completed) -> None:
-    given = completed.data.get("kubernetesVersion", KUBERNETES_MINOR)
-    if not isinstance(given, str):
+    requested = completed.data.get("kubernetesVersion", KUBERNETES_MINOR)
+    if not isinstance(requested, str):
         return
     try:
-        exact = exact_version(given)
+        exact = exact_version(requested)
     except CfngenError:
         return
     if "kubernetesVersion" not in completed.data:
         completed.fill(("kubernetesVersion",), exact)
-    elif exact != given:
+    elif exact != requested:
         completed.data["kubernetesVersion"] = exact
-        why = f"newest known patch of {given}" if exact != given.removeprefix("v") else f"from {given}"
+        why = f"newest known patch of {requested}" if exact != requested.removeprefix("v") else f"from {requested}"
         completed.derived["kubernetesVersion",] = Derivation(why, ("kubernetesVersion",))

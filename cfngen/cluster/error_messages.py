@@ -1,4 +1,4 @@
-"""Turns what pydantic refuses into sentences about the cluster file."""
+"""Messages for pydantic's validation errors, in terms of the cluster file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from cfngen.cluster.keys import fields, section_at, sections_with
 from cfngen.cluster.paths import Path, dotted
 
-# Keys that cluster files have had, and what to write instead.
-_DROPPED: Mapping[Path, str] = {
+# Keys of earlier versions, and what to write instead.
+_REMOVED_KEYS: Mapping[Path, str] = {
     (
         "addons",
         "kubernetesDashboard",
@@ -21,7 +21,7 @@ _DROPPED: Mapping[Path, str] = {
 
 
 def message(error: Mapping[str, Any]) -> str:
-    """Return what is wrong and what to do, for one of pydantic's errors.
+    """Return the message for one of pydantic's errors: what is wrong, and what to do.
 
     Args:
         error: an item of `ValidationError.errors()`.
@@ -31,12 +31,12 @@ def message(error: Mapping[str, Any]) -> str:
         return str(error["msg"])
     if kind == "extra_forbidden":
         return unknown_key(tuple(error["loc"]))
-    write = _WORDING.get(kind)
+    write = _MESSAGES.get(kind)
     return write(error["input"], error.get("ctx", {})) if write else str(error["msg"])
 
 
 def described(value: Any) -> str:
-    """Return a value as a message names it, e.g. `the text "20"` or `a list`."""
+    """Return how a message names a value, e.g. `the text "20"` or `a list`."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -49,20 +49,20 @@ def described(value: Any) -> str:
 
 
 def unknown_key(path: Path) -> str:
-    """Say that there is no such key, and which one may be meant."""
-    if path in _DROPPED:
-        return _DROPPED[path]
+    """Return the message for an unknown key, with the key that was probably meant."""
+    if path in _REMOVED_KEYS:
+        return _REMOVED_KEYS[path]
     key = str(path[-1])
     section = section_at(path[:-1])
-    known = list(fields(section)) if section else []
-    by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(key.replace("_", "").replace("-", "").lower(), by_lower, n=1, cutoff=0.65)
-    if near:
-        return f"there is no such key; did you mean {by_lower[near[0]]}?"
-    elsewhere = [dotted(place) for place in sections_with(key)]
-    if len(elsewhere) == 1:
-        return f"there is no such key here; it belongs under {elsewhere[0].rpartition('.')[0] or 'the top level'}"
-    return f"there is no such key; the keys here are {', '.join(known)}"
+    known_keys = list(fields(section)) if section else []
+    by_lower = {name.lower(): name for name in known_keys}
+    close_matches = difflib.get_close_matches(key.replace("_", "").replace("-", "").lower(), by_lower, n=1, cutoff=0.65)
+    if close_matches:
+        return f"there is no such key; did you mean {by_lower[close_matches[0]]}?"
+    other_places = [dotted(place) for place in sections_with(key)]
+    if len(other_places) == 1:
+        return f"there is no such key here; it belongs under {other_places[0].rpartition('.')[0] or 'the top level'}"
+    return f"there is no such key; the keys here are {', '.join(known_keys)}"
 
 
 def _whole_number(value: Any, context: Mapping[str, Any]) -> str:
@@ -70,9 +70,9 @@ def _whole_number(value: Any, context: Mapping[str, Any]) -> str:
     return f"must be a whole number, not {described(value)}; {advice}"
 
 
-def _truth(value: Any, context: Mapping[str, Any]) -> str:
-    meant = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(str(value).lower())
-    return f"must be true or false, not {described(value)}" + (f"; write {meant}" if meant else "")
+def _boolean(value: Any, context: Mapping[str, Any]) -> str:
+    intended = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(str(value).lower())
+    return f"must be true or false, not {described(value)}" + (f"; write {intended}" if intended else "")
 
 
 def _text(value: Any, context: Mapping[str, Any]) -> str:
@@ -90,9 +90,9 @@ def _mapping(value: Any, context: Mapping[str, Any]) -> str:
 
 def _choice(value: Any, context: Mapping[str, Any]) -> str:
     choices = str(context["expected"]).replace("'", "").replace(" or ", ", ").split(", ")
-    near = difflib.get_close_matches(str(value).lower(), choices, n=1, cutoff=0.7)
+    close_matches = difflib.get_close_matches(str(value).lower(), choices, n=1, cutoff=0.7)
     allowed = f"must be {choices[0]}" if len(choices) == 1 else f"must be one of {', '.join(choices)}"
-    return f"{allowed}, not {described(value)}" + (f"; did you mean {near[0]}?" if near else "")
+    return f"{allowed}, not {described(value)}" + (f"; did you mean {close_matches[0]}?" if close_matches else "")
 
 
 def _bound(words: str, key: str) -> Callable[[Any, Mapping[str, Any]], str]:
@@ -118,10 +118,10 @@ def _length(words: str, key: str) -> Callable[[Any, Mapping[str, Any]], str]:
     return write
 
 
-_WORDING: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
+_MESSAGES: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "missing": lambda value, context: "is missing; give it a value",
     "int_type": _whole_number,
-    "bool_type": _truth,
+    "bool_type": _boolean,
     "string_type": _text,
     "tuple_type": _list,
     "list_type": _list,

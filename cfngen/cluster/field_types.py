@@ -1,6 +1,6 @@
-"""The scalar types of a cluster file: what a CIDR, an instance type or an AWS identifier may look like.
+"""The scalar types of a cluster file, such as CIDRs, instance types and AWS identifiers.
 
-Each is an annotated type for pydantic. A refused value raises `PydanticCustomError` with a sentence a user can act on;
+Each is an annotated type for pydantic. An invalid value raises `PydanticCustomError` with a message for the user;
 `cfngen.cluster.problems` adds file, line and key.
 """
 
@@ -18,7 +18,7 @@ from cfngen.text_limits import BUCKET_NAME, KEY_PAIR_NAME, TextLimit
 
 
 def _refuse(message: str) -> PydanticCustomError:
-    # Braces are placeholders to pydantic's formatter; the text is final here.
+    # Passed as a placeholder, since braces in the message itself would be placeholders of pydantic.
     return PydanticCustomError("cfngen", "{text}", {"text": message})
 
 
@@ -49,30 +49,30 @@ def _address(value: object) -> IPv4Address:
 
 @dataclass(frozen=True)
 class Text:
-    """Annotation of a text that matches `pattern` whole.
+    """Annotation of a text that must match a pattern.
 
     Attributes:
         pattern: regular expression, matched against the whole value.
-        what: what a valid value is, with an example; completes the sentence "… is not".
-        json_type: the JSON Schema type an editor should accept.
-        limit: what the service takes; its own words about a fault end the message.
+        expected: what a valid value is, with an example; completes the sentence "… is not".
+        json_type: the type in the JSON Schema.
+        limit: characters and length that the AWS service accepts.
     """
 
     pattern: str
-    what: str
+    expected: str
     json_type: str | tuple[str, ...] = "string"
     limit: TextLimit | None = None
 
     def check(self, value: object) -> str:
-        """Return the text, or refuse what is none of its kind."""
+        """Return the text; raise PydanticCustomError if it is not valid."""
         if "number" in self.json_type and type(value) is int:
             value = str(value)
         if not isinstance(value, str):
-            raise _refuse(f"{value!r} is not {self.what}; write it as text")
+            raise _refuse(f"{value!r} is not {self.expected}; write it as text")
         if self.limit and (fault := self.limit.fault(value)):
-            raise _refuse(f"{value!r} is not {self.what}: it {fault}")
+            raise _refuse(f"{value!r} is not {self.expected}: it {fault}")
         if not re.fullmatch(self.pattern, value):
-            raise _refuse(f"{value!r} is not {self.what}")
+            raise _refuse(f"{value!r} is not {self.expected}")
         return value
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
@@ -100,7 +100,7 @@ Address = Annotated[
     WithJsonSchema({"type": "string", "format": "ipv4"}),
 ]
 
-# A version or a price may stand unquoted in YAML: the loader keeps 1.30 as written, an editor sees a number.
+# A version or a price may be unquoted in YAML: the loader keeps 1.30 as text, but for an editor it is a number.
 _NUMBER_LIKE = ("string", "number")
 ClusterName = Annotated[str, Text(_NAME, f"a cluster name: {_NAME_RULE}")]
 GroupName = Annotated[str, Text(_NAME, f"a node group name: {_NAME_RULE}")]

@@ -1,7 +1,7 @@
-"""Which EC2 instance types exist where, which CPU they have, and which are too small for today's Kubernetes.
+"""EC2 instance types: which region offers them, their CPU architecture, and which are too small for Kubernetes.
 
-Which types a region has is read from cfn-lint's data, without importing cfn-lint: its lists come from AWS's price list
-and are as new as the installed release.
+The types of a region are read from cfn-lint's data files, without importing cfn-lint. They come from AWS's price list
+and are as recent as the installed cfn-lint.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-_LISTS = "data/schemas/extensions/aws_ec2_instance/instancetype_enum.json"
-_SCHEMAS = "data/schemas/providers"
+_TYPES_BY_REGION_FILE = "data/schemas/extensions/aws_ec2_instance/instancetype_enum.json"
+_PROVIDER_SCHEMAS_DIRECTORY = "data/schemas/providers"
 # Graviton families carry a g after the generation: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
-_ARM = re.compile(r"[a-z]+[0-9]+g[a-z]*|a1|p6e-gb[0-9]+")
+_ARM_FAMILY = re.compile(r"[a-z]+[0-9]+g[a-z]*|a1|p6e-gb[0-9]+")
 # They start paravirtual images only: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/virtualization_types.html
-_PARAVIRTUAL = ("c1", "m1", "m2", "t1")
+_PARAVIRTUAL_FAMILIES = ("c1", "m1", "m2", "t1")
 # The burstable families whose medium size has two vCPU; in every other family it has one:
 # https://docs.aws.amazon.com/ec2/latest/instancetypes/gp.html
-_BURSTABLE = ("t2", "t3", "t3a", "t4g", "t8i")
-_KUBE_UP = {"m3.medium": "masters", "t2.micro": "nodes", "t2.small": "nodes of larger clusters"}
+_TWO_VCPU_MEDIUM_FAMILIES = ("t2", "t3", "t3a", "t4g", "t8i")
+_KUBE_UP_USES = {"m3.medium": "masters", "t2.micro": "nodes", "t2.small": "nodes of larger clusters"}
 
 
 def architecture(instance_type: str) -> Literal["amd64", "arm64"]:
     """Return the CPU architecture of an instance type, e.g. `arm64` for `t4g.medium`."""
-    return "arm64" if _ARM.fullmatch(instance_type.partition(".")[0]) else "amd64"
+    return "arm64" if _ARM_FAMILY.fullmatch(instance_type.partition(".")[0]) else "amd64"
 
 
 def unfit(instance_type: str, role: str) -> str | None:
-    """Say why an instance type cannot run today's Kubernetes, or return None if it can.
+    """Return why an instance type cannot run today's Kubernetes, or None if it can.
 
-    kubeadm asks for two vCPU on a master and about 2 GiB of memory on every machine; a node of one vCPU has little left
-    once the kubelet, containerd and the daemon sets have taken their reserves.
+    kubeadm requires two vCPU on a master and about 2 GiB of memory on every machine. A node with one vCPU has little
+    left once the kubelet, containerd and the daemon sets have taken their share.
 
     Args:
         instance_type: e.g. `m3.medium`.
@@ -48,13 +48,13 @@ def unfit(instance_type: str, role: str) -> str | None:
     family, _, size = instance_type.partition(".")
     if family.startswith("mac"):
         return f"{instance_type} is a Mac, which runs no Linux; use {_alternative(instance_type)}"
-    reason = _smallness(family, size)
-    if reason is None and family in _PARAVIRTUAL:
+    reason = _why_too_small(family, size)
+    if reason is None and family in _PARAVIRTUAL_FAMILIES:
         reason = "starts paravirtual images only, which no distribution makes any more"
     if reason is None:
         return None
-    was = f" (kube-up's type for {_KUBE_UP[instance_type]})" if instance_type in _KUBE_UP else ""
-    return f"{instance_type}{was} {reason}; a {role} needs 2 vCPU and 2 GiB: use {_alternative(instance_type)}"
+    history = f" (kube-up's type for {_KUBE_UP_USES[instance_type]})" if instance_type in _KUBE_UP_USES else ""
+    return f"{instance_type}{history} {reason}; a {role} needs 2 vCPU and 2 GiB: use {_alternative(instance_type)}"
 
 
 def regions() -> Collection[str]:
@@ -64,28 +64,28 @@ def regions() -> Collection[str]:
 
 def known(region: str) -> Collection[str] | None:
     """Return the instance types of a region, or None if there is no list for it."""
-    return _lists().get(region)
+    return _types_by_region().get(region)
 
 
 def regions_of(instance_type: str) -> list[str]:
     """Return the regions that offer an instance type."""
-    return sorted(region for region, types in _lists().items() if instance_type in types)
+    return sorted(region for region, types in _types_by_region().items() if instance_type in types)
 
 
 def similar(instance_type: str, region: str) -> list[str]:
-    """Return up to three types of a region that `instance_type` may have been meant for; fit ones only."""
-    fit = [each for each in known(region) or () if not unfit(each, "node")]
-    same = architecture(instance_type)
-    fit = [each for each in fit if architecture(each) == same] or fit
-    return difflib.get_close_matches(instance_type, sorted(fit), n=3, cutoff=0.6)
+    """Return up to three suitable types of a region with a name similar to `instance_type`."""
+    candidates = [candidate for candidate in known(region) or () if not unfit(candidate, "node")]
+    target = architecture(instance_type)
+    candidates = [candidate for candidate in candidates if architecture(candidate) == target] or candidates
+    return difflib.get_close_matches(instance_type, sorted(candidates), n=3, cutoff=0.6)
 
 
-def _smallness(family: str, size: str) -> str | None:
+def _why_too_small(family: str, size: str) -> str | None:
     if size in ("nano", "micro"):
         return "has less than 2 GiB of memory"
     if family in ("t2", "m1") and size == "small":
         return "has one vCPU"
-    if size == "medium" and family not in _BURSTABLE:
+    if size == "medium" and family not in _TWO_VCPU_MEDIUM_FAMILIES:
         return "has less than 2 GiB of memory" if family == "c1" else "has one vCPU"
     return None
 
@@ -94,17 +94,17 @@ def _alternative(instance_type: str) -> str:
     return "t4g.medium or larger" if architecture(instance_type) == "arm64" else "t3.medium or larger"
 
 
-def _data(path: str) -> Path | None:
+def _cfn_lint_path(path: str) -> Path | None:
     spec = importlib.util.find_spec("cfnlint")
     locations = list(spec.submodule_search_locations or ()) if spec else []
-    found = [file for location in locations if (file := Path(location) / path).exists()]
-    return found[0] if found else None
+    paths = [file for location in locations if (file := Path(location) / path).exists()]
+    return paths[0] if paths else None
 
 
 @cache
-def _lists() -> dict[str, frozenset[str]]:
-    """Instance types by region; a region's entry may be the name of one with the same types."""
-    file = _data(_LISTS)
+def _types_by_region() -> dict[str, frozenset[str]]:
+    """Return the instance types by region. In the file a region's entry may name another region with the same types."""
+    file = _cfn_lint_path(_TYPES_BY_REGION_FILE)
     entries = json.loads(file.read_text(encoding="utf-8")) if file else {}
     lists: dict[str, frozenset[str]] = {}
     for region, entry in entries.items():
@@ -117,6 +117,6 @@ def _lists() -> dict[str, frozenset[str]]:
 
 @cache
 def _regions() -> frozenset[str]:
-    directory = _data(_SCHEMAS)
+    directory = _cfn_lint_path(_PROVIDER_SCHEMAS_DIRECTORY)
     named = (file.stem for file in directory.glob("*-*.json")) if directory else ()
-    return frozenset(_lists()) | frozenset(named)
+    return frozenset(_types_by_region()) | frozenset(named)

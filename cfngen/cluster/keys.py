@@ -1,4 +1,4 @@
-"""The keys of the cluster file as the model defines them: which there are, of which type, with which meaning."""
+"""The keys of the cluster file, read from the model: their names, types and descriptions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def section_of(annotation: Any) -> type[BaseModel] | None:
-    """Return the section that a field's type holds: as such, in a list, or beside None; None if it holds none."""
+    """Return the section class in a field's type (itself, in a list, or optional), or None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     origin = typing.get_origin(annotation)
@@ -31,12 +31,12 @@ def section_of(annotation: Any) -> type[BaseModel] | None:
 
 
 def is_list(field: FieldInfo) -> bool:
-    """Say whether a field is a list."""
+    """Return whether a field is a list."""
     return typing.get_origin(field.annotation) is tuple
 
 
 def section_at(path: Path) -> type[BaseModel] | None:
-    """Return the section that stands at a path, or None if a plain value does."""
+    """Return the section class at a path, or None if there is a plain value."""
     section: type[BaseModel] | None = Cluster
     for part in path:
         if isinstance(part, str):

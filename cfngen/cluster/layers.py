@@ -1,4 +1,4 @@
-"""Lays the environment and flags over the cluster file and remembers where each value was written."""
+"""Merges cluster file, environment and flags, and records where each value was written."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from cfngen.text import pluralize
 
 @dataclass(frozen=True)
 class Named:
-    """Stands in a path for the item of a list of `{name: …, value: …}` that has this name; made where there is none."""
+    """In a path: the item of a list of `{name: …, value: …}` with this name; it is added if there is none."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """One value that is laid over what was there.
+    """One value from the environment or a flag.
 
     Attributes:
-        path: its key; may hold `EVERY` and `Named`.
+        path: the path to set; may contain `EVERY` and `Named`.
         value: plain data.
         source: where it was written.
     """
@@ -35,18 +35,18 @@ class Assignment:
     source: Source
 
 
-# Lists that hold one section where the file has none.
-_DEFAULT_OF_ONE: tuple[Path, ...] = (("nodeGroups",), ("network", "subnets"))
+# Lists that have one section with default values if the file does not set them.
+_LISTS_WITH_ONE_DEFAULT: tuple[Path, ...] = (("nodeGroups",), ("network", "subnets"))
 
 
 class Layers:
-    """The values given so far and their sources.
+    """The values merged so far and their sources.
 
     Attributes:
-        data: the merged values; an empty (null) value means that the key is left out.
-        sources: source of every leaf and of every mapping and list that the file holds, by path.
-        unused: assignments to every item of a list that is empty.
-        replaced: values of the file that an environment variable replaced: their path, the variable, where they stand.
+        data: the merged values; a null means that the key is left out.
+        sources: source of every leaf, and of every mapping and list in the file, by path.
+        unused: assignments without effect, since they set every item of an empty list.
+        replaced: values of the file that an environment variable replaced: path, the variable, place in the file.
     """
 
     def __init__(self, file: YamlFile | None, name: str) -> None:
@@ -55,39 +55,41 @@ class Layers:
         self.unused: list[Assignment] = []
         self.replaced: list[tuple[Path, Source, Source]] = []
         if file:
-            self.sources = {path: Source("file", name, line) for path, line in file.lines.items() if path}
+            self.sources = {
+                path: Source(kind="file", name=name, line=line) for path, line in file.lines.items() if path
+            }
 
-    def lay(self, assignments: Iterable[Assignment]) -> list[Problem]:
-        """Set values, each over what was there; return what cannot be set."""
+    def apply(self, assignments: Iterable[Assignment]) -> list[Problem]:
+        """Set values, replacing earlier ones; return a problem for each that cannot be set."""
         return [problem for assignment in assignments if (problem := self._assign(assignment))]
 
     def _assign(self, assignment: Assignment) -> Problem | None:
         try:
-            for path in self._expanded(assignment):
+            for path in self._expand(assignment):
                 self._set(path, assignment.value, assignment.source)
         except IndexError as error:
             return Problem((), str(error), source=assignment.source)
         return None
 
-    def _expanded(self, assignment: Assignment) -> list[Path]:
+    def _expand(self, assignment: Assignment) -> list[Path]:
         paths: list[Path] = [()]
         for part in assignment.path:
             if isinstance(part, Named):
-                paths = [(*path, self._position(path, part.name, assignment.source)) for path in paths]
+                paths = [(*path, self._index_of_named(path, part.name, assignment.source)) for path in paths]
             elif part == EVERY:
-                paths = [(*path, index) for path in paths for index in self._positions(path)]
+                paths = [(*path, index) for path in paths for index in self._section_indexes(path)]
                 if not paths:
                     self.unused.append(assignment)
             else:
                 paths = [(*path, part) for path in paths]
         return paths
 
-    def _positions(self, path: Path) -> list[int]:
-        items = self._reach(path, [{}])
+    def _section_indexes(self, path: Path) -> list[int]:
+        items = self._get_or_create(path, [{}])
         return [index for index, item in enumerate(items) if isinstance(item, dict)] if isinstance(items, list) else []
 
-    def _position(self, path: Path, name: str, source: Source) -> int:
-        items = self._reach(path, [])
+    def _index_of_named(self, path: Path, name: str, source: Source) -> int:
+        items = self._get_or_create(path, [])
         if not isinstance(items, list):
             return 0
         for index, item in enumerate(items):
@@ -96,40 +98,42 @@ class Layers:
         self._set((*path, len(items)), {"name": name}, source)
         return len(items) - 1
 
-    def _reach(self, path: Path, default: Any) -> Any:
-        """Return the value at `path`, made as `default` where there is none; None where something is in the way."""
-        here: Any = self.data
+    def _get_or_create(self, path: Path, default: Any) -> Any:
+        """Return the value at `path`, set to `default` if missing; None if a value on the way has another type."""
+        current: Any = self.data
         for depth, part in enumerate(path):
-            following = path[depth + 1] if depth + 1 < len(path) else None
-            new = copy.deepcopy(default) if following is None else [] if isinstance(following, int) else {}
-            if new == [] and path[: depth + 1] in _DEFAULT_OF_ONE:
+            next_part = path[depth + 1] if depth + 1 < len(path) else None
+            new = copy.deepcopy(default) if next_part is None else [] if isinstance(next_part, int) else {}
+            if new == [] and path[: depth + 1] in _LISTS_WITH_ONE_DEFAULT:
                 new = [{}]
-            if isinstance(here, dict) and isinstance(part, str):
-                here = here.setdefault(part, new)
-            elif isinstance(here, list) and isinstance(part, int):
-                if part > len(here):
-                    known = pluralize(len(here), "item")
-                    message = f"{dotted(path[:depth])} has {known}, so [{part}] names none; the next is [{len(here)}]"
+            if isinstance(current, dict) and isinstance(part, str):
+                current = current.setdefault(part, new)
+            elif isinstance(current, list) and isinstance(part, int):
+                if part > len(current):
+                    count = pluralize(len(current), "item")
+                    message = (
+                        f"{dotted(path[:depth])} has {count}, so [{part}] names none; the next is [{len(current)}]"
+                    )
                     raise IndexError(message)
-                if part == len(here):
-                    here.append(new)
-                here = here[part]
+                if part == len(current):
+                    current.append(new)
+                current = current[part]
             else:
                 return None
-        return here
+        return current
 
     def _set(self, path: Path, new: Any, source: Source) -> None:
         written = self.sources.get(path)
         if source.kind == "environment" and written and written.kind == "file" and lookup(self.data, path) != new:
             self.replaced.append((path, source, written))
-        parent = self._reach(path[:-1], [] if isinstance(path[-1], int) else {}) if len(path) > 1 else self.data
+        parent = self._get_or_create(path[:-1], [] if isinstance(path[-1], int) else {}) if len(path) > 1 else self.data
         last = path[-1]
         if isinstance(parent, dict) and isinstance(last, str):
             parent.pop(last, None)
             if new is not None:
                 parent[last] = copy.deepcopy(new)
         elif isinstance(parent, list) and isinstance(last, int):
-            self._reach(path, None)
+            self._get_or_create(path, None)
             parent[last] = copy.deepcopy(new)
         else:
             return
@@ -139,15 +143,15 @@ class Layers:
 
 
 def overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Problem]]:
-    """Return what `--set` texts such as `nodeGroups[0].maxSize=6` set, and what is wrong with them.
+    """Return the assignments of `--set` arguments such as `nodeGroups[0].maxSize=6`, and the problems with them.
 
-    The value has the same meaning as in the file; nothing after the `=` takes the key back to its default.
+    The value is read like YAML in the file; an empty one resets the key to its default.
     """
     assignments: list[Assignment] = []
     problems: list[Problem] = []
     for text in texts:
-        source = Source("flag", text)
-        key, equals, given = _split(text)
+        source = Source(kind="flag", name=text)
+        key, equals, raw_value = _split_assignment(text)
         try:
             path = parsed(key.strip())
         except ValueError:
@@ -160,15 +164,15 @@ def overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Problem]]:
             problems.append(Problem((), message, source=source))
             continue
         try:
-            assignments.append(Assignment(path, value(given, path), source))
+            assignments.append(Assignment(path, value(raw_value, path), source))
         except ValueError as error:
             message = f"the value cannot be read: {error}; put it in quotes if it is text"
             problems.append(Problem(path, message, source=source))
     return assignments, problems
 
 
-def _split(text: str) -> tuple[str, str, str]:
-    """`key = value` at the first `=` outside double quotes."""
+def _split_assignment(text: str) -> tuple[str, str, str]:
+    """Split a text at the first `=` outside double quotes; the last two parts are empty if there is none."""
     quoted = False
     for position, character in enumerate(text):
         if character == '"':
@@ -179,7 +183,7 @@ def _split(text: str) -> tuple[str, str, str]:
 
 
 def without_nulls(data: Any, path: Path = ()) -> Any:
-    """Return `data` without keys that have no value, such as a section of which every line is a comment."""
+    """Return `data` without keys whose value is null, such as a section with comments only."""
     if isinstance(data, Mapping):
         if free_form(path):
             return dict(data)

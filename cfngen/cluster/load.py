@@ -1,4 +1,4 @@
-"""From a cluster file, the environment and flags to a complete, checked `Cluster`; everything wrong is said at once."""
+"""Loads a complete, validated `Cluster` from a file, the environment and flags; reports all problems at once."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["ClusterFileError", "Loaded", "Origin", "load", "parse"]
 
 @dataclass(frozen=True)
 class Loaded:
-    """A cluster with the history of its values.
+    """A cluster with the origins of its values.
 
     Attributes:
         cluster: the complete, checked cluster.
         origins: origin of every leaf by its dotted key path, e.g. `network.subnets[0].cidr`.
-        warnings: sentences about what is allowed but deserves a thought.
+        warnings: messages about what is allowed but may not be intended.
     """
 
     cluster: Cluster
@@ -32,30 +32,30 @@ class Loaded:
 
 
 def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[str] = ()) -> Loaded:
-    """Read a cluster file, lay kube-up's environment variables and `--set` texts over it, complete and check it.
+    """Return the cluster of a file, kube-up's environment variables and `--set` arguments, completed and checked.
 
     Args:
-        path: the file; None stands for an empty one, hence the default cluster.
-        environ: the environment in which kube-up's variables are looked for.
-        overrides: texts such as `nodeGroups[0].maxSize=6`; the last one wins.
+        path: the cluster file; None gives the default cluster.
+        environ: environment variables, among them kube-up's.
+        overrides: `--set` arguments such as `nodeGroups[0].maxSize=6`; the last one wins.
 
     Raises:
-        ClusterFileError: with everything that is wrong.
+        ClusterFileError: with all problems.
     """
     file = Source("file", str(path)) if path else None
-    given = layers.Layers(yaml_file.read(path) if path else None, file.name if file else "")
+    merged = layers.Layers(yaml_file.read(path) if path else None, file.name if file else "")
     from_environment, environment_faults = assignments(environ)
     from_flags, flag_faults = layers.overrides(overrides)
-    problems = [*environment_faults, *given.lay(from_environment), *flag_faults, *given.lay(from_flags)]
+    problems = [*environment_faults, *merged.apply(from_environment), *flag_faults, *merged.apply(from_flags)]
 
-    outcome = ValidationResult(given.data, file=file, sources=given.sources)
-    cluster = outcome.cluster(problems)
+    result = ValidationResult(merged.data, file=file, sources=merged.sources)
+    cluster = result.cluster(problems)
     warnings = [
-        *_unused(given),
-        *_replaced(given, file),
-        *(outcome.located(problem) for problem in checks.warnings(cluster)),
+        *_unused_assignments(merged),
+        *_replaced_values(merged, file),
+        *(result.located(problem) for problem in checks.warnings(cluster)),
     ]
-    return Loaded(cluster, outcome.origins(cluster), tuple(str(warning) for warning in ordered(warnings)))
+    return Loaded(cluster, result.origins(cluster), tuple(str(warning) for warning in ordered(warnings)))
 
 
 def parse(data: Mapping[str, Any]) -> Cluster:
@@ -65,25 +65,25 @@ def parse(data: Mapping[str, Any]) -> Cluster:
         data: what a cluster file would hold; keys in camelCase.
 
     Raises:
-        ClusterFileError: with everything that is wrong.
+        ClusterFileError: with all problems.
     """
     return ValidationResult(layers.without_nulls(data)).cluster()
 
 
-def _unused(given: layers.Layers) -> list[Problem]:
+def _unused_assignments(merged: layers.Layers) -> list[Problem]:
     message = "has no effect, for nodeGroups is empty; add a group to it"
-    return [Problem((), message, source=assignment.source) for assignment in given.unused]
+    return [Problem((), message, source=assignment.source) for assignment in merged.unused]
 
 
-def _replaced(given: layers.Layers, file: Source | None) -> list[Problem]:
-    """Warn of variables that a shell may hold for another cluster and that change what the file says."""
+def _replaced_values(merged: layers.Layers, file: Source | None) -> list[Problem]:
+    """Return warnings about environment variables that change the file's values; they may be for another cluster."""
     advice = "unset the variable if it was meant for another cluster, or leave the environment out with --no-env"
-    found = [
+    problems = [
         Problem(path, f"replaces what {written} says; {advice}", source=variable)
-        for path, variable, written in given.replaced
+        for path, variable, written in merged.replaced
     ]
     vpc = ("network", "vpc", "id")
-    if file and (source := given.sources.get(vpc)) and source.kind == "environment" and not found:
+    if file and (source := merged.sources.get(vpc)) and source.kind == "environment" and not problems:
         message = f"takes an existing VPC, of which {file.name} says nothing; {advice}"
-        found.append(Problem(vpc, message, source=source))
-    return found
+        problems.append(Problem(vpc, message, source=source))
+    return problems

@@ -1,6 +1,6 @@
-"""Logical ids of what lies in a zone or belongs to an address range, made and read again in one place.
+"""Logical ids of resources for a zone or an address range: making and parsing them.
 
-They are stable and never made from a position that may shift. Those of slots and node groups are in
+They are stable: they contain no list index that may change. Those of slots and node groups are in
 `cfngen.cluster.names`.
 """
 
@@ -21,7 +21,7 @@ def pascal(text: str) -> str:
 
 
 def zone_id(zone: str) -> str:
-    """Return what tells a zone from the others of its region, e.g. `A`, or `Lax1A` for a Local Zone."""
+    """Return the part of a zone's name after the region, for logical ids: `A`, or `Lax1A` for a Local Zone."""
     region = zone_region(zone)
     if region is None:
         raise ValueError(f"{zone!r} is not an Availability Zone")
@@ -39,7 +39,7 @@ def subnet_parameter(zone: str) -> str:
 
 
 def zone_of_subnet(logical_id: str, region: str) -> str | None:
-    """Return the zone of what `subnet` or `subnet_parameter` has named, or None if they have not."""
+    """Return the zone of a name that `subnet` or `subnet_parameter` made, or None for any other name."""
     match = _SUBNET.fullmatch(logical_id)
     if match is None:
         return None
@@ -48,18 +48,18 @@ def zone_of_subnet(logical_id: str, region: str) -> str | None:
 
 
 def is_subnet_parameter(name: str) -> bool:
-    """Say whether `subnet_parameter` has made a name."""
+    """Return whether a name was made by `subnet_parameter`."""
     match = _SUBNET.fullmatch(name)
     return match is not None and match["parameter"] is not None
 
 
 def source_id(source: str) -> str:
-    """Return who may come in as letters and digits: `10x0x0x0x8` for 10.0.0.0/8, `Pl0123` for pl-0123."""
+    """Return a CIDR or prefix list as letters and digits: `10x0x0x0x8` for 10.0.0.0/8, `Pl0123` for pl-0123."""
     return f"Pl{source.removeprefix('pl-')}" if source.startswith("pl-") else re.sub(r"[./]", "x", source)
 
 
 def source_in(logical_id: str) -> str:
-    """Return the CIDR or prefix list that a logical id ends in as `source_id` has written it, or nothing."""
+    """Return the CIDR or prefix list that a logical id ends with (see `source_id`), or an empty string."""
     if match := _PREFIX_LIST.search(logical_id):
         return f"pl-{match[1]}"
     match = _CIDR.search(logical_id)

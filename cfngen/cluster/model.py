@@ -1,8 +1,8 @@
-"""What the user asked for: the cluster file as frozen, validated data.
+"""The cluster file as frozen, validated data.
 
-The fields are the reference of the cluster file: `cfngen schema` and docs/configuration.md are made from them. Defaults
-here describe kube-up's default cluster; values that follow from others (a subnet's CIDR from its VPC's, say) are filled
-in by `cfngen.cluster.defaults.complete` before the model sees them, so every field of a `Cluster` is final.
+`cfngen schema` and docs/configuration.md are generated from these fields. The defaults describe kube-up's default
+cluster. Derived values (a subnet's CIDR from its VPC's, for example) are filled in before validation by
+`cfngen.cluster.defaults.complete`, so every field of a `Cluster` is final.
 """
 
 from __future__ import annotations
@@ -87,9 +87,10 @@ class Cluster(Model):
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """The masters' slots, in order, each in the subnet that holds its address.
+        """The masters' slots, in order, each in the subnet that contains its address.
 
-        By the address and not by a position: a subnet more, or fewer, must move no master, whose volume cannot follow.
+        The address decides, not the index: adding or removing a subnet must not move a master to another zone, where
+        its volume could not be attached.
         """
         subnets = self.network.subnets
         return tuple(

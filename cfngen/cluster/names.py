@@ -1,7 +1,7 @@
-"""The AWS names that are made from the cluster's and a group's name, and how long each may be.
+"""AWS names that are derived from the cluster's and a group's name, and their length limits.
 
-Names that CloudFormation makes up itself, of IAM roles (64 characters), launch templates and Auto Scaling groups, are
-not here: it shortens them to fit. That is why the templates name none of these.
+IAM roles (64 characters), launch templates and Auto Scaling groups are not among them: the templates leave their names
+to CloudFormation, which shortens them to fit.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from cfngen.cluster.model import Cluster
 from cfngen.text_limits import KEY_PAIR_NAME, LOAD_BALANCER_NAME, STACK_NAME, TAG_KEY, TAG_VALUE, TextLimit
 
 DRAIN_HOOK = "cfngen-drain"
-"""Lifecycle hook of a node group whose instances move their pods before they are terminated."""
+"""Name of the lifecycle hook that delays the termination of nodes until they are drained."""
 
 # CloudFormation names nested stacks after the root stack and their logical id and appends up to 13 characters.
-_GENERATED = "-" + "X" * 13
+_GENERATED_SUFFIX = "-" + "X" * 13
 
 
 @dataclass(frozen=True)
 class DerivedName:
-    """A name that is made from the cluster's name, or from it and a node group's.
+    """A name that is derived from the cluster's name, or from the cluster's and a node group's.
 
     Attributes:
-        what: what bears the name.
-        pattern: how it is made; `{cluster}`, `{group}` and `{id}` (the group's logical id) are filled in.
-        text: what the name may be.
+        subject: what has the name.
+        pattern: how it is made, with the placeholders `{cluster}`, `{group}` and `{id}` (the group's logical id).
+        text: the limits of such a name.
     """
 
-    what: str
+    subject: str
     pattern: str
     text: TextLimit
 
     @property
     def limit(self) -> int:
-        """Most characters that AWS accepts."""
+        """Maximum number of characters that AWS accepts."""
         return self.text.longest
 
     def of(self, cluster: str, group: str = "") -> str:
@@ -44,19 +44,19 @@ class DerivedName:
 
 OF_CLUSTER = (
     DerivedName("load balancer of the API that a cluster of several masters has", "{cluster}-api", LOAD_BALANCER_NAME),
-    DerivedName("nested stack", "{cluster}-SecurityGroupsStack" + _GENERATED, STACK_NAME),
+    DerivedName("nested stack", "{cluster}-SecurityGroupsStack" + _GENERATED_SUFFIX, STACK_NAME),
     DerivedName("tag key of the cluster", "kubernetes.io/cluster/{cluster}", TAG_KEY),
     DerivedName("Name tag of the VPC", "{cluster}-vpc", TAG_VALUE),
     DerivedName("key pair", "{cluster}-ssh-XXXXXXXX", KEY_PAIR_NAME),
 )
 OF_GROUP = (
-    DerivedName("nested stack", "{cluster}-NodeGroup{id}Stack" + _GENERATED, STACK_NAME),
+    DerivedName("nested stack", "{cluster}-NodeGroup{id}Stack" + _GENERATED_SUFFIX, STACK_NAME),
     DerivedName("Name tag of nodes", "{cluster}-nodes-{group}", TAG_VALUE),
 )
 
 
 def logical_id(name: str) -> str:
-    """Return a group's name as CloudFormation's logical ids hold it, e.g. `GpuA` for `gpu-a`."""
+    """Return a group's name as it is in logical ids, e.g. `GpuA` for `gpu-a`."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("-") if part)
 
 
@@ -76,34 +76,40 @@ def auto_scaling_group(prefix: str) -> str:
 
 
 def wait_condition(prefix: str) -> str:
-    """Return the logical id of what a slot's first instance signals when a stack of several masters is created."""
+    """Return the logical id of the wait condition that a slot's first instance signals."""
     return f"{prefix}WaitCondition"
 
 
 def load_balancer(cluster: Cluster) -> str:
-    """Return the name of the load balancer before several masters.
+    """Return the name of the API's load balancer.
 
-    Another one for another scheme: a load balancer with a name of its own cannot be replaced under that name.
+    It depends on the scheme: the replacement of a named load balancer needs another name.
     """
     return f"{cluster.name}-api" if cluster.api.public else f"{cluster.name}-int"
 
 
 def api_host(cluster: Cluster) -> str:
-    """Return the name under which instances reach the Kubernetes API; each has it in its /etc/hosts.
+    """Return the host name by which instances reach the Kubernetes API; it is in /etc/hosts of each.
 
-    No address in its place: masters may be added, and an instance tries all addresses of a name.
+    A name, and not an address, because masters may be added and clients try all addresses of a name.
     """
     return f"api.{cluster.name}.internal"
 
 
 def too_long(cluster: str) -> tuple[DerivedName, str] | None:
     """Return the first derived name that a cluster's name makes too long, and the name itself."""
-    return next(((each, each.of(cluster)) for each in OF_CLUSTER if len(each.of(cluster)) > each.limit), None)
+    return next(
+        ((derived, derived.of(cluster)) for derived in OF_CLUSTER if len(derived.of(cluster)) > derived.limit), None
+    )
 
 
 def group_too_long(cluster: Cluster, group: str) -> tuple[DerivedName, str] | None:
     """Return the first derived name that a group's name makes too long, and the name itself."""
     return next(
-        ((each, each.of(cluster.name, group)) for each in OF_GROUP if len(each.of(cluster.name, group)) > each.limit),
+        (
+            (derived, derived.of(cluster.name, group))
+            for derived in OF_GROUP
+            if len(derived.of(cluster.name, group)) > derived.limit
+        ),
         None,
     )

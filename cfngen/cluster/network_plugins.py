@@ -1,7 +1,7 @@
-"""What each network plug-in asks of the cluster: addresses, controllers, ports.
+"""What each network plug-in needs: addresses, controllers, ports.
 
-One table that templates, user data and checks read. Ports are those of the plug-ins' own documentation, for the way in
-which cfngen installs them: Cilium's system requirements (VXLAN, health checks), Calico's network requirements (VXLAN,
+Templates, user data and checks use this table. The ports are from the plug-ins' documentation, for the way in which
+cfngen installs them: Cilium's system requirements (VXLAN, health checks), Calico's network requirements (VXLAN,
 Typha), flannel's backends (VXLAN).
 """
 
@@ -15,13 +15,13 @@ from cfngen.cluster.model import Cluster, Plugin
 
 @dataclass(frozen=True)
 class Opening:
-    """What nodes may send to masters for the sake of pods.
+    """A port of masters that must be open to nodes.
 
     Attributes:
         name: part of the rule's logical id.
         protocol: `tcp`, `udp` or `icmp`.
-        port: the port; of ICMP the type.
-        purpose: what for.
+        port: the port; for ICMP the type.
+        purpose: what it is for; the description of the rule.
     """
 
     name: str
@@ -35,16 +35,16 @@ class NetworkPlugin:
     """How pods reach each other.
 
     Attributes:
-        routes: whether by VPC routes, which the cloud controller manager writes; instances then carry packets that are
-            not addressed to them.
+        routes: whether pods use VPC routes, written by the cloud controller manager; instances then forward packets
+            that are not addressed to them.
         pod_range: whether pods' addresses come from `network.podCidr`.
         node_ranges: whether kube-controller-manager gives each node a /24 of it.
-        least_prefix: prefix length of the smallest part of it that a node takes; 0 if none.
-        interfaces: whether pods have addresses of network interfaces in the VPC.
+        least_prefix: prefix length of the smallest block of it that a node takes; 0 if none.
+        interfaces: whether pods have VPC addresses, of the instance's network interfaces.
         installed: whether cfngen installs it, as Helm releases.
-        openings: what nodes may send to masters. Without a tunnel that is DNS: the cluster's DNS pods tolerate masters,
-            and start there while no node has joined.
-        taken: TCP ports of each instance that its programs listen on.
+        openings: ports of masters that must be open to nodes. Without a tunnel that is DNS: the cluster's DNS pods
+            tolerate masters, and start there while no node has joined.
+        taken: TCP ports that its programs listen on, on each instance.
     """
 
     routes: bool = False
@@ -58,31 +58,46 @@ class NetworkPlugin:
 
 
 _DNS = (
-    Opening("DnsTcp", "tcp", 53, "Pods to cluster DNS pods on masters"),
-    Opening("DnsUdp", "udp", 53, "Pods to cluster DNS pods on masters"),
+    Opening("DnsTcp", protocol="tcp", port=53, purpose="Pods to cluster DNS pods on masters"),
+    Opening("DnsUdp", protocol="udp", port=53, purpose="Pods to cluster DNS pods on masters"),
 )
 PLUGINS: Mapping[Plugin, NetworkPlugin] = {
     "vpc-routes": NetworkPlugin(routes=True, installed=False, openings=_DNS),
     "cilium": NetworkPlugin(
         openings=(
-            Opening("Vxlan", "udp", 8472, "Pods to pods on masters, in the tunnel of Cilium (VXLAN)"),
-            Opening("CiliumHealth", "tcp", 4240, "Health checks of Cilium between instances"),
-            Opening("CiliumPing", "icmp", 8, "Health checks of Cilium between instances (echo request)"),
+            Opening(
+                "Vxlan", protocol="udp", port=8472, purpose="Pods to pods on masters, in the tunnel of Cilium (VXLAN)"
+            ),
+            Opening("CiliumHealth", protocol="tcp", port=4240, purpose="Health checks of Cilium between instances"),
+            Opening(
+                "CiliumPing",
+                protocol="icmp",
+                port=8,
+                purpose="Health checks of Cilium between instances (echo request)",
+            ),
         ),
         taken=(4240, 4244, 9234, 9878, 9879, 9890, 9891, 9963, 9964),
     ),
-    # Calico gives out addresses itself, in blocks of /26 that a node takes as it needs them.
+    # Calico allocates addresses itself, in blocks of /26 that it assigns to nodes on demand.
     "calico": NetworkPlugin(
         node_ranges=False,
         least_prefix=26,
         openings=(
-            Opening("Vxlan", "udp", 4789, "Pods to pods on masters, in the tunnel of Calico (VXLAN)"),
-            Opening("CalicoTypha", "tcp", 5473, "Agents of Calico to Typha, which may run on masters"),
+            Opening(
+                "Vxlan", protocol="udp", port=4789, purpose="Pods to pods on masters, in the tunnel of Calico (VXLAN)"
+            ),
+            Opening(
+                "CalicoTypha", protocol="tcp", port=5473, purpose="Agents of Calico to Typha, which may run on masters"
+            ),
         ),
         taken=(5473, 9098, 9099),
     ),
     "flannel": NetworkPlugin(
-        openings=(Opening("Vxlan", "udp", 8472, "Pods to pods on masters, in the tunnel of flannel (VXLAN)"),),
+        openings=(
+            Opening(
+                "Vxlan", protocol="udp", port=8472, purpose="Pods to pods on masters, in the tunnel of flannel (VXLAN)"
+            ),
+        ),
         taken=(8081,),
     ),
     "amazon-vpc": NetworkPlugin(
@@ -93,7 +108,7 @@ PLUGINS: Mapping[Plugin, NetworkPlugin] = {
         openings=_DNS,
         taken=(8162, 8163, 50051, 50052, 61678, 61679),
     ),
-    # Somebody's own: most want the nodes' ranges, and what they send between instances nobody knows here.
+    # The user installs a plug-in: most need a range for each node, and their ports are not known here.
     "none": NetworkPlugin(installed=False),
 }
 

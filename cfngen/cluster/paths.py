@@ -1,4 +1,4 @@
-"""Key paths: where a value stands in a cluster file, as a tuple and as a user writes it."""
+"""Paths of keys in a cluster file, as tuples and as text."""
 
 from __future__ import annotations
 
@@ -10,28 +10,32 @@ Path: TypeAlias = tuple[str | int, ...]
 """Keys and list positions from the top, e.g. `("network", "subnets", 0, "cidr")`."""
 
 EVERY = "*"
-"""Stands for every item of a list in a path that is yet to be expanded."""
+"""In a path: every item of a list."""
 
-_OF_INSTANCES: tuple[Path, ...] = (("kubeletConfiguration",), ("containerd", "configuration"), ("cloudConfig",))
+_FREE_FORM_OF_INSTANCES: tuple[Path, ...] = (
+    ("kubeletConfiguration",),
+    ("containerd", "configuration"),
+    ("cloudConfig",),
+)
 FREE_FORM: tuple[Path, ...] = (
     ("kubernetes", "clusterConfiguration"),
     ("kubernetes", "kubeletConfiguration"),
-    *(("controlPlane", *path) for path in _OF_INSTANCES),
-    *(("nodeGroups", EVERY, *path) for path in _OF_INSTANCES),
+    *(("controlPlane", *path) for path in _FREE_FORM_OF_INSTANCES),
+    *(("nodeGroups", EVERY, *path) for path in _FREE_FORM_OF_INSTANCES),
     ("controlPlane", "auditLog", "policy"),
     ("network", "pluginValues"),
     ("addons", EVERY, "values"),
     ("addons", "charts", EVERY, "values"),
 )
-"""Sections whose content is somebody else's, mostly Kubernetes' own, so that cfngen knows no type of their values."""
+"""Sections that hold configuration of other programs, mostly Kubernetes, and are not validated."""
 
 _PART = re.compile(r'\.?(?:"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]"=]+))|\[(?P<index>[0-9]+)\]')
 
 
 def dotted(path: Path) -> str:
-    """Return a path the way messages and `cfngen config` show it, e.g. `network.subnets[0].cidr`.
+    """Return a path as messages and `cfngen config` show it, e.g. `network.subnets[0].cidr`.
 
-    What cannot be seen in a key is written as an escape.
+    Invisible characters of a key are escaped.
     """
     text = ""
     for part in path:
@@ -44,7 +48,7 @@ def dotted(path: Path) -> str:
 
 
 def parsed(text: str) -> Path:
-    """Return the path that `text` names; a key that holds a dot stands in double quotes.
+    """Parse a path such as `nodeGroups[0].maxSize`; a key with a dot is written in double quotes.
 
     Raises:
         ValueError: `text` is not a key path such as `nodeGroups[0].maxSize`.
@@ -64,20 +68,21 @@ def parsed(text: str) -> Path:
 
 
 def within(path: Path, ancestor: Path) -> bool:
-    """Say whether `path` is `ancestor` or lies under it."""
+    """Return whether `path` is `ancestor` or below it."""
     return path[: len(ancestor)] == ancestor
 
 
 def free_form(path: Path) -> bool:
-    """Say whether a path lies in a section whose content is not cfngen's."""
+    """Return whether a path is in one of the sections of `FREE_FORM`."""
     return any(
-        len(path) >= len(section) and all(wanted in (EVERY, part) for part, wanted in zip(path, section, strict=False))
+        len(path) >= len(section)
+        and all(expected in (EVERY, part) for part, expected in zip(path, section, strict=False))
         for section in FREE_FORM
     )
 
 
 def lookup(data: Any, path: Path) -> Any:
-    """Return the value at `path`, or None where there is none or something on the way has another type."""
+    """Return the value at `path`, or None if there is none or a value on the way has another type."""
     for part in path:
         if isinstance(part, str) and isinstance(data, Mapping):
             data = data.get(part)
@@ -89,7 +94,7 @@ def lookup(data: Any, path: Path) -> Any:
 
 
 def leaves(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Return every scalar, empty list and empty mapping with its path."""
+    """Yield every scalar, empty list and empty mapping with its path."""
     if isinstance(data, Mapping) and data:
         for key, value in data.items():
             yield from leaves(value, (*path, key))

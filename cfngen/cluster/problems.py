@@ -1,4 +1,4 @@
-"""What is wrong with a cluster file, as data: one `Problem` each, all of them in one error."""
+"""Problems of a cluster file as data, and the error that holds all of them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong, or one that deserves a warning.
+    """One error or warning about the cluster file.
 
     Attributes:
-        path: the key it is about; empty for the file as a whole.
+        path: the key that it is about; empty for the whole file.
         message: what is wrong and, after a semicolon, what to do.
-        touches: further keys that the message depends on; where one of them was refused, this problem is left out.
+        touches: further keys that the message depends on; if one of them is refused, this problem is not reported.
         source: where the value was written, if it was.
     """
 
@@ -55,10 +55,10 @@ class Problem:
 
 
 class ClusterFileError(CfngenError):
-    """The cluster cannot be built as asked for.
+    """The cluster file, the environment or the flags have errors.
 
     Attributes:
-        problems: everything that is wrong: file problems by line, then the environment's, then those of flags.
+        problems: all problems: those of the file by line, then the environment's, then those of flags.
     """
 
     def __init__(self, problems: Iterable[Problem], *, hint: str = "") -> None:
@@ -67,20 +67,20 @@ class ClusterFileError(CfngenError):
 
 
 def ordered(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return problems without repetitions: of the file by line, then the environment's, then those of flags.
+    """Return problems without duplicates: those of the file by line, then the environment's, then those of flags.
 
-    One bad variable that sets a key of several node groups is said once.
+    An environment variable that sets a key of several node groups is reported once.
     """
     kinds = ("", "file", "environment", "flag")
     unique: dict[tuple[object, ...], Problem] = {}
     for problem in problems:
         source = problem.source
-        repeated = source is not None and source.kind == "environment"
-        key = (source, problem.message) if repeated else (source, problem.path, problem.message)
+        is_environment = source is not None and source.kind == "environment"
+        key = (source, problem.message) if is_environment else (source, problem.path, problem.message)
         unique.setdefault(key, problem)
 
-    def place(problem: Problem) -> tuple[int, int]:
+    def sort_key(problem: Problem) -> tuple[int, int]:
         source = problem.source
         return (kinds.index(source.kind), source.line) if source else (0, 0)
 
-    return tuple(sorted(unique.values(), key=place))
+    return tuple(sorted(unique.values(), key=sort_key))

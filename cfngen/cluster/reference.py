@@ -63,7 +63,7 @@ A cluster file is YAML with the keys below. None is required, and `name: kuberne
 
 """
 
-_LENGTHS = """\
+_NAME_LENGTHS = """\
 ## How long names may be
 
 Names are made from the cluster's and the group's; the shortest limit holds.
@@ -96,11 +96,11 @@ def configuration() -> str:
     for title, description, section in _sections():
         text += f"## {title}\n\n{description}\n\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n"
         text += "".join(_row(name, field) for name, field in fields(section).items()) + "\n"
-    text += _LENGTHS
+    text += _NAME_LENGTHS
     for derived in (*names.OF_CLUSTER, *names.OF_GROUP):
-        made = derived.pattern.replace("{cluster}", "NAME").replace("{group}", "GROUP").replace("{id}", "Group")
-        made = made.replace("X" * 13, "…")
-        text += f"| {derived.what} | `{made}` | {derived.limit} | <{derived.text.source}> |\n"
+        example = derived.pattern.replace("{cluster}", "NAME").replace("{group}", "GROUP").replace("{id}", "Group")
+        example = example.replace("X" * 13, "…")
+        text += f"| {derived.subject} | `{example}` | {derived.limit} | <{derived.text.source}> |\n"
     return text
 
 
@@ -110,8 +110,8 @@ def kube_up_page() -> str:
     for heading, variables in kube_up.SECTIONS.items():
         text += f"## {heading}\n\n| Variable | Fate | Here |\n|---|---|---|\n"
         for variable in variables:
-            shown = ", ".join(f"`{name}`" for name in (variable.name, *variable.old))
-            text += f"| {shown} | {variable.fate} | {_cell(_fate(variable))} |\n"
+            variable_names = ", ".join(f"`{name}`" for name in (variable.name, *variable.old))
+            text += f"| {variable_names} | {variable.fate} | {_cell(_effect(variable))} |\n"
         text += "\n"
     return text.rstrip("\n") + "\n"
 
@@ -121,7 +121,7 @@ def pages() -> dict[str, str]:
     return {"configuration.md": configuration(), "kube-up.md": kube_up_page()}
 
 
-def _fate(variable: kube_up.Variable) -> str:
+def _effect(variable: kube_up.Variable) -> str:
     proper = variable.sentence.startswith(("etcd", "kubeadm", "kubelet"))
     sentence = variable.sentence if proper else variable.sentence[:1].upper() + variable.sentence[1:]
     sentence = sentence if not sentence or sentence.endswith(".") else f"{sentence}."
@@ -143,17 +143,17 @@ def _sections() -> Iterator[tuple[str, str, type[BaseModel]]]:
                 visit(inner, f"{place}.{name}".lstrip(".") + ("[]" if is_list(field) else ""))
 
     visit(Cluster, "")
-    for section, found in places.items():
-        title = ", ".join(f"`{place}`" for place in found) if found != [""] else "Top level"
+    for section, titles in places.items():
+        title = ", ".join(f"`{place}`" for place in titles) if titles != [""] else "Top level"
         yield title, (section.__doc__ or "").strip().splitlines()[0], section
 
 
 def _row(name: str, field: FieldInfo) -> str:
     inner = section_of(field.annotation)
-    what = (
+    value_type = (
         f"{'list of sections' if is_list(field) else 'section'}" if inner else _type(field.annotation, field.metadata)
     )
-    return f"| `{name}` | {_cell(what)} | {_default(field)} | {_cell(field.description or '')} |\n"
+    return f"| `{name}` | {_cell(value_type)} | {_default(field)} | {_cell(field.description or '')} |\n"
 
 
 def _default(field: FieldInfo) -> str:
@@ -165,13 +165,13 @@ def _default(field: FieldInfo) -> str:
     if value is None:
         return "none"
     value = [str(item) for item in value] if isinstance(value, tuple) else value
-    shown = json.dumps(value) if isinstance(value, (bool, list, dict)) else str(value)
-    return f"`{shown}`"
+    default = json.dumps(value) if isinstance(value, (bool, list, dict)) else str(value)
+    return f"`{default}`"
 
 
 def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     """Return what a value may be, in words."""
-    described = next((each.what for each in metadata if isinstance(each, Text)), None)
+    described = next((constraint.expected for constraint in metadata if isinstance(constraint, Text)), None)
     if described:
         return described.partition(": ")[0]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -192,8 +192,8 @@ def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
 
 
 def _number(metadata: Sequence[Any]) -> str:
-    least = next((each.ge for each in metadata if isinstance(each, Ge)), None)
-    most = next((each.le for each in metadata if isinstance(each, Le)), None)
+    least = next((constraint.ge for constraint in metadata if isinstance(constraint, Ge)), None)
+    most = next((constraint.le for constraint in metadata if isinstance(constraint, Le)), None)
     return f"a whole number, {least} to {most}"
 
 

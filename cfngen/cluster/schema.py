@@ -1,4 +1,4 @@
-"""The JSON Schema of the cluster file, for editors and for checks in a pipeline of one's own."""
+"""The JSON Schema of the cluster file, for editors and CI pipelines."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from cfngen.cluster.model import Cluster
 
 ID = "urn:cfngen:cluster"
-"""Identifier of the schema; it names it and is no address."""
+"""Identifier of the schema; not a URL to fetch."""
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the schema (JSON Schema 2020-12) of what a cluster file may hold.
+    """Return the JSON Schema (2020-12) of the cluster file.
 
-    It knows keys, types and patterns; what follows from several values together only `cfngen` checks.
+    It has keys, types and patterns; checks across several values are made by `cfngen` only.
     """
     schema = Cluster.model_json_schema(by_alias=True, mode="validation")
     head = {
@@ -22,17 +22,17 @@ def json_schema() -> dict[str, Any]:
         "title": "cfngen cluster file",
         "description": "One Kubernetes cluster on EC2, from which cfngen makes CloudFormation templates.",
     }
-    return head | {key: _tidy(value) for key, value in schema.items() if key not in head}
+    return head | {key: _remove_titles(value) for key, value in schema.items() if key not in head}
 
 
-def _tidy(value: Any, *, named: bool = False) -> Any:
-    """Leave out the titles that only repeat a key."""
+def _remove_titles(value: Any, *, keys_are_names: bool = False) -> Any:
+    """Remove the titles, which only repeat the keys."""
     if isinstance(value, list):
-        return [_tidy(item) for item in value]
+        return [_remove_titles(item) for item in value]
     if not isinstance(value, dict):
         return value
     return {
-        key: _tidy(inner, named=key in ("properties", "$defs"))
+        key: _remove_titles(inner, keys_are_names=key in ("properties", "$defs"))
         for key, inner in value.items()
-        if named or key != "title" or not isinstance(inner, str)
+        if keys_are_names or key != "title" or not isinstance(inner, str)
     }

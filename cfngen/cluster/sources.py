@@ -1,10 +1,10 @@
-"""Who may come in from outside, as rules of security groups: how many there are, and which group holds which.
+"""The sources that may reach the API and SSH from outside, and the security groups that hold their rules.
 
-EC2 counts the rules of a group in each direction, a prefix list as its greatest number of entries, and the groups of a
-network interface; groups times rules must not exceed 1,000 ("Amazon VPC quotas", Amazon VPC User Guide, and "Security
-group rules limits" of prefix lists there, November 2026). What does not fit into the one group that masters, nodes or
-the load balancer have goes into further ones, in the order of the cluster file: what is added at the end of a list
-moves nothing.
+EC2 limits the rules of a security group in each direction (a prefix list counts as its maximum number of entries) and
+the security groups of a network interface; groups times rules must not exceed 1,000 ("Amazon VPC quotas", Amazon VPC
+User Guide, and "Security group rules limits" of prefix lists there, November 2026). Rules that do not fit into the
+first security group of masters, nodes or the load balancer go into additional ones, in the order of the cluster file,
+so that sources added at the end of a list do not move the others.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ Holder = Literal["Master", "Node", "ApiLoadBalancer"]
 HOLDERS: tuple[Holder, ...] = ("Master", "Node", "ApiLoadBalancer")
 SSH_PORT = 22
 MOST_RULES_OF_INTERFACE = 1000
-# Rules of the group itself, between masters, nodes and the load balancer, those that add-ons bring among them; and what
-# an update needs for a while: CloudFormation adds new rules before it takes old ones away.
+# Rules of the first group between masters, nodes and the load balancer, including those of add-ons; and rules kept free
+# for updates, in which CloudFormation adds new rules before it removes old ones.
 OWN_RULES, SPARE = 14, 10
 
 
 class Source(NamedTuple):
-    """A range or a prefix list that may reach a port.
+    """A CIDR or a prefix list that may reach a port.
 
     Attributes:
         purpose: `Api` or `Ssh`.
         port: TCP port.
-        origin: the range, or the prefix list.
+        origin: the CIDR or the prefix list.
     """
 
     purpose: Literal["Api", "Ssh"]
@@ -40,14 +40,14 @@ class Source(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """As how many rules of a security group it counts."""
+        """Number of security group rules that it counts as."""
         return self.origin.max_entries if isinstance(self.origin, PrefixList) else 1
 
 
 def sources(cluster: Cluster, holder: Holder) -> Iterator[Source]:
-    """Yield who may come in through the security groups of masters, nodes or the API's load balancer.
+    """Yield the sources that the security groups of masters, nodes or the API's load balancer let in.
 
-    A range that the console asks for counts too, and is not among them.
+    A range that is a parameter in the console is not among them, although it needs a rule.
     """
     several = cluster.control_plane.count > 1
     if holder == ("ApiLoadBalancer" if several else "Master"):
@@ -61,22 +61,22 @@ def _origins(section: Api | Ssh) -> list[IPv4Network | PrefixList]:
 
 
 def room(cluster: Cluster, position: int) -> int:
-    """Return how many rules for sources a security group takes; the first, of position 0, has others besides."""
-    most = cluster.network.quotas.rules_per_security_group
-    return most - SPARE - (OWN_RULES if position == 0 else 0)
+    """Return how many rules for sources fit into a security group; the first one (position 0) has other rules too."""
+    quota = cluster.network.quotas.rules_per_security_group
+    return quota - SPARE - (OWN_RULES if position == 0 else 0)
 
 
 def spread(cluster: Cluster, holder: Holder) -> tuple[tuple[Source, ...], ...]:
-    """Return the sources of each security group in turn; there is one group at least, which may hold none of them.
+    """Return the sources of each security group, in order. The first group always exists and may have none.
 
-    A source that no group has room for gets one for itself; `cfngen.cluster.checks.sources` refuses it.
+    A source that is too large for any group gets a group of its own; `cfngen.cluster.checks.sources` refuses it.
     """
     groups: list[list[Source]] = [[]]
-    left = room(cluster, 0)
+    remaining = room(cluster, 0)
     for source in sources(cluster, holder):
-        if source.weight > left and (groups[-1] or len(groups) == 1):
+        if source.weight > remaining and (groups[-1] or len(groups) == 1):
             groups.append([])
-            left = room(cluster, len(groups) - 1)
+            remaining = room(cluster, len(groups) - 1)
         groups[-1].append(source)
-        left -= source.weight
+        remaining -= source.weight
     return tuple(map(tuple, groups))

@@ -1,7 +1,7 @@
-"""Keys of tags: which a user may choose, and which are cfngen's, Kubernetes' or AWS's own.
+"""Tag keys: which a user may choose, and which are reserved for cfngen, Kubernetes or AWS.
 
-IAM does not tell upper from lower case in keys ("Rules for tagging in IAM and AWS STS", IAM User Guide), and tags of a
-cluster go to its roles as well: so keys are compared without case.
+IAM ignores case in keys ("Rules for tagging in IAM and AWS STS", IAM User Guide), and roles get the cluster's tags too,
+so keys are compared without case.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from cfngen.text_limits import TAG_KEY
 
 NAME, CLUSTER = "Name", "KubernetesCluster"
-# Beside the two: what templates give to subnets, masters' volumes and groups; and what the cloud controller manager,
-# the EBS CSI driver, the load balancer controller and the Amazon VPC plug-in know their own by.
-_TAKEN = re.compile(
+# Besides these two: tags that templates give to subnets, masters' volumes and groups, and tags by which the cloud
+# controller manager, EBS CSI driver, load balancer controller and Amazon VPC plug-in recognise their resources.
+_RESERVED_KEYS = re.compile(
     r"kubernetes\.io/(cluster/.*|role/.*|created-for/.*|service-name)"
     r"|k8s\.io/(role/.*|cluster-autoscaler/(?!node-template/).*)"
     r"|cfngen:.*"
@@ -23,7 +23,7 @@ _TAKEN = re.compile(
 
 
 def key_fault(key: str) -> str:
-    """Say why a user may not choose a key, or nothing."""
+    """Return why a user may not choose a key, or an empty string."""
     if key.lower().startswith("aws:"):
         return "keys that begin with aws: belong to AWS; choose another"
     for own in (NAME, CLUSTER):
@@ -31,7 +31,7 @@ def key_fault(key: str) -> str:
             return "cfngen sets this tag itself; remove it"
         if key.casefold() == own.casefold():
             return f"cfngen sets {own} itself, and IAM takes both for one; choose another key"
-    if _TAKEN.fullmatch(key):
+    if _RESERVED_KEYS.fullmatch(key):
         return "cfngen or Kubernetes sets such tags; remove it, or choose another key"
     fault = TAG_KEY.fault(key)
     return f"the key {fault}" if fault else ""

@@ -1,4 +1,4 @@
-"""What becomes of given values: a cluster with the origins of its values, or everything that is wrong with them."""
+"""Validation: from plain values to a cluster with the origin of each value, or to a list of all problems."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted, leaves, lookup, within
 from cfngen.cluster.problems import ClusterFileError, Problem, Source
 
-# Each round drops the refused values and looks at what is left, until nothing is refused.
-_ROUNDS = 8
+# Each round drops the values that pydantic refused and validates the rest, until nothing is refused.
+_MAX_ROUNDS = 8
 _ENVIRONMENT_HINT = "unset the variables, or leave out the whole environment with --no-env"
 
 
@@ -35,18 +35,18 @@ class Origin:
 
 
 class ValidationResult:
-    """Validates given values.
+    """The validation of one set of values.
 
     Args:
-        data: the values, without keys that have none.
-        file: the file they come from, for problems that have no line.
-        sources: where each was written, by path.
+        data: the values, without nulls.
+        file: the cluster file, for problems that have no line.
+        sources: where each value was written, by path.
     """
 
     def __init__(
         self, data: Mapping[str, Any], *, file: Source | None = None, sources: Mapping[Path, Source] | None = None
     ) -> None:
-        self._given = data
+        self._data = data
         self._file = file
         self._sources = sources or {}
         self._refused: set[Path] = set()
@@ -56,60 +56,61 @@ class ValidationResult:
         """Return the cluster.
 
         Args:
-            problems: what is wrong already.
+            problems: problems found before, e.g. in the environment.
 
         Raises:
-            ClusterFileError: with everything that is wrong: refused values, and what the cross-checks find in the rest.
+            ClusterFileError: with all problems: refused values, and what the cross-checks find in the others.
         """
         problems = list(problems)
-        cluster = self._validated(problems)
+        cluster = self._validate(problems)
         if cluster is not None:
-            problems += self._causes(checks.problems(cluster))
+            problems += self._root_causes(checks.problems(cluster))
         if problems or cluster is None:
             located = [self.located(problem) for problem in problems]
-            of_environment = any(each.source and each.source.kind == "environment" for each in located)
-            raise ClusterFileError(located, hint=_ENVIRONMENT_HINT if of_environment else "")
+            kinds = {problem.source.kind for problem in located if problem.source}
+            raise ClusterFileError(located, hint=_ENVIRONMENT_HINT if "environment" in kinds else "")
         return cluster
 
-    def _validated(self, problems: list[Problem]) -> Cluster | None:
-        """Return the cluster of the values that are accepted, and add to `problems` those that are not."""
+    def _validate(self, problems: list[Problem]) -> Cluster | None:
+        """Return the cluster, or None; add a problem for each refused value to `problems`."""
         data = copy.deepcopy(self._completed.data)
-        accepted: Any = self._given
-        for _ in range(_ROUNDS):
+        accepted: Any = self._data
+        for _ in range(_MAX_ROUNDS):
             try:
                 return Cluster.model_validate(data)
             except ValidationError as error:
-                found = [each for each in error.errors(include_url=False) if not _miscounted(each)]
-            refused_now = {tuple(each["loc"]) for each in found}
+                errors = [details for details in error.errors(include_url=False) if not _is_miscounted(details)]
+            refused_now = {tuple(details["loc"]) for details in errors}
             problems += [
-                _refusal(each)
-                for each in found
-                if not self._dropped(each) and not self._follows(tuple(each["loc"]), refused_now)
+                _refusal(details)
+                for details in errors
+                if not self._is_missing_because_refused(details)
+                and not self._is_derived_from_refused(tuple(details["loc"]), refused_now)
             ]
-            for each in found:
-                accepted = _without(accepted, _addressed(each), self._refused)
+            for details in errors:
+                accepted = _remove_value(accepted, _path_to_drop(details), self._refused)
             data = complete(accepted).data
         return None
 
-    def _dropped(self, error: Mapping[str, Any]) -> bool:
-        """Say whether a value is missing only because it, or the section that it stands in, was refused before."""
+    def _is_missing_because_refused(self, error: Mapping[str, Any]) -> bool:
+        """Return whether a value is missing only because it, or its section, was refused and dropped."""
         path = tuple(error["loc"])
         return error["type"] == "missing" and not self._refused.isdisjoint((path, path[:-1]))
 
-    def _follows(self, path: Path, refused: set[Path]) -> bool:
-        """Say whether the value at a path was derived from one that is refused."""
+    def _is_derived_from_refused(self, path: Path, refused: set[Path]) -> bool:
+        """Return whether the value at a path was derived from a refused one."""
         source = self._derivation_source(path)
-        return bool(source) and any(_overlap(source, each) for each in (*refused, *self._refused))
+        return bool(source) and any(_overlaps(source, refused_path) for refused_path in (*refused, *self._refused))
 
-    def _causes(self, problems: Iterable[Problem]) -> list[Problem]:
-        """Leave out problems that follow from a refused value or from what an earlier one says."""
+    def _root_causes(self, problems: Iterable[Problem]) -> list[Problem]:
+        """Return the problems that are no consequence of a refused value or of an earlier problem."""
         causes: list[Problem] = []
         for problem in problems:
             wrong = {*self._refused, *(cause.path for cause in causes)}
             sources = [self._derivation_source(path) for path in (problem.path, *problem.touches)]
             depends_on = [*problem.touches, *filter(None, sources)]
-            follows = any(_overlap(path, cause) for path in depends_on for cause in wrong)
-            if not follows and not any(_overlap(problem.path, refused) for refused in self._refused):
+            follows = any(_overlaps(path, cause) for path in depends_on for cause in wrong)
+            if not follows and not any(_overlaps(problem.path, refused) for refused in self._refused):
                 causes.append(problem)
         return causes
 
@@ -121,15 +122,15 @@ class ValidationResult:
         return ()
 
     def located(self, problem: Problem) -> Problem:
-        """Return the problem with the place where its value, or what that follows from, was written."""
+        """Return the problem with the place where its value, or the value it is derived from, was written."""
         if problem.source:
             return problem
         return Problem(problem.path, problem.message, problem.touches, self._source(problem.path))
 
     def _source(self, path: Path) -> Source | None:
-        seen: set[Path] = set()
-        while path not in self._sources and path not in seen and (source := self._derivation_source(path)):
-            seen.add(path)
+        visited: set[Path] = set()
+        while path not in self._sources and path not in visited and (source := self._derivation_source(path)):
+            visited.add(path)
             path = source
         for length in range(len(path), 0, -1):
             if path[:length] in self._sources:
@@ -145,12 +146,12 @@ class ValidationResult:
         derived = self._completed.derived
         for length in range(len(path), 0, -1):
             if path[:length] in derived:
-                return Origin("derived", derived[path[:length]].why)
+                return Origin("derived", derived[path[:length]].reason)
         source = self._sources.get(path)
-        if source is None or lookup(self._given, path) is None:
+        if source is None or lookup(self._data, path) is None:
             return Origin("default")
-        where = {"flag": f"--set {source.name}", "environment": source.name}.get(source.kind, str(source))
-        return Origin(source.kind, where)
+        location = {"flag": f"--set {source.name}", "environment": source.name}.get(source.kind, str(source))
+        return Origin(source.kind, location)
 
 
 def _refusal(error: Mapping[str, Any]) -> Problem:
@@ -158,40 +159,40 @@ def _refusal(error: Mapping[str, Any]) -> Problem:
     return Problem(path[:-2] if path[-1:] == ("[key]",) else path, message(error))
 
 
-def _miscounted(error: Mapping[str, Any]) -> bool:
-    """Say whether pydantic calls a list too short because it did not count the items that it refused."""
+def _is_miscounted(error: Mapping[str, Any]) -> bool:
+    """Return whether pydantic reports a list as too short only because it did not count refused items."""
     return error["type"] == "too_short" and len(error["input"]) >= int(error["ctx"]["min_length"])
 
 
-def _overlap(one: Path, other: Path) -> bool:
+def _overlaps(one: Path, other: Path) -> bool:
     return within(one, other) or within(other, one)
 
 
-def _addressed(error: Mapping[str, Any]) -> Path:
-    """The path to drop so that the refused value is gone."""
+def _path_to_drop(error: Mapping[str, Any]) -> Path:
+    """Return the path of the value to drop because of an error."""
     path = tuple(error["loc"])
     return path[:-1] if path[-1:] == ("[key]",) or error["type"] == "missing" else path
 
 
-def _without(data: Any, path: Path, refused: set[Path]) -> Any:
+def _remove_value(data: Any, path: Path, refused: set[Path]) -> Any:
     """Return `data` without the value at `path`, and add the path to `refused`.
 
     An item of a list of sections becomes an empty section, so that the others keep their positions; a list of plain
-    values goes as a whole.
+    values is removed as a whole.
     """
     if not path:
         return {}
     parent = lookup(data, path[:-1])
     if isinstance(path[-1], int) and isinstance(parent, list):
         if not any(isinstance(item, dict) for item in parent):
-            return _without(data, path[:-1], refused)
+            return _remove_value(data, path[:-1], refused)
         refused.add(path)
-        return _replaced(data, path, {})
+        return _replace_value(data, path, {})
     refused.add(path)
-    return _replaced(data, path, None)
+    return _replace_value(data, path, None)
 
 
-def _replaced(data: Any, path: Path, value: Any) -> Any:
+def _replace_value(data: Any, path: Path, value: Any) -> Any:
     """Return a copy of `data` with the value at `path` replaced, or without it if `value` is None."""
     if not path:
         return value
@@ -200,8 +201,8 @@ def _replaced(data: Any, path: Path, value: Any) -> Any:
         if len(path) == 1 and value is None:
             copied.pop(str(path[0]), None)
         elif path[0] in copied:
-            copied[str(path[0])] = _replaced(copied[str(path[0])], path[1:], value)
+            copied[str(path[0])] = _replace_value(copied[str(path[0])], path[1:], value)
         return copied
     if isinstance(data, (list, tuple)) and isinstance(path[0], int) and path[0] < len(data):
-        return [_replaced(item, path[1:], value) if index == path[0] else item for index, item in enumerate(data)]
+        return [_replace_value(item, path[1:], value) if index == path[0] else item for index, item in enumerate(data)]
     return data

@@ -1,7 +1,7 @@
-"""Reads a cluster file: YAML 1.2's plain meaning of scalars, the line of every key, and no surprises.
+"""Reads a cluster file: scalars as in YAML 1.2, and the line of every key.
 
-PyYAML does the parsing; what the text means is decided here. `yes` is text, `010` is text, `12:30` is text, a number
-with a dot is text (1.30 is a version, not 1.3), and a key that stands twice is an error.
+PyYAML parses the file; the types of scalars are decided here. `yes`, `010`, `12:30` and numbers with a dot are text
+(1.30 is a version, not 1.3), and a duplicate key is an error.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _CONSTANTS: Mapping[str, bool | None] = {
 }
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FRACTION = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
-# Bounds of what is read at all, far above any cluster: a file within them is judged within a second or two, whatever it
-# holds. Kubernetes' own objects are some ten levels deep; pydantic writes no more than 255.
-_MOST_BYTES = 1 << 20
-_MOST_VALUES = 20_000
-_MOST_ITEMS = 1_000
-_DEEPEST = 100
-# PyYAML's two parsers word their errors differently; these are the parts they share.
-_REASONS: Mapping[str, str] = {
+# Limits far above any real cluster file; any file within them is validated within a second or two. Kubernetes' own
+# objects are some ten levels deep; pydantic serialises at most 255.
+_MAX_BYTES = 1 << 20
+_MAX_VALUES = 20_000
+_MAX_ITEMS = 1_000
+_MAX_DEPTH = 100
+# Parts of error messages that both of PyYAML's parsers have, and their usual causes.
+_LIKELY_CAUSES: Mapping[str, str] = {
     "mapping values are not allowed": "a second `:` or a wrong indentation; align the key with its neighbours or quote "
     "the text",
     "expected ',' or ']'": "a bracket [ is not closed; close it with ]",
@@ -42,14 +42,14 @@ _REASONS: Mapping[str, str] = {
     "did not find expected key": "a wrong indentation; align the key with its neighbours",
     "expected <block end>": "a wrong indentation; align the key with its neighbours",
 }
-_TOO_DEEP = f"lists and mappings are nested more than {_DEEPEST} levels deep here, and no key is that deep"
+_TOO_DEEP = f"lists and mappings are nested more than {_MAX_DEPTH} levels deep here, and no key is that deep"
 # Marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9).
-_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_BIDI_CONTROL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _BoundsError(Exception):
-    """The file goes beyond what is read; the message says how.
+    """The file exceeds a limit, which the message names.
 
     Attributes:
         line: where, counted from 1.
@@ -61,7 +61,7 @@ class _BoundsError(Exception):
 
 
 class _Composer(_Parser):  # type: ignore[misc]  # the parser is libyaml's where PyYAML was built with it
-    """Composes nodes and tells plain scalars from quoted ones by the tags `plain` and `text`."""
+    """Composes nodes, with the tag `plain` on plain scalars and `text` on quoted ones."""
 
     def resolve(self, kind: type[yaml.Node], value: str | None, implicit: Any) -> str:
         if kind is yaml.ScalarNode:
@@ -88,14 +88,14 @@ def read(file: FilePath) -> YamlFile:
 
     Raises:
         ClusterFileError: it does not exist, is a directory, cannot be read, is not UTF-8, is empty, is not YAML, or is
-            not one mapping of keys that each stand once.
+            not a single mapping with unique keys.
     """
     name = str(file)
     text = _text(file, name)
     node = _root(text, name)
     if node is None:
-        what = "holds nothing but comments" if text.strip() else "is empty"
-        message = f"the file {what}; write a cluster into it (`cfngen init` makes one to start from)"
+        content = "holds nothing but comments" if text.strip() else "is empty"
+        message = f"the file {content}; write a cluster into it (`cfngen init` makes one to start from)"
         raise ClusterFileError([Problem((), message, source=Source("file", name))])
     builder = _Builder()
     try:
@@ -104,8 +104,8 @@ def read(file: FilePath) -> YamlFile:
         raise ClusterFileError([Problem((), str(error), source=Source("file", name, error.line))]) from None
     problems = [Problem(path, text, source=Source("file", name, line)) for path, text, line in builder.faults]
     if not isinstance(data, dict):
-        what = {"SequenceNode": "a list"}.get(type(node).__name__, "a single value")
-        message = f"the file holds {what}; a cluster file is keys and values such as `name: kubernetes`"
+        kind = {"SequenceNode": "a list"}.get(type(node).__name__, "a single value")
+        message = f"the file holds {kind}; a cluster file is keys and values such as `name: kubernetes`"
         problems.append(Problem((), message, source=Source("file", name, node.start_mark.line + 1)))
     if problems or not isinstance(data, dict):
         raise ClusterFileError(problems)
@@ -113,7 +113,7 @@ def read(file: FilePath) -> YamlFile:
 
 
 def value(text: str, path: Path) -> Any:
-    """Return what `text` means as the value of a key, e.g. `6` a number and `1.30` text.
+    """Return the value that `text` has for a key, e.g. `6` is a number and `1.30` is text.
 
     Args:
         text: a scalar or a flow collection such as `[10.0.0.0/8]`.
@@ -155,8 +155,8 @@ def _text(file: FilePath, name: str) -> str:
         raise refuse("the file cannot be read; give yourself permission to read it") from None
     except OSError as error:
         raise refuse(f"the file cannot be read: {error.strerror or error}") from None
-    if len(content) > _MOST_BYTES:
-        raise refuse(f"the file has {len(content):,} bytes; a cluster file has at most {_MOST_BYTES:,}")
+    if len(content) > _MAX_BYTES:
+        raise refuse(f"the file has {len(content):,} bytes; a cluster file has at most {_MAX_BYTES:,}")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise refuse("the file is UTF-16; save it as UTF-8")
     try:
@@ -164,14 +164,14 @@ def _text(file: FilePath, name: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise refuse(f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8", line) from None
-    # In a comment as well: it can make what follows look like a part of the comment.
-    if turning := _TURNING.search(text):
-        character = turning.group()
+    # Refused in comments as well: it can make what follows look like a part of the comment.
+    if match := _BIDI_CONTROL.search(text):
+        character = match.group()
         message = (
             f"U+{ord(character):04X} ({unicodedata.name(character).lower()}) stands in this line, which makes it read "
             "otherwise than it is; remove it"
         )
-        raise refuse(message, text.count("\n", 0, turning.start()) + 1)
+        raise refuse(message, text.count("\n", 0, match.start()) + 1)
     return text
 
 
@@ -200,13 +200,13 @@ def _root(text: str, name: str) -> yaml.Node | None:
 
 
 def _check_bounds(text: str) -> None:
-    """Refuse a text that is nested too deep, or holds too much, before nodes are made of it.
+    """Raise an error if a text is nested too deeply or has too many values, before nodes are composed.
 
-    Events come one by one; making nodes recurses, which ends at Python's own bound.
+    Events are read one by one, while composing nodes is recursive and would exceed Python's recursion limit.
 
     Raises:
-        _BoundsError: it does
-        yaml.YAMLError: it is not YAML
+        _BoundsError: it exceeds a limit.
+        yaml.YAMLError: it is not YAML.
     """
     depth = nodes = 0
     for event in yaml.parse(text, Loader=_Parser):
@@ -215,31 +215,31 @@ def _check_bounds(text: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         nodes += isinstance(event, yaml.NodeEvent)
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise _BoundsError(_TOO_DEEP, event.start_mark)
-        if nodes > 2 * _MOST_VALUES:  # a key is one too
-            message = f"the file goes on beyond {_MOST_VALUES:,} values, and no cluster needs as many; shorten it"
+        if nodes > 2 * _MAX_VALUES:  # a key is one too
+            message = f"the file goes on beyond {_MAX_VALUES:,} values, and no cluster needs as many; shorten it"
             raise _BoundsError(message, event.start_mark)
 
 
 def _reason(error: yaml.YAMLError, text: str) -> str:
-    """What is wrong with the YAML, in a sentence that names the usual cause."""
+    """Return what is wrong with the YAML, with the usual cause where it is known."""
     mark = getattr(error, "problem_mark", None)
     lines = text.split("\n")
     line = lines[mark.line] if mark and mark.line < len(lines) else ""
     indentation = line[: len(line) - len(line.lstrip())]
     if "\t" in indentation or (mark and line[mark.column : mark.column + 1] == "\t"):
         return "a tab stands where YAML wants spaces; indent with spaces"
-    said = str(getattr(error, "problem", None) or error)
-    for words, meaning in _REASONS.items():
-        if words in said:
+    problem = str(getattr(error, "problem", None) or error)
+    for words, meaning in _LIKELY_CAUSES.items():
+        if words in problem:
             return meaning
     context = getattr(error, "context", None)
-    return "not valid YAML: " + (f"{context}: {said}" if context else said)
+    return "not valid YAML: " + (f"{context}: {problem}" if context else problem)
 
 
 class _Builder:
-    """Turns nodes into data, and notes the line of every key and everything that is wrong."""
+    """Builds data from nodes, and records the line of every key and all faults."""
 
     def __init__(self) -> None:
         self.lines: dict[Path, int] = {}
@@ -248,19 +248,19 @@ class _Builder:
         self._built = 0
 
     def build(self, node: yaml.Node, path: Path) -> Any:
-        """Return the data of `node`, which stands at `path`."""
+        """Return the data of `node`, whose path is `path`."""
         self.lines.setdefault(path, node.start_mark.line + 1)
         self._built += 1
         if id(node) in self._open:
             return self._fault(path, "an alias (*) that contains itself; write the value out", node)
-        if self._built > _MOST_VALUES:
-            message = f"aliases (*) multiply the file's values to more than {_MOST_VALUES:,}; write out what is needed"
+        if self._built > _MAX_VALUES:
+            message = f"aliases (*) multiply the file's values to more than {_MAX_VALUES:,}; write out what is needed"
             raise _BoundsError(message, node.start_mark)
-        if len(path) > _DEEPEST:
+        if len(path) > _MAX_DEPTH:
             raise _BoundsError(_TOO_DEEP, node.start_mark)
-        if not isinstance(node, yaml.ScalarNode) and len(node.value) > _MOST_ITEMS and not free_form(path):
-            what = "keys" if isinstance(node, yaml.MappingNode) else "items"
-            return self._fault(path, f"holds {len(node.value):,} {what}; at most {_MOST_ITEMS:,} are read", node)
+        if not isinstance(node, yaml.ScalarNode) and len(node.value) > _MAX_ITEMS and not free_form(path):
+            noun = "keys" if isinstance(node, yaml.MappingNode) else "items"
+            return self._fault(path, f"holds {len(node.value):,} {noun}; at most {_MAX_ITEMS:,} are read", node)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         self._open.add(id(node))

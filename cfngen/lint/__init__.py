@@ -1,7 +1,7 @@
-"""Judging templates before anybody sees them: cfn-lint in process, rules of our own, and a cache of verdicts.
+"""Linting templates: cfn-lint in process, with rules of cfngen's own and a cache of results.
 
-`lint` is the whole interface. Importing this package costs next to nothing: cfn-lint, which takes more than a second
-to import, is loaded only when a template is judged that was not judged before.
+`lint` is the whole interface. Importing this package is cheap: cfn-lint, which takes more than a second to import, is
+loaded only for templates whose result is not in the cache.
 """
 
 from cfngen.lint.cache import cache_directory

@@ -1,9 +1,9 @@
-"""Verdicts kept between runs: one small file per template, named by everything the verdict depends on.
+"""The cache of lint results (verdicts): one small file per template, named by a digest of all inputs.
 
-A file's name is the digest of the template, of what it sees of the templates it nests, of the sources of
-`cfngen.lint` and of the table of text limits, of cfn-lint's version, of the region and of Python's version. So nothing
-is ever stale, two processes may write at the same time, and the directory may be deleted at any moment. A file that
-cannot be read as a verdict counts as missing; a directory that cannot be written to is the same as no cache.
+The inputs are the template, the interface of the templates it nests, the sources of `cfngen.lint` and of the table of
+text limits, cfn-lint's version, the region and Python's version. So no entry is ever stale, processes may write at the
+same time, and the directory may be deleted at any time. A file that is not a valid verdict counts as missing; if the
+directory cannot be written to, nothing is cached.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from pathlib import Path
 from typing import Any
 
 KEEP_DAYS = 30
-_DAY = 24 * 60 * 60
+_SECONDS_PER_DAY = 24 * 60 * 60
 _SUFFIX = ".verdict.json"
 
 Verdict = list[dict[str, Any]]
-"""Findings as JSON: all fields of a `Finding` but the document's name and module, which are the caller's."""
+"""Findings as JSON: all fields of `Finding` except the document's name and module, which the caller adds."""
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
-    """Return where verdicts are kept: `$XDG_CACHE_HOME/cfngen/lint`, or `~/.cache/cfngen/lint`.
+    """Return the cache directory: `$XDG_CACHE_HOME/cfngen/lint`, or `~/.cache/cfngen/lint`.
 
-    A relative XDG_CACHE_HOME is ignored, as the XDG Base Directory Specification demands. Without HOME the path is
-    one that cannot be created, which means no cache.
+    A relative XDG_CACHE_HOME is ignored, as the XDG Base Directory Specification requires. Without HOME the path
+    cannot be created, so nothing is cached.
     """
     base = environ.get("XDG_CACHE_HOME", "")
     root = Path(base) if base and Path(base).is_absolute() else Path(environ.get("HOME") or os.devnull, ".cache")
@@ -41,30 +41,30 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
 
 
 def fingerprint(region: str) -> bytes:
-    """Digest of what every verdict depends on beside the template. Does not import cfn-lint."""
+    """Return a digest of all inputs of a verdict besides the template. Does not import cfn-lint."""
     digest = hashlib.sha256(f"region {region}\npython {sys.version_info[0]}.{sys.version_info[1]}\n".encode())
-    here = Path(__file__).parent
-    sources = (*here.glob("*.py"), *here.glob("rules/*.py"), here.parent / "text_limits.py")
+    package = Path(__file__).parent
+    sources = (*package.glob("*.py"), *package.glob("rules/*.py"), package.parent / "text_limits.py")
     for source in sorted(sources):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
-    for fact in _cfn_lint_files():
-        digest.update(fact.read_bytes() + b"\0")
+    for file in _cfn_lint_files():
+        digest.update(file.read_bytes() + b"\0")
     return digest.digest()
 
 
 def _cfn_lint_files() -> Sequence[Path]:
-    """The two files that say which cfn-lint this is: its version and the date of its resource schemas.
+    """Return the files that identify the installed cfn-lint: its version, and the date of its resource schemas.
 
-    `importlib.metadata` would tell the version too, but takes 50 ms to import, the rest of the look-up 1 ms.
+    `importlib.metadata` has the version too, but takes 50 ms to import; this look-up takes 1 ms.
     """
     spec = importlib.util.find_spec("cfnlint")
     package = Path(spec.origin).parent if spec and spec.origin else Path(os.devnull)
-    facts = (package / "version.py", package / "data" / "schemas" / "version.json")
-    return [fact for fact in facts if fact.is_file()]
+    files = (package / "version.py", package / "data" / "schemas" / "version.json")
+    return [file for file in files if file.is_file()]
 
 
 def key(fingerprint: bytes, bodies: Sequence[Mapping[str, Any]]) -> str:
-    """Return the name of the verdict about the first of `bodies`, which sees the others."""
+    """Return the cache key for a template, the first of `bodies`, and the other inputs of its verdict."""
     digest = hashlib.sha256(fingerprint)
     for body in bodies:
         digest.update(json.dumps(body, separators=(",", ":")).encode() + b"\0")
@@ -86,8 +86,8 @@ class Cache:
         path = self._path(name)
         try:
             stored = json.loads(path.read_bytes())
-            # A verdict in use stays: its age counts from the last day it was used.
-            if time.time() - path.stat().st_mtime > _DAY:
+            # Its modification time is the last day of use, by which unused verdicts are dropped.
+            if time.time() - path.stat().st_mtime > _SECONDS_PER_DAY:
                 os.utime(path)
         except (OSError, ValueError, RecursionError):
             return None
@@ -101,7 +101,7 @@ class Cache:
                 self._store(name, json.dumps({"key": name, "findings": verdict}).encode())
             self._drop_unused()
         except OSError:
-            # A cache is a convenience: a full disk or a read-only home must not fail a lint that has its verdict.
+            # Linting succeeds without the cache, e.g. on a full disk or with a read-only home directory.
             return
 
     def _path(self, name: str) -> Path:
@@ -119,15 +119,15 @@ class Cache:
             raise
 
     def _drop_unused(self) -> None:
-        oldest = time.time() - KEEP_DAYS * _DAY
+        cutoff = time.time() - KEEP_DAYS * _SECONDS_PER_DAY
         for path in self.directory.glob(f"*{_SUFFIX}"):
             with contextlib.suppress(FileNotFoundError):
-                if path.stat().st_mtime < oldest:
+                if path.stat().st_mtime < cutoff:
                     path.unlink()
 
 
 def _is_verdict(stored: Any, name: str) -> bool:
-    """Whether JSON read from a cache file is a verdict of that name, whole and of the expected shape."""
+    """Return whether the content of a cache file is a complete verdict with that key."""
     if not isinstance(stored, dict) or stored.get("key") != name or not isinstance(stored.get("findings"), list):
         return False
     fields = {"rule": str, "severity": str, "message": str, "path": list, "further": str, "line": int, "column": int}

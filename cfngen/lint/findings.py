@@ -1,4 +1,4 @@
-"""What is wrong with a template, and the error that refuses it."""
+"""Findings about templates, and the error that is raised for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MESSAGE_LENGTH = 300
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong with one document.
+    """One finding about one document.
 
     Attributes:
         rule: id of the rule, e.g. `E3012`; E9xxx, W9xxx and I9xxx are cfngen's own (`cfngen.lint.rules`).
@@ -29,9 +29,9 @@ class Finding:
         path: where in the template: keys and list indices from the top, e.g. ("Resources", "Vpc", "Properties", …).
         document: name of the document.
         module: the module that made the document; empty for a template that was read from a file.
-        further: where to read more: the rule's short description and a URL.
-        line: line in the document's source text, counted from 1; 0 if the document has no such text.
-        column: column in that line, counted from 1; 0 likewise.
+        further: the rule's short description and its URL.
+        line: line in the document's source text, counted from 1; 0 if it was not read from a file.
+        column: column in that line, counted from 1; 0 if there is no line.
     """
 
     rule: str
@@ -57,13 +57,13 @@ class Finding:
 
 
 class LintError(CfngenError):
-    """Templates were refused; nothing was written.
+    """Templates do not pass lint; nothing was written.
 
     Attributes:
-        findings: everything that was found, ordered by document.
+        findings: all findings, ordered by document.
     """
 
-    SHOWN = 20
+    MAX_SHOWN = 20
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)
@@ -79,16 +79,16 @@ class LintError(CfngenError):
         counts = {severity: sum(f.severity == severity for f in self.findings) for severity in SEVERITIES}
         total = ", ".join(pluralize(count, _NOUNS[severity]) for severity, count in counts.items() if count)
         lines = [f"the templates do not pass lint ({total}):"]
-        shown = self.findings[: self.SHOWN]
-        for _, findings in groupby(shown, key=lambda finding: finding.document):
+        listed = self.findings[: self.MAX_SHOWN]
+        for _, findings in groupby(listed, key=lambda finding: finding.document):
             lines += ["", *map(str, findings)]
-        if len(self.findings) > len(shown):
-            lines += ["", f"and {len(self.findings) - len(shown)} more"]
+        if len(self.findings) > len(listed):
+            lines += ["", f"and {len(self.findings) - len(listed)} more"]
         return "\n".join(lines)
 
 
 def shorten(message: str, length: int = MESSAGE_LENGTH) -> str:
-    """Return a message on one line and no longer than `length`: its beginning and its end, which hold the point."""
+    """Return a message on one line of at most `length` characters, with the middle left out if it is longer."""
     line = " ".join(message.split())
     if len(line) <= length:
         return line

@@ -1,14 +1,14 @@
-"""cfn-lint, hermetic: the only module that imports it (beside the rules, which cfn-lint loads).
+"""Runs cfn-lint independently of the machine; the only module that imports it (besides the rules, which it loads).
 
-cfn-lint takes its configuration from the command line, from `.cfnlintrc` files in the current and in the home
-directory, from AWS_REGION and AWS_DEFAULT_REGION, and its resource schemas from `~/.cache` if newer ones were
-downloaded there. A verdict must be the same on every machine, so here:
+cfn-lint reads its configuration from the command line, from `.cfnlintrc` files in the current and the home directory,
+and from AWS_REGION and AWS_DEFAULT_REGION; and its resource schemas from `~/.cache` if newer ones were downloaded. The
+result must be the same on every machine, so here:
 
-- an empty configuration file is named, which keeps cfn-lint from looking for others;
-- the region is always given, so that the environment is not asked;
-- the resource schemas are those that came with the installed cfn-lint;
-- the current directory is the work place, which has nothing in it but what is put there. (cfn-lint also follows a
-  TemplateURL to a template's outputs only inside the current directory.)
+- an empty configuration file is passed, so that cfn-lint looks for no other;
+- the region is always passed, so that the environment is not read;
+- the resource schemas are those of the installed cfn-lint;
+- the current directory is a temporary work directory. (cfn-lint reads the outputs of a nested template only if its
+  TemplateURL is inside the current directory.)
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 RULES = Path(__file__).with_name("rules")
 _CFN_LINT_RULES = "https://github.com/aws-cloudformation/cfn-lint/blob/main/docs/rules.md"
 
-# Informational rules run too, and are errors to us as much as warnings; these do not apply to what we make:
+# Informational rules and warnings count like errors. These rules do not apply to cfngen's templates:
 IGNORED = (
-    # A matter of style, Fn::Sub rather than Fn::Join. UserData is joined on purpose: packed text holds any characters,
-    # and Fn::Sub would read some of them as references.
+    # Style: Fn::Sub instead of Fn::Join. UserData uses Fn::Join on purpose: in packed text Fn::Sub would take some
+    # characters for references.
     "I1022",
     # The limit of a template passed as a string, 51,200 bytes. The console uploads a file to S3 and `cfngen deploy`
     # does the same, so the limit of both is that of S3 (E9002). The rule is for users who call the API themselves.
@@ -45,7 +45,7 @@ IGNORED = (
 class Judge:
     """cfn-lint with its rules loaded, for one region.
 
-    Making one imports cfn-lint (about 0.9 s) and loads its rules (about 0.5 s).
+    The constructor imports cfn-lint (about 0.9 s) and loads its rules (about 0.5 s).
 
     Attributes:
         workplace: the directory given.
@@ -77,10 +77,10 @@ class Judge:
         self._runner = Runner(self._config())
 
     def judge(self, view: View) -> Verdict:
-        """Return what cfn-lint and our own rules find, without duplicates, in a stable order.
+        """Return the findings of cfn-lint and cfngen's rules, without duplicates, in a stable order.
 
         Raises:
-            CfngenError: cfn-lint fails by itself on a template that has a text, hence is not of our making.
+            CfngenError: cfn-lint crashes on a template of the user (one that has a text).
         """
         if view.text is None:
             return self._judge(view)
@@ -95,11 +95,13 @@ class Judge:
     def _judge(self, view: View) -> Verdict:
         if not view.nested and not any(True for _ in self._runner.validate_template(view.body)):
             return []
-        # Reading a file takes cfn-lint ten times as long as taking data, but tells it line numbers, and by these it
-        # tells findings apart: of those with the same message it would give only the first.
-        findings = [_finding(match, placed=view.text is not None) for match in self._from_files(view)]
-        texts = {json.dumps(found, sort_keys=True) for found in findings if view.counts(found["rule"], found["path"])}
-        # By way of JSON also because cfn-lint's paths are made of classes of its own, which cannot leave the process.
+        # From a file cfn-lint takes ten times as long as from data, but has line numbers. Without them it reports only
+        # the first of several findings with the same message.
+        findings = [_finding(match, has_text=view.text is not None) for match in self._from_files(view)]
+        texts = {
+            json.dumps(finding, sort_keys=True) for finding in findings if view.counts(finding["rule"], finding["path"])
+        }
+        # JSON also replaces the classes in cfn-lint's paths, which cannot be passed to another process.
         return [json.loads(text) for text in sorted(texts)]
 
     def _config(self, templates: Sequence[Path] = ()) -> Any:
@@ -119,7 +121,7 @@ class Judge:
         directory = Path(tempfile.mkdtemp(dir=self.workplace))
         for name, body in view.nested.items():
             (directory / f"{name}.json").write_text(json.dumps(body), encoding="utf-8")
-        # Not a name that a nested template may have.
+        # No nested template can have this name, since it has a space.
         template = directory / "the template.json"
         text = json.dumps(view.body, indent=1) if view.text is None else view.text
         template.write_text(text, encoding="utf-8")
@@ -134,23 +136,23 @@ def _use_bundled_schemas() -> None:
 
     bundled = Path(cfnlint.__file__).parent / "data" / "schemas"
     if (bundled / "providers").is_dir():
-        # The manager has chosen its directories when it was imported and has no method to choose again; its
-        # constructor takes them, and everybody holds a reference to this one object.
+        # The manager set its directories when it was imported and has no method to change them; its constructor takes
+        # them, and other modules already have a reference to this object.
         type(PROVIDER_SCHEMA_MANAGER).__init__(
             PROVIDER_SCHEMA_MANAGER, providers_dir=bundled / "providers", resources_dir=bundled / "resources"
         )
 
 
-def _finding(match: Match, *, placed: bool) -> dict[str, Any]:
+def _finding(match: Match, *, has_text: bool) -> dict[str, Any]:
     rule = match.rule
-    own = rule.id[1:2] == "9"
-    where = rule.source_url if own else f"{_CFN_LINT_RULES}#{rule.id}"
+    is_own_rule = rule.id[1:2] == "9"
+    url = rule.source_url if is_own_rule else f"{_CFN_LINT_RULES}#{rule.id}"
     return {
         "rule": rule.id,
         "severity": rule.severity,
         "message": shorten(match.message),
         "path": list(getattr(match, "path", ())),
-        "further": f"{rule.shortdesc}: {where}",
-        "line": match.linenumber if placed else 0,
-        "column": match.columnnumber if placed else 0,
+        "further": f"{rule.shortdesc}: {url}",
+        "line": match.linenumber if has_text else 0,
+        "column": match.columnnumber if has_text else 0,
     }

@@ -1,4 +1,4 @@
-"""Running lint: what is in the cache is read, the rest is judged by as many processes as there are processors."""
+"""Runs lint: takes results from the cache and lints the other templates, with one process for each CPU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def lint(
     documents: Sequence[Document], *, region: str, cache: Path | None = None, texts: Mapping[str, str] | None = None
 ) -> tuple[Finding, ...]:
-    """Judge documents with cfn-lint and cfngen's own rules.
+    """Return the findings of cfn-lint and of cfngen's own rules.
 
     The verdict depends on the documents, the region, cfn-lint's version and this package's sources, and on nothing in
     the environment (`cfngen.lint.judge` says how). Errors, warnings and informational findings all count.
@@ -41,37 +41,37 @@ def lint(
         texts: by name, the text that a document was read from; findings in it are given line and column.
 
     Returns:
-        Everything found: by document in the given order, errors first. Empty means clean.
+        All findings, by document in the given order, errors first.
 
     Raises:
-        CfngenError: cfn-lint does not know the region, fails by itself on a template that has a text, or a process of
-            it ended without an answer (out of memory).
+        CfngenError: cfn-lint does not know the region, crashes on a template that has a text, or a worker process was
+            killed (out of memory).
     """
-    todo, findings = views(documents, texts or {})
-    store = verdicts.Cache(cache) if cache else None
-    fingerprint = verdicts.fingerprint(region) if store else b""
-    keys = [verdicts.key(fingerprint, _seen(view)) if store else "" for view in todo]
-    known: list[verdicts.Verdict | None] = [store.get(key) if store else None for key in keys]
-    unknown = [index for index, verdict in enumerate(known) if verdict is None]
-    if unknown:
-        fresh = dict(zip(unknown, _judge([todo[index] for index in unknown], region), strict=True))
-        known = [fresh.get(index, verdict) for index, verdict in enumerate(known)]
-        if store:
-            store.put({keys[index]: verdict for index, verdict in fresh.items()})
+    views_to_judge, findings = views(documents, texts or {})
+    verdict_cache = verdicts.Cache(cache) if cache else None
+    fingerprint = verdicts.fingerprint(region) if verdict_cache else b""
+    keys = [verdicts.key(fingerprint, _cache_key_parts(view)) if verdict_cache else "" for view in views_to_judge]
+    cached: list[verdicts.Verdict | None] = [verdict_cache.get(key) if verdict_cache else None for key in keys]
+    missing = [index for index, verdict in enumerate(cached) if verdict is None]
+    if missing:
+        judged = dict(zip(missing, _judge([views_to_judge[index] for index in missing], region), strict=True))
+        cached = [judged.get(index, verdict) for index, verdict in enumerate(cached)]
+        if verdict_cache:
+            verdict_cache.put({keys[index]: verdict for index, verdict in judged.items()})
 
     modules = {document.name: document.module for document in documents}
-    for view, verdict in zip(todo, known, strict=True):
+    for view, verdict in zip(views_to_judge, cached, strict=True):
         findings += [
             Finding(**{**fact, "path": tuple(fact["path"])}, document=view.document, module=modules[view.document])
             for fact in verdict or ()
         ]
     order = {document.name: index for index, document in enumerate(documents)}
-    # The second view of a document repeats what the first found.
-    return tuple(sorted(dict.fromkeys(findings), key=lambda found: _rank(found, order[found.document])))
+    # Both views of a document report the same findings, so duplicates are dropped.
+    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: _rank(finding, order[finding.document])))
 
 
-def _seen(view: View) -> tuple[Mapping[str, Any], ...]:
-    """All that the verdict about a view depends on."""
+def _cache_key_parts(view: View) -> tuple[Mapping[str, Any], ...]:
+    """Return the inputs of a view's verdict."""
     return (view.body, view.nested) if view.text is None else (view.body, view.nested, {"text": view.text})
 
 
@@ -80,15 +80,15 @@ def _rank(finding: Finding, document: int) -> tuple[int, int, str, str]:
 
 
 def _judge(todo: Sequence[View], region: str) -> list[verdicts.Verdict]:
-    """Judge views in the order given, by several processes if that can help."""
+    """Return the verdicts of views in the given order, using several processes on Linux."""
     from cfngen.lint.judge import Judge
 
     with tempfile.TemporaryDirectory(prefix="cfngen-lint-") as directory:
         workplace = Path(directory).resolve()
-        with _without_collection():
+        with _without_garbage_collection():
             judge = Judge(region, workplace)
-        # Only Linux: elsewhere a forked process may not use the system's libraries (macOS) or there is no fork, and a
-        # process started afresh would spend more on importing cfn-lint than it saves.
+        # Linux only: on macOS a forked process must not use the system's libraries, Windows has no fork, and a newly
+        # started process would take longer to import cfn-lint than it saves.
         if sys.platform == "linux":
             return list(_in_processes(judge, todo, workplace))
         with _current_directory(workplace):
@@ -96,10 +96,10 @@ def _judge(todo: Sequence[View], region: str) -> list[verdicts.Verdict]:
 
 
 @contextlib.contextmanager
-def _without_collection() -> Iterator[None]:
-    """Import cfn-lint without garbage collection, then and later: its objects are many, and all there to stay.
+def _without_garbage_collection() -> Iterator[None]:
+    """Disable garbage collection while cfn-lint is imported, and exempt its many permanent objects from it afterwards.
 
-    That saves a third of the import, the copying of their memory in forked processes, and 0.3 s at the process's end.
+    That saves a third of the import, copies of their memory in forked processes, and 0.3 s at the end of the process.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -113,30 +113,30 @@ def _without_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _current_directory(directory: Path) -> Iterator[None]:
-    before = Path.cwd()
+    previous = Path.cwd()
     os.chdir(directory)
     try:
         yield
     finally:
-        os.chdir(before)
+        os.chdir(previous)
 
 
-def _processors() -> int:
-    """How many processors this process may use."""
+def _cpu_count() -> int:
+    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-# Set before forking, so that the processes inherit cfn-lint with its rules loaded rather than load it again.
-_inherited: Judge | None = None
+# Set before forking, so that worker processes inherit cfn-lint with its rules loaded.
+_inherited_judge: Judge | None = None
 
 
 def _in_processes(judge: Judge, todo: Sequence[View], workplace: Path) -> Iterator[verdicts.Verdict]:
-    global _inherited
-    _inherited = judge
+    global _inherited_judge
+    _inherited_judge = judge
     heaviest_first = sorted(range(len(todo)), key=lambda index: todo[index].weight, reverse=True)
     context = multiprocessing.get_context("fork")
-    workers = min(len(todo), _processors())
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_work, initargs=(workplace,))
+    workers = min(len(todo), _cpu_count())
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_initialize_worker, initargs=(workplace,))
     try:
         futures = {index: pool.submit(_judge_inherited, todo[index]) for index in heaviest_first}
         for index in range(len(todo)):
@@ -148,20 +148,20 @@ def _in_processes(judge: Judge, todo: Sequence[View], workplace: Path) -> Iterat
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-        _inherited = None
+        _inherited_judge = None
 
 
-def _start_work(workplace: Path) -> None:
+def _initialize_worker(workplace: Path) -> None:
     os.chdir(workplace)
-    # What linting leaves behind is looked through less often than after every 700 objects.
+    # Collect garbage less often than after every 700 new objects.
     gc.set_threshold(50_000, 20, 20)
-    # Ctrl-C reaches every process of the terminal: these end at once and in silence, the parent says what it means.
-    # Where the parent was started to ignore it, as shells start background jobs, these ignore it too.
+    # Ctrl-C reaches every process of the terminal: workers exit at once without a message, and the parent reports it.
+    # If the parent ignores it, as background jobs of a shell do, so do the workers.
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _judge_inherited(view: View) -> verdicts.Verdict:
-    if _inherited is None:
+    if _inherited_judge is None:
         raise RuntimeError("started without cfn-lint loaded")
-    return _inherited.judge(view)
+    return _inherited_judge.judge(view)

@@ -1,9 +1,9 @@
-"""What cfn-lint is shown: each document as it is, and of a document that nests others a second view.
+"""The inputs of cfn-lint: each document as it is, and a second view of a document that nests others.
 
-cfn-lint checks what a stack passes to a nested stack and takes from it only if `TemplateURL` is the path of a local
-file. Ours are URLs made from a parameter. So the root is judged twice: as it is, and as a copy whose TemplateURLs
-are the nested templates' file names, beside files that hold those templates' parameters and outputs. Of the second
-view only what the first cannot tell counts.
+cfn-lint checks the parameters and outputs of a nested stack only if `TemplateURL` is the path of a local file. In
+cfngen's templates it is a URL that contains a parameter. So the root is linted twice: as it is, and as a copy whose
+TemplateURLs are file names, next to files with the parameters and outputs of the nested templates. Findings that are
+caused by the copy are dropped.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 _STACK = "AWS::CloudFormation::Stack"
 _FILE_NAME = re.compile(r"([A-Za-z0-9._-]+)\.(?:json|ya?ml|template)\Z")
 
-# The parts of a template that the template nesting it can see, and what of it must know a parameter's value: E9019.
+# The sections of a nested template that its parent is checked against, and functions that need a value (E9019).
 _INTERFACE = ("Parameters", "Outputs", "Rules")
-_LOOKING_INSIDE = re.compile(r'"Fn::(Select|Split|Cidr|FindInMap)"')
+_NEEDS_VALUE = re.compile(r'"Fn::(Select|Split|Cidr|FindInMap)"')
 
 
 @dataclass(frozen=True)
 class View:
-    """One thing to judge.
+    """One template to lint.
 
     Attributes:
         document: name of the document it is a view of.
         body: the template.
-        nested: templates to lay beside it, by name, each reduced to its interface; empty for a document as it is.
-        text: the text that the body was read from, by whose lines findings are placed; None if there is none.
+        nested: nested templates by name, each reduced to its interface; empty for a document as it is.
+        text: the text that the body was read from, for the lines of findings; None if there is none.
     """
 
     document: str
@@ -46,24 +46,23 @@ class View:
 
     @property
     def weight(self) -> tuple[int, int]:
-        """How long the judging takes, for comparison: cfn-lint's time goes into resources, 10 to 15 ms for each."""
+        """Sort key by the time that linting takes: 10 to 15 ms for each resource."""
         return len(self.body.get("Resources", ())), len(self.body.get("Parameters", ()))
 
     def counts(self, rule: str, path: Sequence[str | int]) -> bool:
-        """Whether a finding is about the document and not about how the view is made."""
-        # Nothing is filled into the default of a parameter: what looks like a forgotten Fn::Sub is its text.
+        """Return whether a finding is about the document, and not caused by the view."""
+        # A parameter's default is literal: `${` in it is no forgotten Fn::Sub.
         if rule == "E1029" and tuple(path[:1]) == ("Parameters",):
             return False
         if not self.nested:
             return True
-        # W3002 says that a local TemplateURL works only with `aws cloudformation package`: the view's, not the
-        # document's. W2001 (unused parameter) sees no use of a parameter whose only use was a TemplateURL; the first
-        # view tells it of the document.
+        # W3002 is about the local TemplateURL, which only the view has. W2001 (unused parameter) reports parameters
+        # that are used only in a TemplateURL; the first view reports the truly unused ones.
         return rule != "W2001" and not (rule == "W3002" and tuple(path[-1:]) == ("TemplateURL",))
 
 
 def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list[View], list[Finding]]:
-    """Return what to judge, and findings about nested stacks whose template is not among the documents.
+    """Return the views to lint, and findings about nested stacks whose template is not among the documents.
 
     Args:
         documents: the templates.
@@ -89,20 +88,20 @@ def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list
                     "Properties": {**properties, "TemplateURL": f"{name}.json"},
                 }
             else:
-                findings.append(_missing(document, logical_id, name))
+                findings.append(_missing_template(document, logical_id, name))
         result.append(View(document.name, body, nested))
     return result, findings
 
 
 def _interface(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a template that nests this one is checked against."""
+    """Return the parts of a nested template that its parent is checked against."""
     sections = {section: body[section] for section in _INTERFACE if section in body}
-    looking = {
+    resources = {
         logical_id: resource
         for logical_id, resource in body.get("Resources", {}).items()
-        if _LOOKING_INSIDE.search(json.dumps(resource))
+        if _NEEDS_VALUE.search(json.dumps(resource))
     }
-    return {**sections, **({"Resources": looking} if looking else {})}
+    return {**sections, **({"Resources": resources} if resources else {})}
 
 
 def _template_name(url: Any) -> str | None:
@@ -124,14 +123,14 @@ def _template_name(url: Any) -> str | None:
     return match[1] if match else None
 
 
-def _missing(document: Document, logical_id: str, name: str | None) -> Finding:
-    what = (
+def _missing_template(document: Document, logical_id: str, name: str | None) -> Finding:
+    reason = (
         f"no document named {name} is generated with it" if name else "the URL does not end in a template's file name"
     )
     return Finding(
         rule="E9000",
         severity="error",
-        message=f"the nested stack's template cannot be checked: {what}",
+        message=f"the nested stack's template cannot be checked: {reason}",
         path=("Resources", logical_id, "Properties", "TemplateURL"),
         document=document.name,
         module=document.module,

@@ -1,4 +1,4 @@
-"""An output directory as it is on disk: which of its files cfngen wrote."""
+"""Reads an output directory, and finds the files in it that cfngen wrote."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def read(path: Path) -> bytes | None:
     except IsADirectoryError:
         raise OutputError(path, "is a directory, where a file has to go", hint="Move it away.") from None
     except NotADirectoryError:
-        parent = next(each for each in path.parents if each.exists())
+        parent = next(ancestor for ancestor in path.parents if ancestor.exists())
         raise OutputError(parent, "is a file, where a directory has to go", hint="Move it away.") from None
     except OSError as error:
         raise OutputError.of(error, path, "read") from error
 
 
 def own_files(directory: Path) -> frozenset[str]:
-    """Return the files that cfngen wrote, by path: those its README lists, the README, and templates with its mark.
+    """Return the paths of the files that cfngen wrote: the README, the files it lists, and templates with its metadata.
 
     Raises:
-        OutputError: something that has the name of a template cannot be read.
+        OutputError: a file with the name of a template cannot be read.
     """
     content = read(directory / README) or b""
-    known = {name for name in listed(content.decode("utf-8", "replace")) if (directory / name).is_file()}
+    own = {name for name in listed(content.decode("utf-8", "replace")) if (directory / name).is_file()}
     if content.startswith(MARKER.encode()):
-        known.add(README)
-    return frozenset(known | {name for name in _templates(directory) if name in known or _is_marked(directory / name)})
+        own.add(README)
+    return frozenset(own | {name for name in _templates(directory) if name in own or _is_marked(directory / name)})
 
 
 def _templates(directory: Path) -> Iterator[str]:
@@ -55,9 +55,9 @@ def _templates(directory: Path) -> Iterator[str]:
 
 
 def _is_marked(path: Path) -> bool:
-    """Whether a file is a template with cfngen's entry in its metadata."""
+    """Return whether a file is a template with cfngen's entry in its metadata."""
     content = read(path) or b""
-    # Most files of others are told apart without being parsed.
+    # Most other files are recognised without parsing.
     if b"cfngen" not in content or b"Resources" not in content:
         return False
     try:
@@ -78,8 +78,8 @@ def _yaml(content: bytes) -> object:
 
 
 def stale_files(directory: Path, files: Mapping[str, bytes], own: frozenset[str]) -> tuple[str, ...]:
-    """Return the files of an earlier run that `files` no longer has.
+    """Return the files of an earlier run that are not among `files`.
 
-    A set of files without README.md is a part of the output (`--only`): beside it nothing is stale.
+    Without README.md, `files` is only a part of the output (`--only`), and no other file is stale.
     """
     return tuple(sorted(own - files.keys())) if README in files else ()

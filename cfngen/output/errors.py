@@ -1,4 +1,4 @@
-"""Why files could not be written."""
+"""The error for files that could not be written, with hints for common causes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OutputError(CfngenError):
     """The files could not be written; every file is as it was.
 
     Attributes:
-        path: the file or directory that was the obstacle.
+        path: the file or directory that caused it.
     """
 
     def __init__(self, path: Path, problem: str, *, hint: str = "") -> None:
@@ -31,12 +31,12 @@ class OutputError(CfngenError):
 
     @classmethod
     def of(cls, error: OSError, path: Path, action: str = "written") -> OutputError:
-        """Return the error for what the operating system said about a path.
+        """Return the error for an error of the operating system.
 
         Args:
-            error: what it said.
+            error: the operating system's error.
             path: the file or directory that it is about.
-            action: what cannot be done with it: `written` or `read`.
+            action: what failed: `written` or `read`.
         """
         reason = (error.strerror or str(error)).lower()
         hint = _HINTS.get(error.errno or 0, "Choose another directory, or look into what the system says.")

@@ -1,4 +1,4 @@
-"""The README.md of an output directory: what each file is, what to do with them, and which files are cfngen's."""
+"""The README.md of an output directory: describes the files and their use, and lists those that cfngen wrote."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ README = "README.md"
 MARKER = (
     "<!-- Written by cfngen: it replaces this file, and removes the files listed at the end once they are stale. -->"
 )
-_LIST = "<!-- The files of cfngen in this directory:"
+_LIST_START = "<!-- The files of cfngen in this directory:"
 
 
 def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: str, files: Iterable[str]) -> bytes:
-    """Return the text.
+    """Return the content of README.md.
 
     Args:
         documents: the templates.
         userdata: what the roles run.
         suffix: `json` or `yaml`.
-        files: paths of all other files; listed in a comment, by which a later run knows the stale among them.
+        files: paths of all other files; listed in a comment, from which a later run knows which are stale.
     """
     names = [document.name for document in documents]
     root = next((document for document in documents if document.children), None)
@@ -51,7 +51,7 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
             "",
         ]
     lines += ["| file | what it is |", "|---|---|"]
-    lines += [f"| `{document.name}.{suffix}` | {_what(document)} |" for document in documents]
+    lines += [f"| `{document.name}.{suffix}` | {_description(document)} |" for document in documents]
     if userdata:
         lines += [
             f"| `userdata/{role.role}/` | what these instances run at their first boot, unpacked to be read: "
@@ -59,21 +59,21 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
             for role in userdata
         ]
         lines += ["", "Nothing needs to be done with `userdata/`: the templates hold the same, packed."]
-    lines += ["", _LIST, *sorted(files), "-->", ""]
+    lines += ["", _LIST_START, *sorted(files), "-->", ""]
     return "\n".join(lines).encode()
 
 
-def _what(document: Document) -> str:
+def _description(document: Document) -> str:
     text = str(document.body.get("Description", "")).replace("|", "\\|") or "a template"
     return " ".join(text.split())
 
 
 def listed(text: str) -> frozenset[str]:
-    """Return the files that a README of an earlier run lists; none if cfngen did not write it."""
+    """Return the files that an earlier run's README lists; empty if cfngen did not write it."""
     lines = text.splitlines()
-    if not lines or lines[0] != MARKER or _LIST not in lines:
+    if not lines or lines[0] != MARKER or _LIST_START not in lines:
         return frozenset()
-    after = lines[lines.index(_LIST) + 1 :]
-    names = after[: after.index("-->")] if "-->" in after else []
-    # Never a path that leads out of the directory, whatever somebody has made of the file.
+    remaining = lines[lines.index(_LIST_START) + 1 :]
+    names = remaining[: remaining.index("-->")] if "-->" in remaining else []
+    # Paths outside of the directory are dropped, in case somebody edited the file.
     return frozenset(name for name in names if name and not name.startswith("/") and ".." not in name.split("/"))

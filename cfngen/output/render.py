@@ -1,4 +1,4 @@
-"""Documents and UserData as the bytes of files. The same input gives the same bytes."""
+"""Renders documents and UserData as the bytes of files. The same input gives the same bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Format = Literal["json", "yaml"]
 
-# The order in which CloudFormation's documentation explains a template, and in which people read one.
+# The order of sections in CloudFormation's documentation.
 _SECTIONS = (
     "AWSTemplateFormatVersion",
     "Description",
@@ -27,8 +27,8 @@ _SECTIONS = (
     "Resources",
     "Outputs",
 )
-# Of a resource: what it is, when it exists, what it holds, how it lives and ends.
-_RESOURCE = (
+# The order of a resource's attributes.
+_RESOURCE_ATTRIBUTES = (
     "Type",
     "Condition",
     "DependsOn",
@@ -69,7 +69,7 @@ def render(
 def _template(document: Document, format: Format) -> bytes:  # noqa: A002
     body = _ordered(document.body)
     if format == "json":
-        # Indented by one: half of a deep template would be spaces otherwise, and size has limits.
+        # Indented by one space, since templates have a size limit.
         return (json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode()
     for logical_id, resource in body.get("Resources", {}).items():
         if document.children and resource.get("Type") == "AWS::CloudFormation::Stack":
@@ -80,15 +80,15 @@ def _template(document: Document, format: Format) -> bytes:  # noqa: A002
 
 
 def _ordered(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a template with its sections and its resources' attributes in the usual order; the rest stays."""
-    ordered = _by(_SECTIONS, body)
+    """Return a template with its sections, and the attributes of its resources, in the usual order."""
+    ordered = _in_order(_SECTIONS, body)
     resources = ordered.get("Resources")
     if isinstance(resources, Mapping):
-        ordered["Resources"] = {name: _by(_RESOURCE, resource) for name, resource in resources.items()}
+        ordered["Resources"] = {name: _in_order(_RESOURCE_ATTRIBUTES, resource) for name, resource in resources.items()}
     return ordered
 
 
-def _by(order: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
+def _in_order(order: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value[key] for key in (*(key for key in order if key in value), *(k for k in value if k not in order))}
 
 

@@ -9,7 +9,7 @@ import yaml
 
 
 class _Dumper(yaml.SafeDumper):
-    """PyYAML's safe dumper, without what CloudFormation does not read."""
+    """PyYAML's safe dumper, without aliases, which CloudFormation does not support."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Write a value again each time it occurs: CloudFormation knows no aliases."""

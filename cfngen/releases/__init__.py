@@ -1,7 +1,7 @@
-"""The catalogue of what an instance installs: versions, addresses, SHA-256 digests and which go together.
+"""The catalogue of the programs that instances install: compatible versions, URLs and SHA-256 digests.
 
-`catalogue.json` holds the published digests, and in `sources` where they were found (`sources.json`). Nothing here
-touches the network: a version that is not in the catalogue cannot be installed.
+`catalogue.json` has the published digests, and under `sources` where they were found (`sources.json`). Nothing here
+uses the network: a version that is not in the catalogue cannot be installed.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class UnknownReleaseError(CfngenError):
     """A Kubernetes version that is not in the catalogue."""
 
     def __init__(self, version: str) -> None:
-        known = ", ".join(f"{minor} ({', '.join(patches)})" for minor, patches in minors().items())
-        super().__init__(f"Kubernetes {version} is not in the catalogue; it holds {known}")
+        available = ", ".join(f"{minor} ({', '.join(patches)})" for minor, patches in minors().items())
+        super().__init__(f"Kubernetes {version} is not in the catalogue; it holds {available}")
         self.version = version
 
 
@@ -44,8 +44,8 @@ class Asset:
     """One file that an instance downloads.
 
     Attributes:
-        name: what it is to the boot program, e.g. `kubelet` or `containerd`.
-        url: its address at its origin.
+        name: its name in the boot program, e.g. `kubelet` or `containerd`.
+        url: its URL at the publisher.
         sha256: its published digest, 64 hexadecimal digits.
     """
 
@@ -79,33 +79,33 @@ def _components() -> dict[str, Any]:
     return components
 
 
-def _order(version: str) -> tuple[int, ...]:
+def _version_key(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.lstrip("v").split("."))
 
 
 @cache
 def minors() -> dict[str, tuple[str, ...]]:
     """Return the patch versions of each minor, oldest first, e.g. `{"1.36": ("1.36.2", "1.36.3")}`."""
-    found: dict[str, list[str]] = {}
-    for version in sorted((key.lstrip("v") for key in _components()["kubernetes"]["versions"]), key=_order):
-        found.setdefault(version.rpartition(".")[0], []).append(version)
-    return {minor: tuple(patches) for minor, patches in found.items()}
+    patches_by_minor: dict[str, list[str]] = {}
+    for version in sorted((key.lstrip("v") for key in _components()["kubernetes"]["versions"]), key=_version_key):
+        patches_by_minor.setdefault(version.rpartition(".")[0], []).append(version)
+    return {minor: tuple(patches) for minor, patches in patches_by_minor.items()}
 
 
 def exact_version(version: str) -> str:
-    """Return the exact version that `version` stands for: a minor means its newest patch.
+    """Return the exact version for `version`: for a minor, its newest patch.
 
     Args:
         version: `1.36`, `v1.36` or an exact version such as `1.36.3`.
 
     Raises:
-        UnknownReleaseError: the catalogue does not hold it.
+        UnknownReleaseError: the catalogue does not have it.
     """
-    wanted = version.removeprefix("v")
-    if wanted in minors():
-        return minors()[wanted][-1]
-    if wanted in minors().get(wanted.rpartition(".")[0], ()):
-        return wanted
+    requested = version.removeprefix("v")
+    if requested in minors():
+        return minors()[requested][-1]
+    if requested in minors().get(requested.rpartition(".")[0], ()):
+        return requested
     raise UnknownReleaseError(version)
 
 
@@ -123,14 +123,14 @@ def release(version: str, architecture: str) -> Release:
     exact = exact_version(version)
     minor = exact.rpartition(".")[0]
     assets: list[Asset] = []
-    wanted = (
+    components = (
         ("kubernetes", f"v{exact}", {f"/{name}": name for name in ("kubelet", "kubeadm", "kubectl")}),
         ("containerd", CONTAINERD, {"containerd-": "containerd"}),
         ("runc", RUNC, {"runc.": "runc"}),
         ("cni-plugins", CNI_PLUGINS[minor], {"cni-plugins-": "cni-plugins"}),
         ("ecr-credential-provider", ECR_CREDENTIAL_PROVIDER, {"ecr-credential-provider-": "ecr-credential-provider"}),
     )
-    for component, component_version, names in wanted:
+    for component, component_version, names in components:
         entry = _components()[component]
         for path, sha256 in entry["versions"][component_version].items():
             for part, name in names.items():
@@ -141,7 +141,7 @@ def release(version: str, architecture: str) -> Release:
 
 @cache
 def master_tools(architecture: str) -> tuple[Asset, ...]:
-    """Return what masters have besides: `helm` for add-ons, `etcd` (an archive with etcdctl and etcdutl) for backups.
+    """Return further files for masters: `helm` for add-ons, `etcd` (an archive with etcdctl and etcdutl) for backups.
 
     Args:
         architecture: `amd64` or `arm64`.

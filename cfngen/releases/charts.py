@@ -1,8 +1,8 @@
-"""The Helm charts of the add-ons: which version goes with which Kubernetes minor, where it is, what its digest is.
+"""The Helm charts of the add-ons: versions for each Kubernetes minor, URLs and digests.
 
-`charts.json` holds the releases of each chart, and in `sources` where their digests were found (`sources.json`); what
-could be found nowhere else says so (`unconfirmed`). `appVersion` is the version of the program that is installed, which
-may be newer than the chart's default.
+`charts.json` has the releases of each chart, and under `sources` where their digests were found (`sources.json`); a
+digest with a single source is marked `unconfirmed`. `appVersion` is the version of the installed program, which may be
+newer than the chart's default.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ class PinnedChart:
 
 @cache
 def charts() -> tuple[PinnedChart, ...]:
-    """Return every release of every chart, those of one chart together."""
+    """Return all releases of all charts, grouped by chart."""
     text = resources.files("cfngen.releases").joinpath("charts.json").read_text(encoding="utf-8")
     entries: dict[str, list[dict[str, Any]]] = json.loads(text)["charts"]
     return tuple(
         PinnedChart(
             name,
-            release["version"],
-            release["appVersion"],
-            release["url"],
-            release["sha256"],
-            tuple(release["kubernetes"]),
+            version=release["version"],
+            app_version=release["appVersion"],
+            url=release["url"],
+            sha256=release["sha256"],
+            kubernetes=tuple(release["kubernetes"]),
         )
         for name, releases in entries.items()
         for release in releases
@@ -84,7 +84,7 @@ def chart(name: str, kubernetes_version: str) -> PinnedChart:
         UnknownReleaseError: the catalogue does not hold the Kubernetes version.
     """
     minor = exact_version(kubernetes_version).rpartition(".")[0]
-    for found in charts():
-        if found.name == name and minor in found.kubernetes:
-            return found
+    for candidate in charts():
+        if candidate.name == name and minor in candidate.kubernetes:
+            return candidate
     raise UnknownChartError(name, minor)

@@ -1,6 +1,6 @@
 """The templates of a cluster: one module for each stack, a root that nests them, and one flat template.
 
-Pure: no network, clock or environment; the same cluster gives the same bytes.
+Generation is deterministic: it uses no network, clock or environment, and the same cluster gives the same bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def generate(cluster: Cluster) -> tuple[Document, ...]:
     `standalone` is missing where a cluster is too large for one template.
 
     Raises:
-        cfngen.userdata.UserDataTooLargeError: what an instance must be told exceeds EC2's limit.
+        cfngen.userdata.UserDataTooLargeError: an instance's user data exceeds EC2's limit.
     """
     built = stacks(cluster)
     wiring = wire(built)

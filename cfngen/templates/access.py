@@ -1,4 +1,4 @@
-"""How a person gets at the cluster, as commands to type; the master stack shows them as outputs."""
+"""Shell commands that reach the cluster; the master stack shows them as outputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cfngen.templates.images import has_agent, login
 
 
 class Command(NamedTuple):
-    """A command to type.
+    """A shell command for a person.
 
     Attributes:
         output: name of the output that shows it.
@@ -30,13 +30,13 @@ def endpoint(cluster: Cluster) -> str:
 def commands(cluster: Cluster) -> list[Command]:
     """Return the commands that open a shell on the first master and fetch a kubeconfig from it.
 
-    SSH where a key and a range are given, Session Manager otherwise; none where both are shut.
+    They use SSH if there is a key and a range may reach port 22, otherwise Session Manager; none if neither is open.
     """
-    server = f"sed 's#server: .*#server: {endpoint(cluster)}#' > kubeconfig"
-    read = "sudo cat /etc/kubernetes/admin.conf"
+    set_server = f"sed 's#server: .*#server: {endpoint(cluster)}#' > kubeconfig"
+    read_kubeconfig = "sudo cat /etc/kubernetes/admin.conf"
     if (cluster.ssh.key_name or cluster.ssh.public_key) and cluster.ssh.is_open:
         shell = f"ssh {login(cluster.control_plane.image)}@${{Master}}"
-        kubeconfig = f"{shell} {read} | {server}"
+        kubeconfig = f"{shell} {read_kubeconfig} | {set_server}"
     elif cluster.ssh.session_manager and has_agent(cluster.control_plane.image):
         shell = (
             f"aws ssm start-session --region {cluster.region} --target $(aws ec2 describe-instances "
@@ -44,9 +44,9 @@ def commands(cluster: Cluster) -> list[Command]:
             f"Name=tag:Name,Values={cluster.name}-master-a Name=instance-state-name,Values=running)"
         )
         kubeconfig = (
-            f"{shell} --document-name AWS-StartInteractiveCommand --parameters 'command=\"{read}\"' "
+            f"{shell} --document-name AWS-StartInteractiveCommand --parameters 'command=\"{read_kubeconfig}\"' "
             # The session's own lines surround the file, and its terminal ends lines with carriage returns.
-            f"| tr -d '\\r' | sed -n '/^apiVersion:/,/^$/p' | {server}"
+            f"| tr -d '\\r' | sed -n '/^apiVersion:/,/^$/p' | {set_server}"
         )
     else:
         return []

@@ -1,7 +1,8 @@
-"""The IAM statements of add-ons: what each may do on the masters' role, as long as it is on.
+"""The IAM statements that enabled add-ons need on the masters' role.
 
-Least privilege as in `statements`: reads, which EC2 and Elastic Load Balancing do not scope; changes of what carries
-the cluster's tag; creation with the cluster's tag, and tagging only while creating. The actions are those of the
+Least privilege as in `statements`: reads are unconditional, since EC2 and Elastic Load Balancing cannot restrict them;
+changes need a resource with the cluster's tag; creating needs a request with that tag, and tagging is allowed only
+while creating. The actions are those of the
 add-ons' own documentation: aws-ebs-csi-driver, docs/example-iam-policy.json; cluster-autoscaler,
 cloudprovider/aws/README.md; aws-load-balancer-controller, docs/install/iam_policy.json; external-dns,
 docs/tutorials/aws.md.
@@ -22,7 +23,7 @@ SCALED_TAG = {"k8s.io/cluster-autoscaler/enabled": "true"}
 
 
 def of_masters(cluster: Cluster) -> list[Statement]:
-    """Return what the add-ons that are on need on the masters' role, beside what `statements` grants there."""
+    """Return the statements that the enabled add-ons need on the masters' role, besides those of `statements`."""
     addons = cluster.addons
     return [
         *(_ebs_csi_driver(cluster) if addons.aws_ebs_csi_driver.enabled else []),
@@ -33,10 +34,10 @@ def of_masters(cluster: Cluster) -> list[Statement]:
 
 
 def _ebs_csi_driver(cluster: Cluster) -> list[Statement]:
-    """Return what makes, attaches and deletes volumes, but never the masters' own, which lack the driver's tag.
+    """Return statements to create, attach and delete volumes, except the masters' own, which lack the driver's tag.
 
-    Claims' volumes are encrypted with the account's default key, or with one that a storage class names; where the
-    masters' own volumes have a key, `statements` grants that one alone.
+    Volumes of claims are encrypted with the account's default key or with one that a storage class names. Where the
+    masters' volumes have a key of their own, `statements` grants that one only, so all keys are added here.
     """
     return [
         *(volume_key(None) if cluster.control_plane.volume.kms_key else []),
@@ -83,10 +84,10 @@ def _cluster_autoscaler(cluster: Cluster) -> list[Statement]:
 
 
 def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
-    """Return what the controller does beyond the cloud controller manager, which has the same role.
+    """Return what the controller needs besides the statements of the cloud controller manager on the same role.
 
-    That is rules, certificates, addresses and capacity of load balancers. Of what its documentation grants, AWS WAF and
-    Shield are left out; so are their integrations in the controller's values.
+    That is rules, certificates, addresses and capacity of load balancers. The permissions for AWS WAF and Shield in its
+    documentation are left out, and the controller's values turn these integrations off.
     """
     return [
         allow(
@@ -145,7 +146,7 @@ def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
                 for kind in ("app", "net")
             ],
         ),
-        # It keeps the tags of its security groups as configured, all but the one that this rests on.
+        # It reconciles the tags of its security groups, except the cluster's tag, which this condition relies on.
         allow(
             "LoadBalancersTagOwnGroups",
             "ec2:CreateTags ec2:DeleteTags",

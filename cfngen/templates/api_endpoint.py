@@ -1,6 +1,6 @@
-"""Where people reach the Kubernetes API: the Elastic IP of the one master, or a load balancer before several.
+"""The public endpoint of the Kubernetes API: the Elastic IP of a single master, or a load balancer for several.
 
-Masters and nodes need neither: they know the masters' fixed addresses by a name in /etc/hosts.
+Masters and nodes use neither: a name in their /etc/hosts resolves to the masters' fixed private addresses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import tags
 
-# What a resource with an address of the internet waits for, where the VPC is created.
+# Logical ids of what a resource with a public address depends on, where the VPC is created.
 ATTACHED = ("InternetGatewayAttachment",)
 
 # Two missed checks, twenty seconds, take a master out; the API server answers 200 on /readyz to anybody, as the
@@ -35,12 +35,12 @@ _CHECK = {
     "UnhealthyThresholdCount": 2,
 }
 _ATTRIBUTES = {
-    # An address is taken out only when its slot is; then open connections may end by themselves for a while.
+    # A target is deregistered only when its slot is removed; open connections then get this long to end.
     "deregistration_delay.timeout_seconds": "60",
-    # Masters see the balancer's address, not the client's: what runs on a master or a node may reach the API this way
-    # too, even where the balancer leads back to the very instance the connection came from.
+    # Masters see the load balancer's address, not the client's. Otherwise connections from a master or node would fail
+    # where the load balancer sends them back to the instance they came from.
     "preserve_client_ip.enabled": "false",
-    # Clients of a master that is gone learn of it at once, instead of waiting on a silent connection.
+    # Connections to a lost master are closed at once; otherwise clients would wait for an answer.
     "target_health_state.unhealthy.connection_termination.enabled": "true",
 }
 
@@ -50,7 +50,7 @@ class PublicAddress(NamedTuple):
 
     Attributes:
         address: the address.
-        association: what has to be there before an instance can use it.
+        association: resource that must exist before an instance can use the address.
     """
 
     address: Any
@@ -58,14 +58,14 @@ class PublicAddress(NamedTuple):
 
 
 def elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.NetworkInterface) -> PublicAddress:
-    """Give a slot's interface an Elastic IP: a new one, or the one that the cluster file names.
+    """Associate an Elastic IP with a slot's interface: a new one, or the one that the cluster file names.
 
-    Of one master it is the API's public address. Of several, each needs one for its own way out to the internet: a
-    launch template that names an existing interface cannot ask for a public address.
+    With a single master it is the API's public address. Of several masters each needs one to reach the internet: a
+    launch template that names an existing interface cannot request a public address.
     """
     name = f"{slot_id(slot.letter)}ElasticIp"
     if cluster.api.elastic_ip:
-        allocation: Any = stack.ask(
+        allocation: Any = stack.parameter(
             "ApiElasticIpAllocationId",
             label="Allocation id of the Elastic IP",
             group=ACCESS,
@@ -74,7 +74,7 @@ def elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Networ
             AllowedPattern="^eipalloc-[0-9a-f]{8,17}$",
             ConstraintDescription="must be an allocation id, eipalloc-…",
         )
-        address: Any = stack.ask(
+        address: Any = stack.parameter(
             "ApiElasticIp",
             label="Elastic IP",
             group=ACCESS,
@@ -85,13 +85,13 @@ def elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Networ
         )
     else:
         allocated = ec2.EIP(name, Domain="vpc", Tags=tags(cluster, f"{cluster.name}-master-{slot.letter}"))
-        # As CloudFormation's reference of AWS::EC2::EIP wants it; the association refers to the address.
-        stack.add(allocated, after=ATTACHED)
+        # CloudFormation's reference of AWS::EC2::EIP requires this dependency; the association inherits it.
+        stack.add(allocated, standalone_depends_on=ATTACHED)
         allocation, address = GetAtt(allocated, "AllocationId"), GetAtt(allocated, "PublicIp")
     association = stack.add(
         ec2.EIPAssociation(f"{name}Association", AllocationId=allocation, NetworkInterfaceId=Ref(interface)),
         # EC2 associates an address only once the VPC has its internet gateway.
-        after=ATTACHED if cluster.api.elastic_ip else (),
+        standalone_depends_on=ATTACHED if cluster.api.elastic_ip else (),
     )
     return PublicAddress(address, association)
 
@@ -99,11 +99,11 @@ def elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Networ
 def balanced(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface]) -> Any:
     """Add the load balancer of a cluster with several masters; return its DNS name.
 
-    A network load balancer, since it passes TLS on as it is: clients' certificates reach the API server. Its targets
-    are the slots' fixed addresses, so that no instance has to register, and none is forgotten.
+    It is a network load balancer, which passes TLS through, so client certificates reach the API server. The targets
+    are the slots' fixed addresses, so no instance has to register or deregister.
     """
     public = cluster.api.public
-    # A balancer's name and a target group's balancer are for good: another scheme takes another set of them.
+    # A load balancer cannot be renamed, nor a target group moved: another scheme needs new resources.
     prefix = "Api" if public else "InternalApi"
     name = load_balancer(cluster)
     # Network load balancers take no subnets of Local Zones (CreateLoadBalancer, Elastic Load Balancing API Reference).
@@ -117,14 +117,16 @@ def balanced(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInt
             IpAddressType="ipv4",
             Subnets=[subnet_id(stack, cluster, zone) for zone in zones],
             SecurityGroups=[
-                stack.wire("ApiLoadBalancerSecurityGroupId", description="Security group of the API's load balancer"),
+                stack.wired_parameter(
+                    "ApiLoadBalancerSecurityGroupId", description="Security group of the API's load balancer"
+                ),
                 *access_groups(stack, cluster, "ApiLoadBalancer"),
             ],
-            # A zone without a healthy master is served by the others'.
+            # Requests in a zone without a healthy master go to masters in other zones.
             LoadBalancerAttributes=[elb.LoadBalancerAttributes(Key="load_balancing.cross_zone.enabled", Value="true")],
             Tags=tags(cluster, name),
         ),
-        after=ATTACHED if public else (),
+        standalone_depends_on=ATTACHED if public else (),
     )
     targets = stack.add(
         elb.TargetGroup(

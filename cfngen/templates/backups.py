@@ -1,10 +1,10 @@
-"""The bucket of etcd's snapshots: made with the secrets and kept when they go, or one that exists already.
+"""The S3 bucket of etcd's snapshots: created in the secrets stack and retained when it is deleted, or an existing one.
 
-A creation that fails takes it back while it is empty; S3 deletes no bucket in which a snapshot lies. Its policy stays
-with it in either case, since a bucket that goes takes its policy along.
+If the creation of the stack fails, the bucket is deleted as long as it is empty; S3 deletes no bucket with objects in
+it. The bucket policy is always retained; S3 deletes it together with the bucket.
 
-It is encrypted by S3's own key and not by the cluster's: that one is deleted with the cluster, and the snapshots must
-be readable after it. What in them is secret, Kubernetes has encrypted before it reached etcd.
+Snapshots are encrypted with S3's key and not with the cluster's KMS key, which is deleted with the cluster: they must
+stay readable afterwards. Kubernetes encrypts Secrets before it stores them in etcd.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ UNFINISHED_UPLOADS = 7  # days
 
 
 def add_bucket(stack: Stack, cluster: Cluster) -> None:
-    """Add the bucket to the stack of the secrets, unless there is one already or none is needed; put out its name."""
+    """Add the bucket, unless the cluster file names one or takes no backups, and an output with its name."""
     backups = cluster.etcd.backups
     if not backups.enabled:
         return
     if backups.bucket:
-        stack.output(BUCKET_NAME, backups.bucket, DESCRIPTION, shown=True)
+        stack.output(BUCKET_NAME, backups.bucket, DESCRIPTION, in_root=True)
         return
     bucket = stack.add(
         s3.Bucket(
@@ -56,18 +56,18 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
         )
     )
     stack.add(s3.BucketPolicy("BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_policy(bucket), **KEPT))
-    stack.output(BUCKET_NAME, Ref(bucket), DESCRIPTION, shown=True)
+    stack.output(BUCKET_NAME, Ref(bucket), DESCRIPTION, in_root=True)
 
 
 def bucket_name(stack: Stack, cluster: Cluster) -> Any | None:
     """Return the reference to the name of the bucket, or None where no snapshots are taken."""
-    return stack.wire(BUCKET_NAME, description=DESCRIPTION) if cluster.etcd.backups.enabled else None
+    return stack.wired_parameter(BUCKET_NAME, description=DESCRIPTION) if cluster.etcd.backups.enabled else None
 
 
 def _lifecycle(cluster: Cluster) -> list[s3.LifecycleRule]:
-    """Return what expires when; requests of operators and whatever else lies there stays."""
+    """Return rules that expire snapshots; other objects, such as operators' requests, are kept."""
     backups = cluster.etcd.backups
-    kept = {"Hourly": backups.hourly_days, "Daily": backups.daily_days}
+    retention = {"Hourly": backups.hourly_days, "Daily": backups.daily_days}
     return [
         *(
             s3.LifecycleRule(
@@ -76,7 +76,7 @@ def _lifecycle(cluster: Cluster) -> list[s3.LifecycleRule]:
                 Prefix=f"{cluster.name}/etcd/{kind.lower()}/",
                 ExpirationInDays=days,
             )
-            for kind, days in kept.items()
+            for kind, days in retention.items()
         ),
         s3.LifecycleRule(
             Id="UnfinishedUploads",
@@ -87,7 +87,7 @@ def _lifecycle(cluster: Cluster) -> list[s3.LifecycleRule]:
 
 
 def _policy(bucket: s3.Bucket) -> PolicyDocument:
-    """Refuse connections without TLS; who may do what else is left to IAM."""
+    """Return a policy that denies requests without TLS; other access is decided by IAM policies."""
     arn = GetAtt(bucket, "Arn")
     return PolicyDocument(
         Version="2012-10-17",

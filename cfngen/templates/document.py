@@ -1,4 +1,4 @@
-"""What generation hands on to lint, output and deploy: one finished template."""
+"""A finished template, as lint, output and deploy take it."""
 
 from __future__ import annotations
 

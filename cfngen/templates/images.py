@@ -1,4 +1,4 @@
-"""What the named distributions' images are called and how they differ, and the parameter that chooses an image."""
+"""Machine images: facts about the distributions' official images, and the parameter that selects an AMI."""
 
 from __future__ import annotations
 
@@ -29,24 +29,34 @@ class DistributionFacts:
 def _ubuntu(version: str, volume_type: str) -> DistributionFacts:
     path = f"/aws/service/canonical/ubuntu/server/{version}/stable/current"
     return DistributionFacts(
-        {each: f"{path}/{each}/hvm/ebs-{volume_type}/ami-id" for each in ("amd64", "arm64")}, "/dev/sda1", "ubuntu"
+        ssm_parameter={
+            architecture: f"{path}/{architecture}/hvm/ebs-{volume_type}/ami-id" for architecture in ("amd64", "arm64")
+        },
+        root_device="/dev/sda1",
+        user="ubuntu",
     )
 
 
 def _debian(version: str) -> DistributionFacts:
     path = f"/aws/service/debian/release/{version}/latest"
-    return DistributionFacts({each: f"{path}/{each}" for each in ("amd64", "arm64")}, "/dev/xvda", "admin")
+    return DistributionFacts(
+        ssm_parameter={architecture: f"{path}/{architecture}" for architecture in ("amd64", "arm64")},
+        root_device="/dev/xvda",
+        user="admin",
+    )
 
 
 _AL2023 = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-6.1"
 DISTRIBUTIONS = {
     # Canonical publishes 24.04 under ebs-gp3 and 22.04 under ebs-gp2.
-    "ubuntu-24.04": _ubuntu("24.04", "gp3"),
-    "ubuntu-22.04": _ubuntu("22.04", "gp2"),
+    "ubuntu-24.04": _ubuntu("24.04", volume_type="gp3"),
+    "ubuntu-22.04": _ubuntu("22.04", volume_type="gp2"),
     "debian-12": _debian("12"),
     "debian-13": _debian("13"),
     "amazon-linux-2023": DistributionFacts(
-        {"amd64": f"{_AL2023}-x86_64", "arm64": f"{_AL2023}-arm64"}, "/dev/xvda", "ec2-user"
+        ssm_parameter={"amd64": f"{_AL2023}-x86_64", "arm64": f"{_AL2023}-arm64"},
+        root_device="/dev/xvda",
+        user="ec2-user",
     ),
 }
 
@@ -54,35 +64,35 @@ DISTRIBUTIONS = {
 def image_parameter(stack: Stack, prefix: str, image: Image, architecture: Architecture, *, group: str) -> Any:
     """Add the parameter that holds the AMI and return the reference to the AMI id.
 
-    A named AMI stays what it is. Otherwise the parameter is the name of an SSM parameter, which CloudFormation looks up
-    at every create and update: an update may therefore bring a newer image, and new instances with it.
+    An AMI id of the cluster file is used as it is. Otherwise the parameter names an SSM parameter, which CloudFormation
+    resolves at every create and update: an update may therefore select a newer image and replace the instances.
 
-    The parameter is named after the image, so groups with the same image share it; CloudFormation keeps a parameter's
-    old value when a template only changes its default, which would hide a change of image in the cluster file.
+    The parameter's name contains the image. Groups with the same image share it, and a new image in the cluster file
+    takes effect: when only a default changes, CloudFormation keeps the parameter's previous value.
 
     Args:
         stack: the stack to add to.
         prefix: `Master` or `Node`.
-        image: the image asked for.
+        image: the image of the cluster file.
         architecture: architecture of the instance type.
         group: heading under which the console shows it.
     """
-    described = f"{image.distribution}, {architecture}"
+    description = f"{image.distribution}, {architecture}"
     if image.id:
-        return stack.ask(
+        return stack.parameter(
             f"{prefix}Image{pascal(image.id)}",
             type="AWS::EC2::Image::Id",
-            label=f"Machine image ({prefix.lower()}s, {described})",
+            label=f"Machine image ({prefix.lower()}s, {description})",
             group=group,
-            description=f"AMI of the instances ({described})",
+            description=f"AMI of the instances ({description})",
             default=image.id,
         )
-    return stack.ask(
+    return stack.parameter(
         f"{prefix}Image{pascal(image.ssm_parameter or image.distribution)}{architecture.capitalize()}",
         type="AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>",
-        label=f"SSM parameter of the machine image ({prefix.lower()}s, {described})",
+        label=f"SSM parameter of the machine image ({prefix.lower()}s, {description})",
         group=group,
-        description=f"SSM parameter that names the AMI of the instances ({described})",
+        description=f"SSM parameter that names the AMI of the instances ({description})",
         default=image.ssm_parameter or DISTRIBUTIONS[image.distribution].ssm_parameter[architecture],
     )
 
@@ -98,5 +108,5 @@ def login(image: Image) -> str:
 
 
 def has_agent(image: Image) -> bool:
-    """Return whether the image brings the SSM agent: Debian's do not, one of the user's own is taken to."""
+    """Return whether the image has the SSM agent: Debian's images do not; the user's own are assumed to."""
     return bool(image.id or image.ssm_parameter) or not image.distribution.startswith("debian")

@@ -1,7 +1,7 @@
-"""What is decided once in a cluster's life, or only changed in steps: noted in the root's metadata.
+"""Settings that cannot change after creation, or only in steps, recorded in the root template's metadata.
 
-Most of it is in UserData only, where a change set shows that something changes and not what. A later deployment
-compares these notes with the cluster file before it asks CloudFormation for anything.
+Most of them are in UserData only, where a change set shows that it changes but not which setting. A later deployment
+compares the recorded settings with the cluster file before it creates a change set.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from cfngen.releases import exact_version
 
 VERSION = "kubernetesVersion"
 COUNT = "controlPlane.count"
-# Of each slot its zone, in order: `us-west-2a us-west-2b us-west-2c`.
+# The zone of each slot, in order: `us-west-2a us-west-2b us-west-2c`.
 ZONES = "controlPlane.zones"
 PLUGIN = "network.plugin"
 
 
 def immutable_settings(cluster: Cluster) -> dict[str, str]:
-    """Return the notes, by the keys of the cluster file."""
+    """Return the settings to record, by key of the cluster file."""
     network = cluster.network
     return {
         VERSION: exact_version(cluster.kubernetes_version),
@@ -31,7 +31,7 @@ def immutable_settings(cluster: Cluster) -> dict[str, str]:
         "certificateAuthority.secret": cluster.certificate_authority.secret or "made with the cluster",
         "api.port": str(cluster.api.port),
         PLUGIN: network.plugin,
-        # Where pods have addresses of the subnets there is no range to note.
+        # Where pods have addresses of the subnets, there is no range to record.
         **({"network.podCidr": str(network.pod_cidr)} if network_plugin(cluster).pod_range else {}),
         "network.serviceCidr": str(network.service_cidr),
         "network.dnsServiceIp": str(network.dns_service_ip),
@@ -40,7 +40,7 @@ def immutable_settings(cluster: Cluster) -> dict[str, str]:
 
 
 def recorded_settings(template: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the notes of a template; empty for one that has none."""
-    notes: Mapping[str, str] = template.get("Metadata", {}).get("cfngen", {}).get("immutableSettings", {})
-    # Notes without a plug-in are of a version that had one only.
-    return {PLUGIN: "vpc-routes", **notes} if notes else notes
+    """Return the settings that a template records; empty if it records none."""
+    recorded: Mapping[str, str] = template.get("Metadata", {}).get("cfngen", {}).get("immutableSettings", {})
+    # Older templates do not record the plug-in: there was only one.
+    return {PLUGIN: "vpc-routes", **recorded} if recorded else recorded

@@ -1,4 +1,4 @@
-"""What the launch templates of masters and nodes have in common, and how their Auto Scaling groups roll."""
+"""Launch templates of masters and nodes, and the creation and update policies of their Auto Scaling groups."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 from cfngen.userdata import UserData
 
-# An Auto Scaling group that heals or rebalances during a rolling update counts instances twice (AWS CloudFormation
-# User Guide, AutoScalingRollingUpdate, SuspendProcesses). Launch and Terminate stay: the update itself needs them.
+# Auto Scaling processes that would replace or move instances during a rolling update (AWS CloudFormation User Guide,
+# AutoScalingRollingUpdate, SuspendProcesses). Launch and Terminate stay active: the update itself needs them.
 SUSPENDED = ["AlarmNotification", "AZRebalance", "HealthCheck", "ReplaceUnhealthy", "ScheduledActions"]
 
-# Types that may be chosen in the console: of the image's architecture, with 2 vCPU and 2 GiB. Graviton's medium sizes
-# have one vCPU, except the burstable ones.
-_TYPES: dict[Architecture, str] = {
+# AllowedPattern of instance types: of the image's architecture, with 2 vCPU and 2 GiB. Graviton's medium sizes have one
+# vCPU, except the burstable ones.
+_ALLOWED_TYPES: dict[Architecture, str] = {
     "amd64": r"^(?!a1\.|[a-z]+[0-9]+g|mac|t2\.small$|[cm][13]\.(small|medium)$)"
     r"[a-z][a-z0-9-]*\.(?!nano|micro)[a-z0-9-]+$",
     "arm64": r"^(?!(?!t4g\.)[a-z0-9-]+\.medium$)(a1|[a-z]+[0-9]+g[a-z0-9-]*)\.(?!nano|micro)[a-z0-9-]+$",
@@ -31,16 +31,16 @@ _TYPES: dict[Architecture, str] = {
 
 def instance_type_parameter(stack: Stack, prefix: str, instances: Instances, group: str) -> Any:
     """Add the parameter for the instance type and return the reference to it."""
-    processor = architecture(instances.instance_type)
-    return stack.ask(
+    cpu = architecture(instances.instance_type)
+    return stack.parameter(
         f"{prefix}InstanceType",
         label="Instance type",
         group=group,
-        description=f"EC2 instance type ({processor}, at least 2 vCPU and 2 GiB of memory)",
+        description=f"EC2 instance type ({cpu}, at least 2 vCPU and 2 GiB of memory)",
         default=instances.instance_type,
-        own=True,
-        AllowedPattern=_TYPES[processor],
-        ConstraintDescription=f"must be an {processor} instance type with at least 2 vCPU and 2 GiB, e.g. t3.medium",
+        only_in_this_stack=True,
+        AllowedPattern=_ALLOWED_TYPES[cpu],
+        ConstraintDescription=f"must be an {cpu} instance type with at least 2 vCPU and 2 GiB, e.g. t3.medium",
     )
 
 
@@ -72,19 +72,19 @@ def launch_template(
         image: the AMI id.
         profile: ARN of the instance profile.
         interface: the primary network interface.
-        user_data: the first stage of the boot program, and the second one, which the stack holds.
+        user_data: the first stage of the boot program, and the second one, which is stored in the stack.
         more: further properties of the launch template's data.
     """
-    size = stack.ask(
+    size = stack.parameter(
         f"{parameters}RootVolumeSize",
         type="Number",
         label="Size of the root volume (GiB)",
         group=group,
         description="Size of each instance's root volume in GiB",
         default=instances.root_volume.size,
-        own=True,
+        only_in_this_stack=True,
         MinValue=8,
-        MaxValue=TYPES[instances.root_volume.type].sizes[1],
+        MaxValue=TYPES[instances.root_volume.type].size_gib[1],
     )
     root = ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=size, **volume_properties(instances.root_volume))
     on_launch = [
@@ -94,7 +94,7 @@ def launch_template(
     return stack.add(
         ec2.LaunchTemplate(
             f"{prefix}LaunchTemplate",
-            DependsOn=[_program(stack, user_data)],
+            DependsOn=[_add_program(stack, user_data)],
             TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name))],
             LaunchTemplateData=ec2.LaunchTemplateData(
                 ImageId=image,
@@ -122,12 +122,12 @@ def launch_template(
     )
 
 
-def _program(stack: Stack, user_data: UserData) -> str:
-    """Let the stack hold the second stage of the boot program, once for all that share it; return its logical id.
+def _add_program(stack: Stack, user_data: UserData) -> str:
+    """Store the second stage of the boot program in the stack, once for all that share it; return its logical id.
 
-    A wait condition handle makes nothing and costs nothing; nobody waits for this one. It is never changed, since its
-    name follows from its content: while a stack is updated, instances of the old and of the new launch template each
-    find what they were made with.
+    It is the metadata of a wait condition handle, which creates nothing and costs nothing; no wait condition uses it.
+    The logical id contains a digest of the program, so it is never updated: during an update, instances of the old and
+    of the new launch template each find the program that belongs to their user data.
     """
     if user_data.resource not in stack.resources:
         metadata = {"cfngen": {"role": user_data.role, "program": user_data.program}}
@@ -138,47 +138,51 @@ def _program(stack: Stack, user_data: UserData) -> str:
 def volume_properties(volume: Volume, **more: Any) -> dict[str, Any]:
     """Return the properties of an encrypted EBS volume, except its size."""
     optional = {"Iops": volume.iops, "Throughput": volume.throughput, "KmsKeyId": volume.kms_key}
-    given = {key: value for key, value in optional.items() if value is not None}
-    return {"Encrypted": True, "VolumeType": volume.type, **given, **more}
+    settings = {key: value for key, value in optional.items() if value is not None}
+    return {"Encrypted": True, "VolumeType": volume.type, **settings, **more}
 
 
 def interchangeable_types(volume: Volume) -> list[str]:
-    """Return the EBS types that a person may choose instead: only those that need no IOPS or throughput."""
-    plain = volume.iops is None and volume.throughput is None and volume.type in ("gp2", "gp3")
-    return [each for each in ("gp3", "gp2") if volume.size <= TYPES[each].sizes[1]] if plain else [volume.type]
+    """Return the EBS types that may be chosen in the console: gp2 and gp3 if no IOPS or throughput is set."""
+    has_defaults = volume.iops is None and volume.throughput is None and volume.type in ("gp2", "gp3")
+    return (
+        [volume_type for volume_type in ("gp3", "gp2") if volume.size <= TYPES[volume_type].size_gib[1]]
+        if has_defaults
+        else [volume.type]
+    )
 
 
 def latest(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSpecification:
-    """Return the reference of an Auto Scaling group to a launch template; a new version rolls the group."""
+    """Return an Auto Scaling group's reference to a launch template; a new version starts a rolling update."""
     return autoscaling.LaunchTemplateSpecification(
         LaunchTemplateId=Ref(template), Version=GetAtt(template, "LatestVersionNumber")
     )
 
 
 def wait_for_signals(instances: Instances, count: Any) -> policies.CreationPolicy:
-    """Return the creation policy: so many instances must report success in time."""
+    """Return the creation policy: `count` instances must signal success within their timeout."""
     return policies.CreationPolicy(
         ResourceSignal=policies.ResourceSignal(Count=count, Timeout=f"PT{instances.creation_timeout}M")
     )
 
 
-def roll_one_at_a_time(instances: Instances, drain: int = 0, patience: int = 0) -> policies.UpdatePolicy:
-    """Return the update policy: one instance at a time, the next only after the new one reported success.
+def roll_one_at_a_time(instances: Instances, drain_timeout: int = 0, master_wait: int = 0) -> policies.UpdatePolicy:
+    """Return the update policy: one instance at a time, the next one only after the new one signalled success.
 
-    What an autoscaler changed meanwhile stays: CloudFormation leaves group sizes alone that the template did not change
+    Sizes that an autoscaler changed are kept: CloudFormation leaves group sizes alone that the template does not change
     (kubernetes-retired/kube-aws#972).
 
     Args:
         instances: the group's instances.
-        drain: minutes that an old one may take to move its pods.
-        patience: minutes that a new one may wait for masters of its version.
+        drain_timeout: minutes that the old instance may take to evict its pods.
+        master_wait: minutes that the new instance may wait for masters of its version.
     """
     return policies.UpdatePolicy(
         AutoScalingRollingUpdate=policies.AutoScalingRollingUpdate(
             MaxBatchSize=1,
             MinInstancesInService=0,
-            # The old instance must be gone before the new one begins; an hour at most is CloudFormation's limit.
-            PauseTime=f"PT{min(instances.creation_timeout + drain + patience + SPARE, LONGEST)}M",
+            # Covers the termination of the old instance too; CloudFormation allows an hour at most.
+            PauseTime=f"PT{min(instances.creation_timeout + drain_timeout + master_wait + SPARE, LONGEST)}M",
             SuspendProcesses=SUSPENDED,
             WaitOnResourceSignals=True,
         ),

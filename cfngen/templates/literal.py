@@ -1,8 +1,8 @@
-"""Text that CloudFormation must leave as it is, whatever it looks like.
+"""Literal text that looks like a placeholder of `Fn::Sub`.
 
-CloudFormation fills in `${AWS::Region}` inside `Fn::Sub` only. Outside of it the text is already literal, but nobody
-who reads a template can tell it from a forgotten `Fn::Sub`, and cfn-lint (E1029) takes it for one. Such a text is
-therefore written in two pieces that are joined: the dollar sign ends one, the brace begins the next.
+CloudFormation replaces `${AWS::Region}` inside `Fn::Sub` only. Elsewhere it is literal, but a reader cannot tell it
+from a forgotten `Fn::Sub`, and cfn-lint reports it as one (E1029). Such text is therefore split between the dollar sign
+and the brace, and the two parts are joined by `Fn::Join`.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_BETWEEN = re.compile(r"(?<=\$)(?=\{)")
+_DOLLAR_BRACE = re.compile(r"(?<=\$)(?=\{)")
 
 
 def literal(value: Any) -> Any:
-    """Return an expression in which no text outside `Fn::Sub` holds `${`; it has the same value.
+    """Return an expression with the same value in which no text outside `Fn::Sub` contains `${`.
 
     Args:
         value: JSON-ready data in which a function may stand for every text: properties, say, and not `Metadata`.
     """
     if isinstance(value, str):
-        pieces = _BETWEEN.split(value)
+        pieces = _DOLLAR_BRACE.split(value)
         return value if len(pieces) == 1 else {"Fn::Join": ["", pieces]}
     if isinstance(value, list):
         return [literal(item) for item in value]
@@ -30,11 +30,11 @@ def literal(value: Any) -> Any:
     if set(value) == {"Fn::Sub"}:
         return value
     if set(value) == {"Fn::Join"} and value["Fn::Join"][0] == "":
-        # A text of these is taken apart where it stands.
+        # Text in this list is split in place.
         items = [piece for item in value["Fn::Join"][1] for piece in _pieces(item)]
         return {"Fn::Join": ["", items]}
     return {key: literal(item) for key, item in value.items()}
 
 
 def _pieces(item: Any) -> list[Any]:
-    return list(_BETWEEN.split(item)) if isinstance(item, str) else [literal(item)]
+    return list(_DOLLAR_BRACE.split(item)) if isinstance(item, str) else [literal(item)]

@@ -1,23 +1,22 @@
 """The master stack: the slots and the API endpoint.
 
-A slot is the lasting identity of one master: a network interface with a fixed address, a data volume, and an Auto
-Scaling group of one that replaces the instance in between. The interface is the instance's primary one, which EC2 Auto
-Scaling allows for a group that names zones instead of subnets and holds one instance at most.
+A slot is the stable identity of one master: a network interface with a fixed address, a data volume, and an Auto
+Scaling group of one that replaces the instance. The interface is the instance's primary one, which EC2 Auto Scaling
+allows for a group that names zones instead of subnets and has one instance at most.
 
-Several slots start together and are updated one after another; nodes start with them, and are updated after them. All
-of it follows from who waits for whom:
+All masters start together and are updated one after another; nodes start with them and are updated after them. The
+dependencies do this:
 
-- Each group depends on the one before it. When a stack is created that orders nothing but seconds, for CloudFormation
-  takes a group without a creation policy for complete once it is there. When a stack is updated it is what makes a
-  rolling update: a group is complete when its new instance has signalled, and the next one begins only then. (It also
-  makes CloudFormation remove the groups one by one, the last first.)
-- Node groups depend on the last slot's group, nested by way of their stacks, with the same two outcomes.
-- What the creation waits for are wait conditions, one for each slot, each after its own group. No group depends on a
-  wait condition. Otherwise the first master would have to report success before the second one is even launched, while
-  etcd may need the second one to work: kube-aws stood still like that (kubernetes-retired/kube-aws#525). They are in
-  the root and not in this stack, which would not be complete before they are, and nodes wait for this stack.
-- A creation policy counts when its resource is created and never again. So an update waits for the groups' signals
-  alone, and a master that is added later is waited for by its own condition, its group having none.
+- Each group depends on the group of the previous slot. On creation this costs seconds only: a group without a creation
+  policy is complete as soon as it exists. On an update it makes a rolling update: a group is complete when its new
+  instance has signalled, and only then does the next one start. (On deletion the groups go one by one, the last first.)
+- Node groups depend on the last slot's group (nested: their stacks on this stack), with the same two effects.
+- The creation waits for wait conditions, one for each slot, each depending on the slot's group. No group depends on a
+  wait condition: the first master would have to report success before the second is launched, but etcd may need both
+  for its quorum. kube-aws got stuck like this (kubernetes-retired/kube-aws#525). The wait conditions are in the root
+  stack: in this stack they would delay its completion, and nodes wait for this stack.
+- A creation policy applies only when its resource is created. So an update waits for the groups' signals alone, and a
+  master that is added later is awaited by its own wait condition, since its group has no creation policy.
 """
 
 from __future__ import annotations
@@ -59,11 +58,11 @@ MakeUserData = Callable[[Cluster, Slot, Mapping[str, Any]], userdata.UserData]
 
 
 def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Stack:
-    """Return the stack.
+    """Return the master stack.
 
     Args:
         cluster: the cluster.
-        user_data: makes the user data of a slot's instances; a rehearsal has them do less.
+        user_data: makes the user data of a slot's instances; a rehearsal passes another function.
     """
     stack = Stack(
         cluster,
@@ -72,48 +71,52 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         __name__,
         f"Masters of the Kubernetes cluster {cluster.name}: fixed address, data volume, Auto Scaling group of one",
     )
-    interfaces = [_interface(stack, cluster, slot) for slot in cluster.slots]
+    interfaces = [_add_interface(stack, cluster, slot) for slot in cluster.slots]
     addresses: list[PublicAddress | None] = [
         elastic_ip(stack, cluster, slot, interface) if cluster.api.public else None
         for slot, interface in zip(cluster.slots, interfaces, strict=True)
     ]
-    private = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
-    shell = addresses[0].address if addresses[0] else private
-    several = len(interfaces) > 1
-    host = balanced(stack, cluster, interfaces) if several else shell
-    endpoint = host if several or cluster.api.public else None
-    before: list[autoscaling.AutoScalingGroup] = []
-    # Each master knows all of them: its /etc/hosts stands in for a load balancer, and etcd's members need each other.
-    fixed = {
+    private_address = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
+    shell_host = addresses[0].address if addresses[0] else private_address
+    has_load_balancer = len(interfaces) > 1
+    host = balanced(stack, cluster, interfaces) if has_load_balancer else shell_host
+    endpoint = host if has_load_balancer or cluster.api.public else None
+    groups: list[autoscaling.AutoScalingGroup] = []
+    # Each master gets all addresses: for the API's name in /etc/hosts, and for the members of etcd.
+    private_addresses = {
         userdata.address_reference(slot): GetAtt(interface, "PrimaryPrivateIpAddress")
         for slot, interface in zip(cluster.slots, interfaces, strict=True)
     }
     for slot, interface, address in zip(cluster.slots, interfaces, addresses, strict=True):
-        before.append(_slot(stack, cluster, slot, interface, address, endpoint, fixed, before[-1:], user_data))
+        groups.append(
+            _add_slot(stack, cluster, slot, interface, address, endpoint, private_addresses, groups[-1:], user_data)
+        )
 
     stack.output(
         "ApiEndpoint",
         Sub(access.endpoint(cluster), Host=host),
         "Kubernetes API endpoint",
-        shown=True,
+        in_root=True,
     )
-    stack.output("ApiPrivateAddress", private, "Private address of the first master, one of those that nodes use")
+    stack.output(
+        "ApiPrivateAddress", private_address, "Private address of the first master, one of those that nodes use"
+    )
     for command in access.commands(cluster):
-        given = {"Host": host, "Master": shell}
-        used = {name: value for name, value in given.items() if f"${{{name}}}" in command.text}
+        variables = {"Host": host, "Master": shell_host}
+        used = {name: value for name, value in variables.items() if f"${{{name}}}" in command.text}
         text = Sub(command.text, **used) if used else command.text
-        stack.output(command.output, text, command.description, shown=True)
+        stack.output(command.output, text, command.description, in_root=True)
     return stack
 
 
 def last_group(cluster: Cluster) -> str:
-    """Return the logical id of the group that is complete after those of all other slots."""
+    """Return the logical id of the last slot's Auto Scaling group, which is complete after those of all other slots."""
     return auto_scaling_group(slot_id(cluster.slots[-1].letter))
 
 
-def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterface:
+def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterface:
     prefix = slot_id(slot.letter)
-    address = stack.ask(
+    address = stack.parameter(
         f"{prefix}Address",
         label=f"Private address of master {slot.letter}",
         group=MASTERS,
@@ -124,7 +127,7 @@ def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterfa
         ConstraintDescription="must be an IPv4 address inside the subnet, not one of the five that AWS reserves",
     )
     plugin = network_plugin(cluster)
-    groups = [stack.wire("MasterSecurityGroupId", description="Security group of the masters")]
+    groups = [stack.wired_parameter("MasterSecurityGroupId", description="Security group of the masters")]
     groups += access_groups(stack, cluster, "Master")
     return stack.add(
         ec2.NetworkInterface(
@@ -133,9 +136,9 @@ def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterfa
             SubnetId=subnet_id(stack, cluster, slot.subnet.zone),
             PrivateIpAddress=address,
             GroupSet=[*groups, *cluster.control_plane.additional_security_groups],
-            # With routes, pods' packets bear addresses that are not the interface's own.
+            # With VPC routes, packets of pods have addresses that are not the interface's own.
             SourceDestCheck=not plugin.routes,
-            # The tag keeps nodes from changing it, where they may change network interfaces.
+            # Where nodes may change network interfaces, their policy excludes those with this tag.
             Tags=tags(
                 cluster, f"{cluster.name}-master-{slot.letter}", **(MASTER_ROLE_TAG if plugin.interfaces else {})
             ),
@@ -143,20 +146,20 @@ def _interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterfa
     )
 
 
-def _volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
+def _add_data_volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
     volume = cluster.control_plane.volume
-    size = stack.ask(
+    size = stack.parameter(
         "MasterVolumeSize",
         type="Number",
         label="Size of the data volume (GiB)",
         group=MASTERS,
         description="Size of each master's data volume (etcd) in GiB; it may grow, never shrink",
         default=volume.size,
-        # Of whichever type is chosen beside it.
-        MinValue=max(TYPES[interchangeable_type].sizes[0] for interchangeable_type in interchangeable_types(volume)),
-        MaxValue=min(TYPES[interchangeable_type].sizes[1] for interchangeable_type in interchangeable_types(volume)),
+        # Must fit every type that may be chosen in the console.
+        MinValue=max(TYPES[volume_type].size_gib[0] for volume_type in interchangeable_types(volume)),
+        MaxValue=min(TYPES[volume_type].size_gib[1] for volume_type in interchangeable_types(volume)),
     )
-    kind = stack.ask(
+    kind = stack.parameter(
         "MasterVolumeType",
         label="Type of the data volume",
         group=MASTERS,
@@ -172,22 +175,22 @@ def _volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
             Size=size,
             **volume_properties(volume, VolumeType=kind),
             Tags=tags(cluster, name, **MASTER_ROLE_TAG),
-            # The cluster's whole state: a deleted or replaced volume leaves a snapshot behind.
+            # It holds the cluster's whole state: CloudFormation takes a snapshot before it deletes or replaces it.
             DeletionPolicy="Snapshot",
             UpdateReplacePolicy="Snapshot",
         )
     )
 
 
-def _slot(
+def _add_slot(
     stack: Stack,
     cluster: Cluster,
     slot: Slot,
     interface: ec2.NetworkInterface,
     address: PublicAddress | None,
     endpoint: Any,
-    fixed: Mapping[str, Any],
-    before: list[autoscaling.AutoScalingGroup],
+    private_addresses: Mapping[str, Any],
+    previous_groups: list[autoscaling.AutoScalingGroup],
     user_data: MakeUserData,
 ) -> autoscaling.AutoScalingGroup:
     """Add a slot's volume, launch template and group; return the group.
@@ -198,9 +201,9 @@ def _slot(
         slot: the slot.
         interface: its network interface.
         address: its public address, if it has one.
-        endpoint: name or address that people reach the API by, if it is another one than the master's private address.
-        fixed: the references to the private addresses of all slots.
-        before: the group of the slot before it, if there is one.
+        endpoint: public name or address of the API, if it is not the master's private address.
+        private_addresses: the references to the private addresses of all slots.
+        previous_groups: the group of the slot before it, if there is one.
         user_data: makes the user data of its instances.
     """
     prefix = slot_id(slot.letter)
@@ -209,17 +212,23 @@ def _slot(
     references = {
         "stack": Ref("AWS::StackName"),
         "resource": title,
-        "volumeId": Ref(_volume(stack, cluster, slot)),
+        "volumeId": Ref(_add_data_volume(stack, cluster, slot)),
         "privateAddress": GetAtt(interface, "PrimaryPrivateIpAddress"),
         "slot": slot.letter,
-        **fixed,
-        "caSecretArn": stack.wire("CaSecretArn", description="Secret that holds the certificate authorities"),
-        "joinSecretArn": stack.wire("JoinSecretArn", description="Secret that holds what nodes need to join"),
+        **private_addresses,
+        "caSecretArn": stack.wired_parameter(
+            "CaSecretArn", description="Secret that holds the certificate authorities"
+        ),
+        "joinSecretArn": stack.wired_parameter(
+            "JoinSecretArn", description="Secret that holds what nodes need to join"
+        ),
         **({"routeTableId": route_table_id(stack, cluster)} if network_plugin(cluster).routes else {}),
         **({"bucket": bucket_name(stack, cluster)} if cluster.etcd.backups.enabled else {}),
         **({"publicAddress": endpoint} if endpoint else {}),
         "condition": wait_condition(prefix),
-        "conditionStack": stack.wire("ClusterStackName", description="Name of the stack that waits for the masters"),
+        "conditionStack": stack.wired_parameter(
+            "ClusterStackName", description="Name of the stack that waits for the masters"
+        ),
     }
     template = launch_template(
         stack,
@@ -240,21 +249,23 @@ def _slot(
         interface=ec2.NetworkInterfaces(DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)),
         user_data=user_data(cluster, slot, references),
     )
-    needs = [*([address.association] if address else []), *before]
+    needs = [*([address.association] if address else []), *previous_groups]
     group = stack.add(
         autoscaling.AutoScalingGroup(
             title,
             MinSize=1,
             MaxSize=1,
-            # The interface decides the subnet; a group of one with an existing interface names its zone instead.
+            # The existing interface determines the subnet, so the group names the zone only.
             AvailabilityZones=[zone_parameter(stack, slot.subnet.zone)],
             LaunchTemplate=latest(template),
             Tags=group_tags(cluster, name, discoverable=False, **MASTER_ROLE_TAG),
             UpdatePolicy=roll_one_at_a_time(cluster.control_plane),
             **({"DependsOn": needs} if needs else {}),
         ),
-        after=internet_access([slot.subnet.zone]),
+        standalone_depends_on=internet_access([slot.subnet.zone]),
     )
-    # After the group, so that its time begins when the instance's does.
-    stack.await_outside(wait_condition(prefix), wait_for_signals(cluster.control_plane, 1), after=title)
+    # It depends on the group, so that its timeout starts when the instance is launched.
+    stack.add_outer_wait_condition(
+        wait_condition(prefix), wait_for_signals(cluster.control_plane, 1), launched_by=title
+    )
     return group

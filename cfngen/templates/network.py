@@ -1,4 +1,4 @@
-"""How the other stacks come by the VPC and its subnets: wired from the VPC stack, or asked for where they exist."""
+"""How other stacks refer to VPC, subnets and route table: wired from the VPC stack, or parameters if they exist."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ def vpc_id(stack: Stack, cluster: Cluster) -> Any:
     """Return the reference to the VPC's id."""
     if cluster.network.vpc.id:
         return vpc_parameter(stack, cluster)
-    return stack.wire("VpcId", description="VPC of the cluster")
+    return stack.wired_parameter("VpcId", description="VPC of the cluster")
 
 
 def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
     """Return the reference to the id of the subnet in a zone."""
-    subnet = next(each for each in cluster.network.subnets if each.zone == zone)
+    subnet = next(candidate for candidate in cluster.network.subnets if candidate.zone == zone)
     name = subnet_parameter(zone)
     if not subnet.id:
-        return stack.wire(name, description=f"Subnet in zone {zone_id(zone)}")
-    return stack.ask(
+        return stack.wired_parameter(name, description=f"Subnet in zone {zone_id(zone)}")
+    return stack.parameter(
         name,
         type="AWS::EC2::Subnet::Id",
         label=f"Subnet in zone {zone_id(zone)}",
@@ -36,8 +36,8 @@ def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
 def route_table_id(stack: Stack, cluster: Cluster) -> Any:
     """Return the reference to the id of the route table that holds the pods' routes."""
     if not cluster.network.subnets[0].id:
-        return stack.wire("RouteTableId", description="Route table that holds the pods' routes")
-    return stack.ask(
+        return stack.wired_parameter("RouteTableId", description="Route table that holds the pods' routes")
+    return stack.parameter(
         "RouteTableId",
         label="Route table",
         group=NETWORK,

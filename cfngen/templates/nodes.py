@@ -1,8 +1,8 @@
 """A node group's stack: a launch template and an Auto Scaling group.
 
-It comes after the masters' stack. When a cluster is created that costs seconds, for the masters' stack does not wait
-until they work (see `master`). When a cluster is updated no node is moved while the API is away with its only master,
-and none is newer than the masters; when it is deleted, nodes go while there still is an API.
+It depends on the master stack. On creation this costs seconds only, since the master stack does not wait for working
+masters (see `cfngen.templates.master`). On an update no node is replaced while a single master is down, and no node is
+newer than the masters; on deletion nodes are deleted while the API still exists.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import group_tags
 from cfngen.templates.vpc import internet_access
 
-# Seconds that Auto Scaling waits for a sign of life of an instance that it terminates. The instance gives one every
-# half minute while it moves its pods (boot/drain.py), so this is what one costs that gives none.
+# HeartbeatTimeout of the lifecycle hook in seconds. An instance sends a heartbeat every half minute while it drains
+# (boot/drain.py); one that sends none is terminated after this time.
 HEARTBEAT = 120
-# A template takes 200 parameters at most and a group asks for up to six; a larger cluster's groups are settled by its
+# A template has 200 parameters at most, and a group adds up to six; with more groups, sizes and types come from the
 # cluster file alone.
 ASKED_GROUPS = 20
 MOST_NODES = 5000
 
 
 def build(cluster: Cluster, group: NodeGroup) -> Stack:
-    """Return the stack of one node group."""
+    """Return the stack of a node group."""
     prefix = group_id(group.name)
     heading = f"Node group {group.name}"
     stack = Stack(
@@ -45,15 +45,17 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
         f"{prefix}Stack",
         __name__,
         f"Node group {group.name} of the Kubernetes cluster {cluster.name}",
-        settled=len(cluster.node_groups) > ASKED_GROUPS,
+        fixed_parameters=len(cluster.node_groups) > ASKED_GROUPS,
     )
-    stack.follows = (master.LOGICAL_ID,)
+    stack.depends_on = (master.LOGICAL_ID,)
     title = auto_scaling_group(prefix)
     name = f"{cluster.name}-nodes-{group.name}"
     references = {
         "stack": Ref("AWS::StackName"),
         "resource": title,
-        "joinSecretArn": stack.wire("JoinSecretArn", description="Secret that holds what nodes need to join"),
+        "joinSecretArn": stack.wired_parameter(
+            "JoinSecretArn", description="Secret that holds what nodes need to join"
+        ),
     }
     template = launch_template(
         stack,
@@ -70,15 +72,15 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             AssociatePublicIpAddress=group.public_ip,
             DeleteOnTermination=True,
             Groups=[
-                stack.wire("NodeSecurityGroupId", description="Security group of the nodes"),
+                stack.wired_parameter("NodeSecurityGroupId", description="Security group of the nodes"),
                 *access_groups(stack, cluster, "Node"),
                 *group.additional_security_groups,
             ],
         ),
         user_data=userdata.node(cluster, group, references),
-        **_market(stack, group, heading),
+        **_market_options(stack, group, heading),
     )
-    least, greatest = _sizes(stack, group, heading)
+    least, greatest = _add_size_parameters(stack, group, heading)
     desired = {} if group.desired_size is None else {"DesiredCapacity": str(group.desired_size)}
     stack.add(
         autoscaling.AutoScalingGroup(
@@ -87,54 +89,53 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             MaxSize=greatest,
             VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in group.zones],
             LaunchTemplate=latest(template),
-            Tags=[*group_tags(cluster, name, discoverable=True), *_node_template(group)],
+            Tags=[*group_tags(cluster, name, discoverable=True), *_node_template_tags(group)],
             CreationPolicy=wait_for_signals(group, desired.get("DesiredCapacity", least)),
             UpdatePolicy=roll_one_at_a_time(group, group.drain_timeout, master_upgrade_wait(cluster, group)),
             **desired,
-            **_drain(group),
+            **_drain_hook(group),
         ),
-        after=(*internet_access(group.zones), master.last_group(cluster)),
+        standalone_depends_on=(*internet_access(group.zones), master.last_group(cluster)),
     )
     stack.output(title, Ref(title), f"Auto Scaling group of node group {group.name}")
     return stack
 
 
-def _sizes(stack: Stack, group: NodeGroup, heading: str) -> tuple[Any, Any]:
-    """Add the parameters of the least and the greatest number of nodes; return the references to them.
+def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[Any, Any]:
+    """Add the parameters for the group's minimum and maximum size; return the references to them.
 
-    Auto Scaling would find a minimum above the maximum only once the masters are up, and CloudFormation's rules compare
-    no numbers. So one number of the cluster file stands between the two: the minimum goes up to it, the maximum begins
-    at it, and whatever a person chooses is in order. It is the number to start with, where there is one, which is
-    decided in the cluster file for the same reason, and otherwise the greatest.
+    CloudFormation's rules cannot compare numbers, and Auto Scaling would refuse a minimum above the maximum only after
+    the masters are up. So a boundary from the cluster file separates the two parameters: the minimum may be at most the
+    boundary, the maximum at least. It is the desired size if there is one, otherwise the maximum size.
     """
-    between = group.max_size if group.desired_size is None else group.desired_size
-    kept = f"the template keeps the least number at or below {between} and the greatest at or above it"
+    boundary = group.max_size if group.desired_size is None else group.desired_size
+    note = f"the template keeps the least number at or below {boundary} and the greatest at or above it"
     bounds = (
-        ("Min", "Least number of nodes", group.min_size, 0, between),
-        ("Max", "Greatest number of nodes", group.max_size, max(between, 1), MOST_NODES),
+        ("Min", "Least number of nodes", group.min_size, 0, boundary),
+        ("Max", "Greatest number of nodes", group.max_size, max(boundary, 1), MOST_NODES),
     )
     least, greatest = (
-        stack.ask(
+        stack.parameter(
             f"{group_id(group.name)}{bound}Size",
             type="Number",
             label=words,
             group=heading,
             description=f"{words} of group {group.name}, {lowest} to {highest}",
             default=value,
-            own=True,
+            only_in_this_stack=True,
             MinValue=lowest,
             MaxValue=highest,
-            ConstraintDescription=f"must be {lowest} to {highest}: {kept}, and another cluster file makes another one",
+            ConstraintDescription=f"must be {lowest} to {highest}: {note}, and another cluster file makes another one",
         )
         for bound, words, value, lowest, highest in bounds
     )
     return least, greatest
 
 
-def _drain(group: NodeGroup) -> dict[str, Any]:
-    """Return the hook that lets an instance move its pods before it is terminated, or nothing.
+def _drain_hook(group: NodeGroup) -> dict[str, Any]:
+    """Return the property with the lifecycle hook that delays termination until the node is drained, or nothing.
 
-    Not a resource of its own: with the stack, or the group, that would be gone before the instances are.
+    A hook as a resource of its own would be deleted before the group's instances are.
     """
     if not group.drain_timeout:
         return {}
@@ -147,34 +148,34 @@ def _drain(group: NodeGroup) -> dict[str, Any]:
     return {"LifecycleHookSpecificationList": [hook]}
 
 
-def _node_template(group: NodeGroup) -> list[autoscaling.Tag]:
-    """Return the tags that tell cluster-autoscaler what a node of an empty group would be like.
+def _node_template_tags(group: NodeGroup) -> list[autoscaling.Tag]:
+    """Return the tags by which cluster-autoscaler knows labels and taints of a group that has no nodes.
 
     Source: "Auto-discovery setup" of cluster-autoscaler's cloudprovider/aws/README.md.
     """
     prefix = "k8s.io/cluster-autoscaler/node-template"
-    found = {f"{prefix}/label/{key}": value for key, value in group.labels.items()}
+    node_tags = {f"{prefix}/label/{key}": value for key, value in group.labels.items()}
     for taint in group.taints:
-        # One taint for each key is all that tags can tell.
-        found.setdefault(f"{prefix}/taint/{taint.key}", f"{taint.value}:{taint.effect}")
-    return [autoscaling.Tag(key, value, False) for key, value in sorted(found.items())]
+        # Tags can describe only one taint for each key.
+        node_tags.setdefault(f"{prefix}/taint/{taint.key}", f"{taint.value}:{taint.effect}")
+    return [autoscaling.Tag(key, value, False) for key, value in sorted(node_tags.items())]
 
 
-def _market(stack: Stack, group: NodeGroup, heading: str) -> dict[str, Any]:
+def _market_options(stack: Stack, group: NodeGroup, heading: str) -> dict[str, Any]:
     """Return the launch template's market options for spot instances, or nothing for on-demand ones."""
     if group.spot_price is None:
         return {}
-    price = stack.ask(
+    price = stack.parameter(
         f"{group_id(group.name)}SpotPrice",
         label="Spot price (US dollars per hour)",
         group=heading,
         description="Highest price per instance hour in US dollars",
         default=group.spot_price,
-        own=True,
+        only_in_this_stack=True,
         AllowedPattern=r"^[0-9]+(\.[0-9]+)?$",
         ConstraintDescription="must be a number such as 0.05",
     )
-    # An Auto Scaling group replaces interrupted instances itself and accepts one-time requests only.
+    # Auto Scaling replaces interrupted instances itself and accepts one-time requests only.
     return {
         "InstanceMarketOptions": ec2.InstanceMarketOptions(
             MarketType="spot", SpotOptions=ec2.SpotOptions(MaxPrice=price, SpotInstanceType="one-time")

@@ -1,6 +1,6 @@
-"""What a person may type where the console asks for an address or a range: `AllowedPattern`s that take nothing else.
+"""`AllowedPattern`s of parameters that take an address or a range.
 
-A pattern is refused before anything is created; a range that only EC2 refuses, after minutes of creation.
+CloudFormation checks a pattern before it creates anything; EC2 would refuse a wrong range only during the creation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The root stack, derived from the stacks it nests: their parameters, their order and the outputs a person needs."""
+"""The root template, derived from the stacks that it nests: their parameters, their order and outputs for people."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from cfngen.templates.stack import TEMPLATES, WITH_THE_STACK, Parameter, Stack, 
 from cfngen.templates.tagging import private_tags, tags
 from cfngen.templates.wiring import ROOT_VALUES, Wiring
 
-_WHERE = (
+_TEMPLATE_LOCATION = (
     Parameter(
         "TemplateBucket",
-        "String",
-        "Bucket of the templates",
-        TEMPLATES,
-        "S3 bucket, in this region, that holds the templates of the nested stacks",
+        type="String",
+        label="Bucket of the templates",
+        group=TEMPLATES,
+        description="S3 bucket, in this region, that holds the templates of the nested stacks",
         constraints={
             "AllowedPattern": r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$",
             "ConstraintDescription": "must be the name of an S3 bucket",
@@ -30,10 +30,10 @@ _WHERE = (
     ),
     Parameter(
         "TemplatePrefix",
-        "String",
-        "Folder of the templates",
-        TEMPLATES,
-        "Folder in the bucket, ending in a slash; empty if the templates lie at the top",
+        type="String",
+        label="Folder of the templates",
+        group=TEMPLATES,
+        description="Folder in the bucket, ending in a slash; empty if the templates lie at the top",
         default="",
         constraints={
             "AllowedPattern": r"^([A-Za-z0-9!_.*'()-]+/)*$",
@@ -49,22 +49,22 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     Args:
         cluster: the cluster.
         stacks: the stacks to nest, in the order of their dependencies.
-        wiring: who supplies what.
+        wiring: which stack supplies which parameter.
     """
     template = troposphere.Template()
     template.set_version()
     template.set_description(f"Kubernetes cluster {cluster.name}: root of its nested stacks")
-    parameters = [*wiring.asked.values(), *_WHERE]
+    parameters = [*wiring.asked.values(), *_TEMPLATE_LOCATION]
     for parameter in parameters:
         add_parameter(template, parameter, type=_root_type(parameter))
     for stack in stacks:
-        template.add_resource(_nested(cluster, stack, wiring))
-        for title, awaited in stack.awaited.items():
+        template.add_resource(_nested_stack(cluster, stack, wiring))
+        for title, wait_condition in stack.outer_wait_conditions.items():
             template.add_resource(
-                cloudformation.WaitCondition(title, DependsOn=[stack.logical_id], CreationPolicy=awaited.policy)
+                cloudformation.WaitCondition(title, DependsOn=[stack.logical_id], CreationPolicy=wait_condition.policy)
             )
         for output in stack.outputs.values():
-            if output.shown:
+            if output.in_root:
                 value = GetAtt(stack.logical_id, f"Outputs.{output.name}")
                 template.add_output(troposphere.Output(output.name, Description=output.description, Value=value))
     body = finish(template, cluster, "cluster", parameters, immutable_settings(cluster))
@@ -72,24 +72,24 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
 
 
 def _root_type(parameter: Parameter) -> str:
-    # The name of an SSM parameter goes on as text: looked up here, the nested stack would be handed its value.
+    # An SSM parameter's name is passed on as text: resolved here, the nested stack would get its value instead.
     return "String" if parameter.type.startswith("AWS::SSM::Parameter::Value") else parameter.type
 
 
-def _nested(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
+def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
     values = {parameter.name: _value(parameter, wiring) for parameter in stack.parameters.values()}
-    # What is in a stack takes over its tags: where something must not bear the cluster's, the stack must not either.
-    unmarked = any(resource == LOAD_BALANCER_GROUP or ACCESS_GROUP in resource for resource in stack.resources)
-    tagged = private_tags if unmarked else tags
+    # Resources inherit the tags of their stack: a stack with resources that must not have the cluster's tag has none.
+    is_private = any(resource == LOAD_BALANCER_GROUP or ACCESS_GROUP in resource for resource in stack.resources)
+    make_tags = private_tags if is_private else tags
     return cloudformation.Stack(
         stack.logical_id,
         TemplateURL=Sub(
             f"https://${{TemplateBucket}}.s3.${{AWS::Region}}.${{AWS::URLSuffix}}/${{TemplatePrefix}}{stack.name}.json"
         ),
-        Tags=tagged(cluster, f"{cluster.name}-{stack.name}"),
+        Tags=make_tags(cluster, f"{cluster.name}-{stack.name}"),
         **WITH_THE_STACK,
         **({"Parameters": values} if values else {}),
-        **({"DependsOn": list(stack.follows)} if stack.follows else {}),
+        **({"DependsOn": list(stack.depends_on)} if stack.depends_on else {}),
     )
 
 

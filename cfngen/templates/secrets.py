@@ -1,7 +1,7 @@
 """The secrets stack: the key that encrypts the cluster's secrets, the secrets themselves, and the SSH key pair.
 
-The secrets are made empty: the first master writes the certificate authorities and the join information, so no secret
-passes through a template, a parameter or UserData.
+The secrets are created empty. The first master writes the certificate authorities and the join information into them,
+so no secret is in a template, a parameter or UserData.
 """
 
 from __future__ import annotations
@@ -39,12 +39,24 @@ def build(cluster: Cluster) -> Stack:
             **WITH_THE_STACK,
         )
     )
-    authorities = _secret(
-        stack, cluster, key, "CaSecret", "ca", "Certificate authorities of {}, made by its first master"
+    authorities = _add_secret(
+        stack,
+        cluster,
+        key,
+        title="CaSecret",
+        name="ca",
+        description="Certificate authorities of {}, made by its first master",
     )
-    join = _secret(stack, cluster, key, "JoinSecret", "join", "What nodes need to join {}, renewed by its masters")
+    join = _add_secret(
+        stack,
+        cluster,
+        key,
+        title="JoinSecret",
+        name="join",
+        description="What nodes need to join {}, renewed by its masters",
+    )
     stack.output("SecretsKeyArn", GetAtt(key, "Arn"), "KMS key that encrypts the cluster's secrets")
-    stack.output("CaSecretArn", Ref(authorities), "Secret that holds the certificate authorities", shown=True)
+    stack.output("CaSecretArn", Ref(authorities), "Secret that holds the certificate authorities", in_root=True)
     stack.output("JoinSecretArn", Ref(join), "Secret that holds what nodes need to join")
     backups.add_bucket(stack, cluster)
     if cluster.ssh.public_key:
@@ -60,11 +72,13 @@ def build(cluster: Cluster) -> Stack:
     return stack
 
 
-def _secret(stack: Stack, cluster: Cluster, key: kms.Key, title: str, name: str, what: str) -> secretsmanager.Secret:
+def _add_secret(
+    stack: Stack, cluster: Cluster, key: kms.Key, title: str, name: str, description: str
+) -> secretsmanager.Secret:
     return stack.add(
         secretsmanager.Secret(
             title,
-            Description=what.format(f"the Kubernetes cluster {cluster.name}"),
+            Description=description.format(f"the Kubernetes cluster {cluster.name}"),
             KmsKeyId=GetAtt(key, "Arn"),
             Tags=tags(cluster, f"{cluster.name}-{name}"),
             **WITH_THE_STACK,
@@ -73,9 +87,9 @@ def _secret(stack: Stack, cluster: Cluster, key: kms.Key, title: str, name: str,
 
 
 def _key_pair_name(cluster: Cluster, public_key: str) -> str:
-    """Return a name that changes with everything that makes CloudFormation replace the key pair, its tags included.
+    """Return a name that changes with each property whose change replaces the key pair, including its tags.
 
-    A replacement is created before the old one goes and cannot have its name
+    CloudFormation creates the replacement before it deletes the old key pair, so they cannot have the same name
     (aws-cloudformation/cloudformation-coverage-roadmap#2280).
     """
     content = json.dumps([public_key, tag_map(cluster, cluster.name)], sort_keys=True)
@@ -85,9 +99,9 @@ def _key_pair_name(cluster: Cluster, public_key: str) -> str:
 def key_name(stack: Stack, cluster: Cluster) -> dict[str, object]:
     """Return the KeyName property of a launch template, or nothing when instances take no SSH key."""
     if cluster.ssh.public_key:
-        return {"KeyName": stack.wire("KeyName", description="EC2 key pair of the instances")}
+        return {"KeyName": stack.wired_parameter("KeyName", description="EC2 key pair of the instances")}
     if cluster.ssh.key_name:
-        name = stack.ask(
+        name = stack.parameter(
             "KeyName",
             type="AWS::EC2::KeyPair::KeyName",
             label="SSH key pair",
@@ -100,7 +114,7 @@ def key_name(stack: Stack, cluster: Cluster) -> dict[str, object]:
 
 
 def _key_policy() -> PolicyDocument:
-    """Leave access to IAM policies of the account; without this statement a key cannot be managed by anybody.
+    """Return a policy that leaves access to the account's IAM policies; without it nobody could manage the key.
 
     Source: "Allows access to the AWS account and enables IAM policies", AWS KMS Developer Guide, default key policy.
     """

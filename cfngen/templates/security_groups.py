@@ -1,9 +1,8 @@
 """The security group stack: one group for masters, one for nodes, and the rules between them.
 
-Rules that refer to the other group are resources of their own, since two groups cannot name each other inline. Exactly
-one group of each instance carries the cluster tag: the cloud controller manager opens load balancer ports on that one
-and fails when it finds two. The load balancer before several masters has a group that does not carry that tag: it is
-on no instance, and nobody who looks for the cluster's group shall find it.
+Rules that refer to the other group are resources of their own, since two groups cannot refer to each other inline.
+Exactly one group of each instance has the cluster tag: the cloud controller manager opens load balancer ports in that
+group and fails if it finds two. The security group of the API's load balancer does not have the tag.
 """
 
 from __future__ import annotations
@@ -27,9 +26,13 @@ from cfngen.templates.tagging import private_tags, tags
 
 KUBELET_PORT = 10250
 LOAD_BALANCER_GROUP = "ApiLoadBalancerSecurityGroup"
-# Part of the logical ids of security groups that only say who may come in.
+# Part of the logical ids of security groups that hold rules for allowed sources only.
 ACCESS_GROUP = "AccessSecurityGroup"
-_OF: Mapping[Holder, str] = {"Master": "masters", "Node": "nodes", "ApiLoadBalancer": "load balancer of the API"}
+_HOLDER_NAMES: Mapping[Holder, str] = {
+    "Master": "masters",
+    "Node": "nodes",
+    "ApiLoadBalancer": "load balancer of the API",
+}
 
 
 def build(cluster: Cluster) -> Stack:
@@ -42,24 +45,24 @@ def build(cluster: Cluster) -> Stack:
         f"Security groups of the Kubernetes cluster {cluster.name}: masters, nodes and the rules between them",
     )
     vpc = vpc_id(stack, cluster)
-    master = GetAtt(_group(stack, cluster, vpc, "Master", "masters"), "GroupId")
-    node = GetAtt(_group(stack, cluster, vpc, "Node", "nodes"), "GroupId")
+    master = GetAtt(_add_group(stack, cluster, vpc, "Master", "masters"), "GroupId")
+    node = GetAtt(_add_group(stack, cluster, vpc, "Node", "nodes"), "GroupId")
 
-    _from_group(stack, "NodeFromNodes", node, node, "Nodes and pods to nodes and pods")
-    _from_group(stack, "NodeFromMasters", node, master, "API server to kubelets, webhooks and pods")
-    _from_group(stack, "MasterFromMasters", master, master, "Masters to each other: etcd, API server, kubelet")
-    # kube-up let nodes reach every port of the master, etcd's too. What remains is what kubeadm documents, and what the
-    # network plug-in and the add-ons need.
+    _allow_group(stack, "NodeFromNodes", node, node, "Nodes and pods to nodes and pods")
+    _allow_group(stack, "NodeFromMasters", node, master, "API server to kubelets, webhooks and pods")
+    _allow_group(stack, "MasterFromMasters", master, master, "Masters to each other: etcd, API server, kubelet")
+    # kube-up let nodes reach every port of the master, including etcd's. Open now are only the ports that kubeadm
+    # documents, and those of the network plug-in and the add-ons.
     openings = (*network_plugin(cluster).openings, *addon_ports.openings(cluster))
     for name, protocol, port, purpose in (
         ("Api", "tcp", cluster.api.port, "Nodes and pods to the API server"),
         ("Kubelet", "tcp", KUBELET_PORT, "Metrics collection from the kubelet"),
         *((opening.name, opening.protocol, opening.port, opening.purpose) for opening in openings),
     ):
-        # Of ICMP the second number is the code; -1 stands for all.
+        # For ICMP, FromPort is the type and ToPort the code; -1 means all codes.
         ports = (port, -1 if protocol == "icmp" else port)
-        _from_group(stack, f"Master{name}FromNodes", master, node, purpose, protocol=protocol, ports=ports)
-    _from_group(
+        _allow_group(stack, f"Master{name}FromNodes", master, node, purpose, protocol=protocol, ports=ports)
+    _allow_group(
         stack,
         "MasterPathMtuFromNodes",
         master,
@@ -68,17 +71,17 @@ def build(cluster: Cluster) -> Stack:
         protocol="icmp",
         ports=(3, 4),
     )
-    several = cluster.control_plane.count > 1
-    balancer = _load_balancer(stack, cluster, vpc, master, node) if several else None
+    has_load_balancer = cluster.control_plane.count > 1
+    balancer = _add_load_balancer_group(stack, cluster, vpc, master, node) if has_load_balancer else None
     if balancer:
-        _asked_range(stack, cluster, balancer, "ApiLoadBalancerFrom")
+        _allow_range_parameter(stack, cluster, balancer, "ApiLoadBalancerFrom")
     else:
-        _asked_range(stack, cluster, master, "MasterApiFrom")
-    firsts: dict[Holder, Any] = {"Master": master, "Node": node}
+        _allow_range_parameter(stack, cluster, master, "MasterApiFrom")
+    first_groups: dict[Holder, Any] = {"Master": master, "Node": node}
     if balancer:
-        firsts["ApiLoadBalancer"] = balancer
-    for holder, group in firsts.items():
-        _let_in(stack, cluster, vpc, holder, group, master)
+        first_groups["ApiLoadBalancer"] = balancer
+    for holder, group in first_groups.items():
+        _allow_sources(stack, cluster, vpc, holder, group, master)
 
     stack.output("MasterSecurityGroupId", master, "Security group of the masters")
     stack.output("NodeSecurityGroupId", node, "Security group of the nodes")
@@ -87,7 +90,7 @@ def build(cluster: Cluster) -> Stack:
     return stack
 
 
-def _group(stack: Stack, cluster: Cluster, vpc: Any, role: str, plural: str) -> ec2.SecurityGroup:
+def _add_group(stack: Stack, cluster: Cluster, vpc: Any, role: str, plural: str) -> ec2.SecurityGroup:
     return stack.add(
         ec2.SecurityGroup(
             f"{role}SecurityGroup",
@@ -115,7 +118,7 @@ def _to_masters(cluster: Cluster, master: Any) -> ec2.SecurityGroupRule:
     )
 
 
-def _from_group(
+def _allow_group(
     stack: Stack,
     name: str,
     group: Any,
@@ -133,7 +136,7 @@ def _from_group(
     )
 
 
-def _from_outside(stack: Stack, name: str, group: Any, source: Mapping[str, Any], port: int, description: str) -> None:
+def _allow_source(stack: Stack, name: str, group: Any, source: Mapping[str, Any], port: int, description: str) -> None:
     stack.add(
         ec2.SecurityGroupIngress(
             name, GroupId=group, IpProtocol="tcp", FromPort=port, ToPort=port, Description=description, **source
@@ -142,10 +145,11 @@ def _from_outside(stack: Stack, name: str, group: Any, source: Mapping[str, Any]
 
 
 def access_groups(stack: Stack, cluster: Cluster, holder: Holder) -> list[Any]:
-    """Return references to the further security groups of masters, nodes or the load balancer; mostly none."""
+    """Return references to the additional security groups that hold allowed sources; most clusters need none."""
     return [
-        stack.wire(
-            f"{_access_group(holder, position)}Id", description=f"Security group {position + 1} of the {_OF[holder]}"
+        stack.wired_parameter(
+            f"{_access_group(holder, position)}Id",
+            description=f"Security group {position + 1} of the {_HOLDER_NAMES[holder]}",
         )
         for position in range(1, len(spread(cluster, holder)))
     ]
@@ -155,10 +159,10 @@ def _access_group(holder: Holder, position: int) -> str:
     return f"{holder}{ACCESS_GROUP}{position + 1}"
 
 
-def _let_in(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, first: Any, master: Any) -> None:
-    """Open ports to those whom the cluster file names, in as many security groups as that takes.
+def _allow_sources(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, first: Any, master: Any) -> None:
+    """Add rules for the sources that the cluster file allows, in as many security groups as needed.
 
-    The further groups do not carry the cluster's tag, which exactly one group of each instance must.
+    The additional groups do not have the cluster's tag, which exactly one group of each instance must have.
     """
     for position, sources in enumerate(spread(cluster, holder)):
         group = first
@@ -166,33 +170,33 @@ def _let_in(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, first: Any
             name = _access_group(holder, position)
             further = ec2.SecurityGroup(
                 name,
-                GroupDescription=f"Kubernetes cluster {cluster.name}: who else may reach the {_OF[holder]}",
+                GroupDescription=f"Kubernetes cluster {cluster.name}: who else may reach the {_HOLDER_NAMES[holder]}",
                 VpcId=vpc,
                 SecurityGroupEgress=[_to_masters(cluster, master) if holder == "ApiLoadBalancer" else _to_anywhere()],
-                Tags=private_tags(cluster, f"{cluster.name}-{_OF[holder]}-{position + 1}".replace(" ", "-")),
+                Tags=private_tags(cluster, f"{cluster.name}-{_HOLDER_NAMES[holder]}-{position + 1}".replace(" ", "-")),
             )
             group = GetAtt(stack.add(further), "GroupId")
-            stack.output(f"{name}Id", group, f"Security group {position + 1} of the {_OF[holder]}")
+            stack.output(f"{name}Id", group, f"Security group {position + 1} of the {_HOLDER_NAMES[holder]}")
         for source in sources:
             # Of the balancer every rule is about the API; its rules have always been named without it.
             purpose = "" if holder == "ApiLoadBalancer" else source.purpose
-            what = "Kubernetes API" if source.purpose == "Api" else "SSH"
+            port_name = "Kubernetes API" if source.purpose == "Api" else "SSH"
             is_list = isinstance(source.origin, PrefixList)
             origin = str(source.origin.id if isinstance(source.origin, PrefixList) else source.origin)
-            _from_outside(
+            _allow_source(
                 stack,
                 f"{holder}{purpose}From{source_id(origin)}",
                 group,
                 {"SourcePrefixListId" if is_list else "CidrIp": origin},
                 source.port,
-                f"{what} from {origin}",
+                f"{port_name} from {origin}",
             )
 
 
-def _load_balancer(stack: Stack, cluster: Cluster, vpc: Any, master: Any, node: Any) -> Any:
-    """Add the group of the load balancer before several masters, and let it reach them; return its id.
+def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Any, master: Any, node: Any) -> Any:
+    """Add the security group of the API's load balancer and the rule that lets it reach masters; return its id.
 
-    The balancer's own address is what masters see, so they need no rule for anybody who comes through it.
+    Masters see the load balancer's own address, so they need no rules for its clients.
     """
     port = cluster.api.port
     group = stack.add(
@@ -206,20 +210,20 @@ def _load_balancer(stack: Stack, cluster: Cluster, vpc: Any, master: Any, node: 
     )
     balancer = GetAtt(group, "GroupId")
     purpose = "Load balancer to the API servers, and their health"
-    _from_group(stack, "MasterApiFromLoadBalancer", master, balancer, purpose, protocol="tcp", ports=(port, port))
+    _allow_group(stack, "MasterApiFromLoadBalancer", master, balancer, purpose, protocol="tcp", ports=(port, port))
     if not cluster.api.public:
-        # Inside the VPC they come with addresses of their own; an internet-facing balancer sees their public ones.
+        # An internal load balancer sees their private addresses; an internet-facing one sees public addresses.
         for role, source in (("Masters", master), ("Nodes", node)):
             name, purpose = f"ApiLoadBalancerFrom{role}", f"{role} and pods by the address that people use for the API"
-            _from_group(stack, name, balancer, source, purpose, protocol="tcp", ports=(port, port))
+            _allow_group(stack, name, balancer, source, purpose, protocol="tcp", ports=(port, port))
     return balancer
 
 
-def _asked_range(stack: Stack, cluster: Cluster, group: Any, prefix: str) -> None:
-    """Open the API, where the cluster file lets in nobody, to one range that must be given."""
+def _allow_range_parameter(stack: Stack, cluster: Cluster, group: Any, prefix: str) -> None:
+    """Add a parameter for the range that may reach the API, and its rule, if the cluster file allows no source."""
     if cluster.api.allowed_cidrs or cluster.api.allowed_prefix_lists:
         return
-    cidr = stack.ask(
+    cidr = stack.parameter(
         "ApiAllowedCidr",
         label="Who may reach the Kubernetes API",
         group=ACCESS,
@@ -228,4 +232,4 @@ def _asked_range(stack: Stack, cluster: Cluster, group: Any, prefix: str) -> Non
         ConstraintDescription="must be an IPv4 CIDR such as 203.0.113.7/32",
     )
     description = "Kubernetes API from the given range"
-    _from_outside(stack, f"{prefix}AllowedCidr", group, {"CidrIp": cidr}, cluster.api.port, description)
+    _allow_source(stack, f"{prefix}AllowedCidr", group, {"CidrIp": cidr}, cluster.api.port, description)

@@ -1,8 +1,8 @@
-"""One stack while it is being built: parameters, resources and outputs, and what the root needs to know of them.
+"""One stack under construction: its parameters, resources and outputs, and what the root needs to know of them.
 
-Functions that add a resource return it, so that later resources refer to objects and not to names typed as text.
-Wiring is by name: a *wired* parameter takes the output of the same name of an earlier stack; any other parameter is
-asked of the person who deploys, and has the cluster file's value as its default.
+Functions that add a resource return it, so that later resources refer to the object and not to a name in a string.
+Wiring is by name: a *wired* parameter takes the output of the same name from an earlier stack. The value of any other
+parameter is chosen by the person who deploys; its default is the cluster file's value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Resource = TypeVar("Resource")
 # Groups of parameters in the order in which the console shows them; a node group's own follow.
 NETWORK, ACCESS, MASTERS, NODES, TEMPLATES = "Network", "Access", "Masters", "All nodes", "Where the templates are"
 
-# Said aloud on what holds state and yet goes with its stack; masters' data volumes leave a snapshot instead.
+# Explicit policies of resources that hold state and are deleted with the stack; masters' data volumes leave a snapshot.
 WITH_THE_STACK = {"DeletionPolicy": "Delete", "UpdateReplacePolicy": "Delete"}
 
 
@@ -60,26 +60,26 @@ class Output:
         name: its logical id, the name of the parameters it supplies.
         value: the expression behind it, as JSON-ready data.
         description: what it is.
-        shown: whether a person needs it, so that the root repeats it.
+        in_root: whether the root stack repeats it, because people need it.
     """
 
     name: str
     value: Any
     description: str
-    shown: bool
+    in_root: bool
 
 
 @dataclass(frozen=True)
-class Awaited:
-    """A wait condition beside a stack.
+class OuterWaitCondition:
+    """A wait condition that belongs to a stack but is created in the stack that nests it.
 
     Attributes:
-        policy: its creation policy, troposphere's.
-        after: logical id of the stack's resource that launches what signals it.
+        policy: its creation policy, as troposphere's object.
+        launched_by: logical id of the stack's resource whose instances send the signal.
     """
 
     policy: Any
-    after: str
+    launched_by: str
 
 
 class Stack:
@@ -91,32 +91,40 @@ class Stack:
         module: the module that builds it.
         parameters: its parameters by name.
         outputs: its outputs by name.
-        settled: whether values that only this stack asks for are written into the template instead.
-        after: logical ids of other stacks' resources that a resource must wait for once all stacks are flattened into
-            one template. Nested, the order of the stacks already sees to it.
-        follows: logical ids of the nested stacks that this one comes after although it takes nothing from them.
-        awaited: wait conditions for what this stack has begun, by logical id. They are not in it, but in what nests it,
-            after it, so that whoever follows the stack need not wait for them.
+        fixed_parameters: whether the parameters that only this stack has are replaced by their defaults.
+        standalone_depends_on: DependsOn between resources of different stacks, by logical id: used in the standalone
+            template only. Between nested stacks the order of the stacks does the same.
+        depends_on: logical ids of nested stacks that must be complete before this one, besides those whose outputs it
+            takes.
+        outer_wait_conditions: wait conditions for instances of this stack, by logical id. They are created in the root
+            stack after this one, so that stacks that depend on this one do not wait for them.
     """
 
     def __init__(
-        self, cluster: Cluster, name: str, logical_id: str, module: str, description: str, *, settled: bool = False
+        self,
+        cluster: Cluster,
+        name: str,
+        logical_id: str,
+        module: str,
+        description: str,
+        *,
+        fixed_parameters: bool = False,
     ) -> None:
         self.name = name
         self.logical_id = logical_id
         self.module = module
-        self.settled = settled
+        self.fixed_parameters = fixed_parameters
         self.parameters: dict[str, Parameter] = {}
         self.outputs: dict[str, Output] = {}
-        self.after: dict[str, tuple[str, ...]] = {}
-        self.follows: tuple[str, ...] = ()
-        self.awaited: dict[str, Awaited] = {}
+        self.standalone_depends_on: dict[str, tuple[str, ...]] = {}
+        self.depends_on: tuple[str, ...] = ()
+        self.outer_wait_conditions: dict[str, OuterWaitCondition] = {}
         self._cluster = cluster
         self._template = troposphere.Template()
         self._template.set_version()
         self._template.set_description(description)
 
-    def ask(
+    def parameter(
         self,
         name: str,
         *,
@@ -125,10 +133,10 @@ class Stack:
         description: str,
         type: str = "String",  # noqa: A002 - CloudFormation's own word
         default: str | int | None = None,
-        own: bool = False,
+        only_in_this_stack: bool = False,
         **constraints: Any,
     ) -> Any:
-        """Add a parameter whose value the person who deploys may choose; return the reference to it.
+        """Add a parameter whose value the person who deploys chooses; return the reference to it.
 
         Args:
             name: see `Parameter`, as for the others.
@@ -137,19 +145,19 @@ class Stack:
             description: what it means.
             type: CloudFormation type.
             default: default value.
-            own: whether no other stack asks for it; a settled stack then takes the default for good and returns it.
+            only_in_this_stack: whether no other stack has it; with `fixed_parameters` the default is returned instead.
             constraints: further keys of the definition.
         """
-        if own and self.settled and default is not None:
+        if only_in_this_stack and self.fixed_parameters and default is not None:
             return default
         return self._add(Parameter(name, type, label, group, description, default, constraints))
 
-    def wire(self, name: str, *, description: str) -> Any:
-        """Add a parameter that takes the output of the same name of an earlier stack; return the reference to it.
+    def wired_parameter(self, name: str, *, description: str) -> Any:
+        """Add a parameter that takes the output of the same name from an earlier stack; return the reference to it.
 
-        It is a `String` without a pattern, and must be handed on as it is: before the earlier stack exists, a nested
-        change set gives it a placeholder, which is no id that EC2 knows and nothing that `Fn::Select`, `Fn::Split` or
-        `Fn::Cidr` could look into. The rule E9019 refuses both.
+        It is a `String` without a pattern, and may only be passed on unchanged: in a change set made before the earlier
+        stack exists, its value is a placeholder, which EC2 does not accept as an id and which `Fn::Select`, `Fn::Split`
+        and `Fn::Cidr` cannot take apart. The lint rule E9019 refuses both.
         """
         return self._add(Parameter(name, "String", name, "From the other stacks", description, wired=True))
 
@@ -159,37 +167,37 @@ class Stack:
             add_parameter(self._template, parameter)
         return Ref(parameter.name)
 
-    def add(self, resource: Resource, *, after: Sequence[str] = ()) -> Resource:
+    def add(self, resource: Resource, *, standalone_depends_on: Sequence[str] = ()) -> Resource:
         """Add a resource and return it.
 
         Args:
             resource: a troposphere resource.
-            after: logical ids of other stacks' resources it must wait for (see the class).
+            standalone_depends_on: logical ids of other stacks' resources that it depends on (see the class).
         """
         self._template.add_resource(resource)
-        if after:
-            self.after[resource.title] = tuple(after)  # type: ignore[attr-defined]
+        if standalone_depends_on:
+            self.standalone_depends_on[resource.title] = tuple(standalone_depends_on)  # type: ignore[attr-defined]
         return resource
 
-    def await_outside(self, title: str, policy: Any, *, after: str) -> None:
-        """Let the creation of the cluster, and not that of this stack, wait for signals (see `awaited`).
+    def add_outer_wait_condition(self, title: str, policy: Any, *, launched_by: str) -> None:
+        """Let the creation of the cluster, but not of this stack, wait for signals (see `outer_wait_conditions`).
 
         Args:
             title: logical id of the wait condition.
             policy: its creation policy.
-            after: logical id of the resource of this stack that launches what signals it.
+            launched_by: logical id of this stack's resource whose instances send the signal.
         """
-        self.awaited[title] = Awaited(policy, after)
+        self.outer_wait_conditions[title] = OuterWaitCondition(policy, launched_by)
 
     @property
     def resources(self) -> Collection[str]:
         """Logical ids of the resources that were added so far."""
         return set(self._template.resources)
 
-    def output(self, name: str, value: Any, description: str, *, shown: bool = False) -> None:
-        """Add an output; `shown` ones are repeated by the root because a person needs them."""
+    def output(self, name: str, value: Any, description: str, *, in_root: bool = False) -> None:
+        """Add an output; with `in_root` the root stack repeats it for people."""
         self._template.add_output(troposphere.Output(name, Description=description, Value=value))
-        self.outputs[name] = Output(name, plain(value), description, shown)
+        self.outputs[name] = Output(name, plain(value), description, in_root)
 
     def document(self) -> Document:
         """Return the finished template."""
@@ -215,7 +223,7 @@ def finish(
         cluster: the cluster; its templates are made for its region.
         name: name of the stack, kept in the metadata so that cfngen knows its own files.
         parameters: the `Parameter`s, in the order in which the console shows them within a group.
-        notes: what a later deployment wants to know of the cluster; in the template of a whole cluster.
+        notes: settings that a later deployment compares (`immutable_settings`); only in templates of a whole cluster.
     """
     groups: dict[str, list[str]] = {}
     labels: dict[str, Any] = {}
@@ -225,14 +233,14 @@ def finish(
     rank = {NETWORK: 0, ACCESS: 1, MASTERS: 2, NODES: 3, TEMPLATES: 9}
     metadata: dict[str, Any] = {
         "cfngen": {"cluster": cluster.name, "stack": name, **({"immutableSettings": dict(notes)} if notes else {})},
-        # Whoever lints the template by itself should have it judged for its own region.
+        # cfn-lint checks the template for this region, whoever runs it.
         "cfn-lint": {"config": {"regions": [cluster.region]}},
     }
     if groups:
         metadata["AWS::CloudFormation::Interface"] = {
             "ParameterGroups": [
                 {"Label": {"default": group}, "Parameters": groups[group]}
-                for group in sorted(groups, key=lambda each: rank.get(each, 5))
+                for group in sorted(groups, key=lambda heading: rank.get(heading, 5))
             ],
             "ParameterLabels": labels,
         }
@@ -241,7 +249,7 @@ def finish(
     for resource in body.get("Resources", {}).values():
         if "Properties" in resource:
             resource["Properties"] = literal(resource["Properties"])
-    # Zones, image lookups and the DHCP domain were decided for this region; elsewhere the stack could only fail later.
+    # Zones, image parameters and the DHCP domain are those of this region; in another one the stack would fail later.
     body["Rules"] = {
         "Region": {
             "Assertions": [

@@ -1,7 +1,7 @@
 """The same cluster as one flat template, for the console's upload button: no bucket, no nested stacks.
 
-Each wired parameter is replaced by the expression behind the output that supplies it, so the wiring is not written
-twice. What the order of nested stacks saw to becomes DependsOn.
+Each wired parameter is replaced by the value of the output that supplies it, so the wiring is not written twice. The
+order of the nested stacks becomes DependsOn.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ MAX_BYTES, MAX_RESOURCES = 1_000_000, 500
 
 
 def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document | None:
-    """Return the flat template, or None where it would be over CloudFormation's limits and only nesting will do.
+    """Return the flat template, or None where it would exceed CloudFormation's limits.
 
     Args:
         cluster: the cluster.
         stacks: all stacks, in the order of their dependencies.
-        wiring: who supplies what.
+        wiring: which stack supplies which parameter.
 
     Raises:
         WiringError: two stacks use the same logical id.
@@ -46,23 +46,25 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     body = finish(template, cluster, "standalone", wiring.asked.values(), immutable_settings(cluster))
     resources: dict[str, Any] = {}
     outputs: dict[str, Any] = {}
-    known: dict[str, Any] = dict(ROOT_VALUES)
+    expressions: dict[str, Any] = dict(ROOT_VALUES)
     for stack in stacks:
         own = stack.document().body
         for logical_id, resource in own["Resources"].items():
             if logical_id in resources or logical_id in wiring.asked:
                 raise WiringError(f"{stack.name} uses the logical id {logical_id} a second time")
-            resources[logical_id] = substitute(resource, known)
-            _wait(resources, logical_id, stack.after.get(logical_id, ()))
-        for title, awaited in stack.awaited.items():
-            condition = cloudformation.WaitCondition(title, DependsOn=[awaited.after], CreationPolicy=awaited.policy)
+            resources[logical_id] = substitute(resource, expressions)
+            _add_dependencies(resources, logical_id, stack.standalone_depends_on.get(logical_id, ()))
+        for title, wait_condition in stack.outer_wait_conditions.items():
+            condition = cloudformation.WaitCondition(
+                title, DependsOn=[wait_condition.launched_by], CreationPolicy=wait_condition.policy
+            )
             resources[title] = plain(condition)
-        known.update({output.name: substitute(output.value, known) for output in stack.outputs.values()})
+        expressions.update({output.name: substitute(output.value, expressions) for output in stack.outputs.values()})
         outputs.update(
             {
-                output.name: {"Description": output.description, "Value": known[output.name]}
+                output.name: {"Description": output.description, "Value": expressions[output.name]}
                 for output in stack.outputs.values()
-                if output.shown
+                if output.in_root
             }
         )
     body["Resources"], body["Outputs"] = resources, outputs
@@ -71,37 +73,40 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     return Document("standalone", body, __name__)
 
 
-def _wait(resources: dict[str, Any], logical_id: str, after: Sequence[str]) -> None:
-    present = [each for each in after if each in resources]
+def _add_dependencies(resources: dict[str, Any], logical_id: str, dependencies: Sequence[str]) -> None:
+    present = [candidate for candidate in dependencies if candidate in resources]
     if present:
         resource = resources[logical_id]
         own = resource.get("DependsOn", [])
         resource["DependsOn"] = sorted({*([own] if isinstance(own, str) else own), *present})
 
 
-def substitute(value: Any, known: Mapping[str, Any]) -> Any:
-    """Return `value` with every reference to a name in `known` replaced by the expression it stands for.
+def substitute(value: Any, expressions: Mapping[str, Any]) -> Any:
+    """Return `value` with each reference to a parameter in `expressions` replaced by its expression.
 
     Args:
         value: JSON-ready data.
-        known: expressions by the name of the parameter they replace.
+        expressions: by the name of the parameter that each replaces.
     """
     if isinstance(value, list):
-        return [substitute(item, known) for item in value]
+        return [substitute(item, expressions) for item in value]
     if not isinstance(value, dict):
         return value
-    if set(value) == {"Ref"} and value["Ref"] in known:
-        return known[value["Ref"]]
+    if set(value) == {"Ref"} and value["Ref"] in expressions:
+        return expressions[value["Ref"]]
     if set(value) == {"Fn::Sub"}:
         text, variables = value["Fn::Sub"] if isinstance(value["Fn::Sub"], list) else (value["Fn::Sub"], {})
-        return _substitute_sub(text, substitute(variables, known), known)
-    return {key: substitute(item, known) for key, item in value.items()}
+        return _substitute_sub(text, substitute(variables, expressions), expressions)
+    return {key: substitute(item, expressions) for key, item in value.items()}
 
 
-def _substitute_sub(text: str, variables: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an Fn::Sub whose placeholders are written as references where the expression allows it."""
-    values = {**{name: known[name] for name in _PLACEHOLDER.findall(text) if name in known}, **variables}
-    kept: dict[str, Any] = {}
+def _substitute_sub(text: str, variables: dict[str, Any], expressions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an Fn::Sub in which placeholders are replaced by their expressions.
+
+    Text, Ref and Fn::GetAtt go into the text itself; any other expression becomes a variable of the Fn::Sub.
+    """
+    values = {**{name: expressions[name] for name in _PLACEHOLDER.findall(text) if name in expressions}, **variables}
+    variables_left: dict[str, Any] = {}
 
     def placeholder(match: re.Match[str]) -> str:
         name = match.group(1)
@@ -113,8 +118,8 @@ def _substitute_sub(text: str, variables: dict[str, Any], known: Mapping[str, An
         if isinstance(expression, dict) and set(expression) == {"Fn::GetAtt"}:
             return f"${{{'.'.join(expression['Fn::GetAtt'])}}}"
         if expression is not None:
-            kept[name] = expression
+            variables_left[name] = expression
         return match.group(0)
 
     text = _PLACEHOLDER.sub(placeholder, text)
-    return {"Fn::Sub": [text, kept] if kept else text}
+    return {"Fn::Sub": [text, variables_left] if variables_left else text}

@@ -1,8 +1,9 @@
-"""The IAM statements of masters and nodes: what may be done, to what, under which condition.
+"""The IAM statements of masters and nodes.
 
-Three kinds: unconditional (reads, which EC2 and ELB do not scope), only on what carries the cluster's tag, only when
-creating with the cluster's tag. The tag is `KubernetesCluster`: the key of an IAM condition cannot be parameterised,
-and the cloud controller manager puts this tag on whatever it makes when its own instance bears it.
+There are three kinds: unconditional reads, which EC2 and ELB cannot restrict to resources; changes of resources that
+have the cluster's tag; and creation of resources with the cluster's tag. The tag is `KubernetesCluster`: the key of an
+IAM condition cannot contain the cluster's name, and the cloud controller manager copies this tag from its instance to
+what it creates.
 
 The cloud controller manager's actions are those of its documentation (cloud-provider-aws, docs/prerequisites.md).
 """
@@ -36,42 +37,42 @@ def allow(sid: str, actions: str, resources: list[Any] | None = None, condition:
     Args:
         sid: its name.
         actions: `service:Action` names, separated by white space.
-        resources: ARNs; everything when left out.
+        resources: ARNs; `*` if left out.
         condition: the condition, if any.
     """
-    named = [Action(*each.split(":")) for each in actions.split()]
+    named = [Action(*action.split(":")) for action in actions.split()]
     extra = {"Condition": condition} if condition else {}
     return Statement(Sid=sid, Effect=Allow, Action=named, Resource=resources or ["*"], **extra)
 
 
 def tagged(cluster: Cluster, **more: str) -> Condition:
-    """Return the condition that what is acted on bears the cluster's tag, and other tags."""
+    """Return the condition that the resource has the cluster's tag, and further tags."""
     keys = {"aws:ResourceTag/KubernetesCluster": cluster.name}
     return Condition(StringEquals({**keys, **{f"aws:ResourceTag/{key}": value for key, value in more.items()}}))
 
 
 def tagging(cluster: Cluster) -> Condition:
-    """Return the condition that what is being created gets the cluster's tag."""
+    """Return the condition that the request creates a resource with the cluster's tag."""
     return Condition(StringEquals({"aws:RequestTag/KubernetesCluster": cluster.name}))
 
 
 def via(service: str) -> StringEquals:
-    """Return the operator by which a key of KMS is used through a service only."""
+    """Return the condition operator that allows a KMS key to be used through one service only."""
     # The value of this key ends in amazonaws.com in every partition (AWS KMS Developer Guide, kms:ViaService).
     return StringEquals({"kms:ViaService": Sub(f"{service}.${{AWS::Region}}.amazonaws.com")})
 
 
 def ec2_arn(resource: str) -> Sub:
-    """Return the ARN of resources of EC2 in this account and region, e.g. of `volume/*`."""
+    """Return the ARN of EC2 resources in this account and region, e.g. `volume/*`."""
     return Sub(f"arn:${{AWS::Partition}}:ec2:${{AWS::Region}}:${{AWS::AccountId}}:{resource}")
 
 
 def cloud_controller(cluster: Cluster) -> list[Statement]:
-    """Return the cloud controller manager's statements, except those of the pods' routes.
+    """Return the cloud controller manager's statements, except those for pods' routes.
 
-    Four of its reads are not its own calls. Elastic Load Balancing makes them with the rights of who creates a load
-    balancer: accounts, addresses and internet gateways while the account has no role of that service yet
-    (terraform-aws-eks#900, #1226), security groups whenever some are given (aws-load-balancer-controller#3917).
+    Four of the reads are calls of Elastic Load Balancing, made with the permissions of whoever creates a load balancer:
+    accounts, addresses and internet gateways while the account has no service-linked role (terraform-aws-eks#900,
+    #1226), security groups whenever the request names some (aws-load-balancer-controller#3917).
     """
     return [
         allow(
@@ -107,7 +108,7 @@ def cloud_controller(cluster: Cluster) -> list[Statement]:
             elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
             condition=tagged(cluster),
         ),
-        # To create with tags is to tag as well, and what is being created has no tag yet ("Grant permission to tag
+        # Creating with tags needs the permission to add tags, to a resource that has none yet ("Grant permission to tag
         # resources during creation", Elastic Load Balancing User Guide).
         allow(
             "CloudControllerTagNewLoadBalancers",
@@ -137,7 +138,7 @@ def cloud_controller(cluster: Cluster) -> list[Statement]:
             [ec2_arn("security-group/*")],
             tagging(cluster),
         ),
-        # EC2 checks the VPC too, which is not being created and so has no tag in the request.
+        # EC2 checks the VPC too, for which the request has no tags.
         allow("CloudControllerNewSecurityGroupsInVpc", "ec2:CreateSecurityGroup", [ec2_arn("vpc/*")]),
         allow(
             "CloudControllerTagNewSecurityGroups",
@@ -167,13 +168,13 @@ def cloud_controller(cluster: Cluster) -> list[Statement]:
 
 
 def pod_routes(cluster: Cluster, route_table: Any) -> list[Statement]:
-    """Return what the cloud controller manager needs to lead pods' packets to their nodes.
+    """Return what the cloud controller manager needs to write pods' routes.
 
-    It also switches off the check that an instance sends and receives packets of its own addresses only.
+    It also disables the source/destination check of its instances.
 
     Args:
         cluster: the cluster.
-        route_table: id of the one route table it may write to.
+        route_table: id of the only route table it may change.
     """
     table = "arn:${AWS::Partition}:ec2:${AWS::Region}:${AWS::AccountId}:route-table/${RouteTable}"
     return [
@@ -185,9 +186,9 @@ def pod_routes(cluster: Cluster, route_table: Any) -> list[Statement]:
 def pod_addresses(cluster: Cluster, vpc: Any, *, master: bool) -> list[Statement]:
     """Return what the Amazon VPC plug-in needs to give pods addresses of network interfaces.
 
-    AmazonEKS_CNI_Policy allows it all on every interface of the account. Here interfaces bear the cluster's tag, which
-    the plug-in gives to those that it makes; those that masters boot with are no node's business. Source: "Scope-down
-    IAM policy" of the plug-in's docs/iam-policy.md.
+    AmazonEKS_CNI_Policy allows this on every interface of the account. Here interfaces must have the cluster's tag,
+    which the plug-in puts on those it creates, and nodes may not change the interfaces that masters boot with. Source:
+    "Scope-down IAM policy" of the plug-in's docs/iam-policy.md.
 
     Args:
         cluster: the cluster.
@@ -196,14 +197,14 @@ def pod_addresses(cluster: Cluster, vpc: Any, *, master: bool) -> list[Statement
     """
     interfaces, instances, groups = ec2_arn("network-interface/*"), ec2_arn("instance/*"), ec2_arn("security-group/*")
     not_masters = StringNotEquals({f"aws:ResourceTag/{key}": value for key, value in MASTER_ROLE_TAG.items()})
-    same = StringEquals({"aws:ResourceTag/KubernetesCluster": cluster.name})
-    own = Condition([same] if master else [same, not_masters])
+    same_cluster = StringEquals({"aws:ResourceTag/KubernetesCluster": cluster.name})
+    own = Condition([same_cluster] if master else [same_cluster, not_masters])
     in_vpc = Condition(
         ArnEquals({"ec2:Vpc": Sub("arn:${AWS::Partition}:ec2:${AWS::Region}:${AWS::AccountId}:vpc/${Vpc}", Vpc=vpc)})
     )
-    # Tags that the plug-in gives to interfaces which it finds; no role's tag is among them.
+    # Tags that the plug-in adds to existing interfaces; role tags are not among them.
     keys = ["KubernetesCluster", f"kubernetes.io/cluster/{cluster.name}", "node.k8s.amazonaws.com/createdAt"]
-    marks = ForAllValuesStringEquals({"aws:TagKeys": [*keys, "node.k8s.amazonaws.com/instance_id"]})
+    allowed_tag_keys = ForAllValuesStringEquals({"aws:TagKeys": [*keys, "node.k8s.amazonaws.com/instance_id"]})
     return [
         allow("PodAddressesRead", "ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces"),
         allow(
@@ -235,14 +236,16 @@ def pod_addresses(cluster: Cluster, vpc: Any, *, master: bool) -> list[Statement
                 )
             ),
         ),
-        allow("PodAddressesMarkOwnInterfaces", "ec2:CreateTags", [interfaces], Condition([same, marks])),
+        allow(
+            "PodAddressesMarkOwnInterfaces", "ec2:CreateTags", [interfaces], Condition([same_cluster, allowed_tag_keys])
+        ),
     ]
 
 
 def data_volume(cluster: Cluster) -> list[Statement]:
-    """Return what a master needs to attach its data volume: EC2 checks the volume and the instance, both tagged.
+    """Return what a master needs to attach its data volume: EC2 checks the tags of both volume and instance.
 
-    It takes the volume off an instance of its slot that has ended, which it looks at before.
+    It detaches the volume from the slot's previous instance once that is terminated, so it may describe instances.
     """
     return [
         allow("DataVolumeRead", "ec2:DescribeInstances ec2:DescribeVolumes"),
@@ -256,9 +259,9 @@ def data_volume(cluster: Cluster) -> list[Statement]:
 
 
 def volume_key(key: str | None) -> list[Statement]:
-    """Return what attaching a volume takes that is encrypted with a customer managed key.
+    """Return what is needed to attach a volume that is encrypted with a customer managed key.
 
-    Without a key of the cluster file it may still be one: an account can make such a key its default for EBS.
+    Volumes may have such a key even if the cluster file names none: an account can make one its default for EBS.
     Source: "Required permissions", Amazon EBS User Guide, encryption: the caller's grant lets EBS use the key.
 
     Args:
@@ -292,7 +295,7 @@ def write_secrets(sid: str, secrets: list[Any]) -> Statement:
 
 
 def secrets_key(key: Any, *, write: bool) -> Statement:
-    """Return the use of the secrets' KMS key, through Secrets Manager only."""
+    """Return the right to use the KMS key of the secrets, through Secrets Manager only."""
     return allow(
         "SecretsKey",
         "kms:Decrypt kms:GenerateDataKey" if write else "kms:Decrypt",
@@ -302,7 +305,7 @@ def secrets_key(key: Any, *, write: bool) -> Statement:
 
 
 def own_authority(secret: str | None) -> list[Statement]:
-    """Return the right to read the secret of the user's own certificate authority, whatever key encrypts it.
+    """Return the right to read the secret of the user's own certificate authority, and to use the key it has.
 
     Source of the encryption context: "Secret encryption and decryption", AWS Secrets Manager User Guide.
     """
@@ -318,19 +321,19 @@ def own_authority(secret: str | None) -> list[Statement]:
 
 
 def backups(cluster: Cluster, bucket: Any) -> list[Statement]:
-    """Return what a master may do with etcd's snapshots: read, add, list, and never delete.
+    """Return what a master may do with etcd's snapshots: read, add and list them, but not delete them.
 
-    It reads what an operator asks of the masters there, too, and does not write it.
+    It may also read, but not write, the requests that operators put there.
 
     Args:
         cluster: the cluster.
         bucket: name of the bucket.
     """
-    ours = f"{cluster.name}/etcd/*"
+    cluster_keys = f"{cluster.name}/etcd/*"
     arn = "arn:${AWS::Partition}:s3:::${Bucket}"
-    objects = Sub(f"{arn}/{ours}", Bucket=bucket)
-    listing = Condition(StringLike({"s3:prefix": ours}))
-    found = [
+    objects = Sub(f"{arn}/{cluster_keys}", Bucket=bucket)
+    listing = Condition(StringLike({"s3:prefix": cluster_keys}))
+    statements = [
         allow("Backups", "s3:GetObject", [objects]),
         allow(
             "BackupsNew",
@@ -340,20 +343,20 @@ def backups(cluster: Cluster, bucket: Any) -> list[Statement]:
         allow("BackupsList", "s3:ListBucket", [Sub(arn, Bucket=bucket)], listing),
     ]
     if cluster.etcd.backups.bucket:
-        # A bucket of somebody's own may encrypt with a KMS key. The context names the object, or, where the bucket has
-        # a key of its own, the bucket ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
+        # The user's own bucket may be encrypted with a KMS key. The encryption context is the object's ARN or, with an
+        # S3 Bucket Key, the bucket's ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
         context = StringLike({"kms:EncryptionContext:aws:s3:arn": [Sub(arn, Bucket=bucket), objects]})
         keys = [Sub("arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/*")]
-        found.append(allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", keys, Condition([via("s3"), context])))
-    return found
+        statements.append(allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", keys, Condition([via("s3"), context])))
+    return statements
 
 
 def signal(stack_name: Any, nested: str) -> Statement:
-    """Return the right to signal the cluster's stack and some nested in it, and to read the boot program there.
+    """Return the right to signal the root stack and some nested stacks, and to read the boot program from them.
 
     Args:
-        stack_name: name of the root stack, which the standalone template makes everything in. CloudFormation names
-            nested stacks `<root>-<logical id>-<random>`; `<root>-*` would mean those of a cluster `<root>-eu` as well.
+        stack_name: name of the root stack, which in the standalone template holds everything. Nested stacks are named
+            `<root>-<logical id>-<random>`; `<root>-*` would also match those of a cluster called `<root>-eu`.
         nested: logical ids of the nested stacks, with wildcards.
     """
     arn = "arn:${AWS::Partition}:cloudformation:${AWS::Region}:${AWS::AccountId}:stack/${Name}"
@@ -365,7 +368,7 @@ def signal(stack_name: Any, nested: str) -> Statement:
 
 
 def drain(cluster: Cluster) -> Statement:
-    """Return what a node needs to tell Auto Scaling that its pods have moved: in groups of the cluster's nodes."""
+    """Return the right to complete lifecycle actions, and send heartbeats, in the groups of the cluster's nodes."""
     groups = "arn:${AWS::Partition}:autoscaling:${AWS::Region}:${AWS::AccountId}:autoScalingGroup:*"
     not_masters = StringNotEquals({f"aws:ResourceTag/{key}": value for key, value in MASTER_ROLE_TAG.items()})
     return allow(
@@ -377,7 +380,7 @@ def drain(cluster: Cluster) -> Statement:
 
 
 def pull_images() -> list[Statement]:
-    """Return the right to pull container images from ECR, in any account that lets this one."""
+    """Return the right to pull container images from ECR, including repositories shared by other accounts."""
     return [
         allow("EcrToken", "ecr:GetAuthorizationToken"),
         allow(

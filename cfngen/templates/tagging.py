@@ -1,4 +1,4 @@
-"""The tags that every resource of a cluster bears."""
+"""The tags of a cluster's resources."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from cfngen.cluster.tag_keys import CLUSTER, NAME
 def tag_map(cluster: Cluster, name: str, **more: str) -> dict[str, str]:
     """Return the tags of a resource by key.
 
-    Both forms of the cluster tag are there: the cloud controller manager and IAM conditions go by `KubernetesCluster`
-    (a condition key cannot hold the cluster's name), everything newer by `kubernetes.io/cluster/<name>`.
+    Both forms of the cluster tag are among them: the cloud controller manager and IAM conditions use
+    `KubernetesCluster` (a condition key cannot contain the cluster's name), newer programs
+    `kubernetes.io/cluster/<name>`.
 
     Args:
         cluster: the cluster.
         name: value of the Name tag.
-        more: further tags; keys that are no identifiers are passed by `**`.
+        more: further tags, by key; pass keys that are not identifiers with `**`.
     """
     return {
         **cluster.tags,
@@ -40,9 +41,9 @@ def tags(cluster: Cluster, name: str, **more: str) -> Any:
 
 
 def private_tags(cluster: Cluster, name: str) -> Any:
-    """Return the tags of what is the cluster's and must not be taken for it: without `kubernetes.io/cluster/<name>`.
+    """Return the tags of a resource that controllers must not find by `kubernetes.io/cluster/<name>`.
 
-    IAM conditions go by `KubernetesCluster`, which stays.
+    `KubernetesCluster` is among them, for IAM conditions.
     """
     return Tags({**cluster.tags, CLUSTER: cluster.name, NAME: name})
 
@@ -56,8 +57,8 @@ def group_tags(cluster: Cluster, name: str, *, discoverable: bool, **more: str) 
         discoverable: whether cluster-autoscaler may find and scale the group; those tags stay with the group.
         more: further tags.
     """
-    found = [autoscaling.Tag(key, value, True) for key, value in sorted(tag_map(cluster, name, **more).items())]
+    result = [autoscaling.Tag(key, value, True) for key, value in sorted(tag_map(cluster, name, **more).items())]
     if discoverable:
-        found.append(autoscaling.Tag("k8s.io/cluster-autoscaler/enabled", "true", False))
-        found.append(autoscaling.Tag(f"k8s.io/cluster-autoscaler/{cluster.name}", "owned", False))
-    return found
+        result.append(autoscaling.Tag("k8s.io/cluster-autoscaler/enabled", "true", False))
+        result.append(autoscaling.Tag(f"k8s.io/cluster-autoscaler/{cluster.name}", "owned", False))
+    return result

@@ -1,6 +1,6 @@
 """The VPC stack: network, DHCP options, internet gateway, route table and one public subnet for each zone.
 
-In an existing VPC only what is missing is made: a route table and subnets. With existing subnets there is no stack.
+In an existing VPC it creates a route table and subnets only. With existing subnets there is no such stack.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def build(cluster: Cluster) -> Stack | None:
     )
     if network.vpc.id:
         vpc: Any = vpc_parameter(stack, cluster)
-        gateway: Any = stack.ask(
+        gateway: Any = stack.parameter(
             "InternetGatewayId",
             label="Internet gateway",
             group=NETWORK,
@@ -49,25 +49,25 @@ def build(cluster: Cluster) -> Stack | None:
         )
         attachment = None
     else:
-        vpc = Ref(_vpc(stack, cluster))
-        _dhcp_options(stack, cluster, vpc)
-        gateway, attachment = _internet_gateway(stack, cluster, vpc)
+        vpc = Ref(_add_vpc(stack, cluster))
+        _add_dhcp_options(stack, cluster, vpc)
+        gateway, attachment = _add_internet_gateway(stack, cluster, vpc)
 
     route_table = stack.add(ec2.RouteTable("RouteTable", VpcId=vpc, Tags=tags(cluster, f"{cluster.name}-public")))
-    # The route names the gateway, not its attachment: without DependsOn EC2 may refuse it.
-    wait = {"DependsOn": [attachment]} if attachment else {}
+    # The route refers to the gateway, not to its attachment; EC2 refuses it before the gateway is attached.
+    depends_on = {"DependsOn": [attachment]} if attachment else {}
     stack.add(
         ec2.Route(
             "InternetRoute",
             RouteTableId=Ref(route_table),
             DestinationCidrBlock="0.0.0.0/0",
             GatewayId=gateway,
-            **wait,
+            **depends_on,
         )
     )
     for subnet in network.subnets:
-        _subnet(stack, cluster, vpc, route_table, subnet)
-    stack.output("VpcId", vpc, "VPC of the cluster", shown=True)
+        _add_subnet(stack, cluster, vpc, route_table, subnet)
+    stack.output("VpcId", vpc, "VPC of the cluster", in_root=True)
     if network_plugin(cluster).routes:
         stack.output("RouteTableId", Ref(route_table), "Route table that holds the pods' routes")
     return stack
@@ -75,7 +75,7 @@ def build(cluster: Cluster) -> Stack | None:
 
 def vpc_parameter(stack: Stack, cluster: Cluster) -> Any:
     """Add the parameter for an existing VPC and return the reference to it."""
-    return stack.ask(
+    return stack.parameter(
         "VpcId",
         type="AWS::EC2::VPC::Id",
         label="VPC",
@@ -88,7 +88,7 @@ def vpc_parameter(stack: Stack, cluster: Cluster) -> Any:
 def zone_parameter(stack: Stack, zone: str) -> Any:
     """Add the parameter for an Availability Zone and return the reference to it."""
     letter = zone_id(zone)
-    return stack.ask(
+    return stack.parameter(
         f"Zone{letter}",
         type="AWS::EC2::AvailabilityZone::Name",
         label=f"Availability Zone {letter}",
@@ -99,12 +99,12 @@ def zone_parameter(stack: Stack, zone: str) -> Any:
 
 
 def internet_access(zones: Iterable[str]) -> tuple[str, ...]:
-    """Return the logical ids of what instances in `zones` need before they reach the internet, if it is created."""
+    """Return the logical ids of the resources that give instances in `zones` access to the internet."""
     return ("InternetRoute", *(f"{logical_ids.subnet(zone)}RouteTableAssociation" for zone in zones))
 
 
-def _vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
-    cidr = stack.ask(
+def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
+    cidr = stack.parameter(
         "VpcCidr",
         label="Address range of the VPC",
         group=NETWORK,
@@ -124,8 +124,8 @@ def _vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
     )
 
 
-def _dhcp_options(stack: Stack, cluster: Cluster, vpc: Any) -> None:
-    """Give the VPC a DHCP option set with the region's own domain, as kube-up did, or the one that was asked for."""
+def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Any) -> None:
+    """Associate DHCP options with the VPC: new ones with the region's domain, as kube-up did, or those of the user."""
     options: Any = cluster.network.dhcp_options
     if options == "default":
         return
@@ -144,7 +144,7 @@ def _dhcp_options(stack: Stack, cluster: Cluster, vpc: Any) -> None:
     stack.add(ec2.VPCDHCPOptionsAssociation("DhcpOptionsAssociation", VpcId=vpc, DhcpOptionsId=options))
 
 
-def _internet_gateway(stack: Stack, cluster: Cluster, vpc: Any) -> tuple[Any, ec2.VPCGatewayAttachment]:
+def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Any) -> tuple[Any, ec2.VPCGatewayAttachment]:
     gateway = stack.add(ec2.InternetGateway("InternetGateway", Tags=tags(cluster, cluster.name)))
     attachment = stack.add(
         ec2.VPCGatewayAttachment("InternetGatewayAttachment", VpcId=vpc, InternetGatewayId=Ref(gateway))
@@ -152,9 +152,9 @@ def _internet_gateway(stack: Stack, cluster: Cluster, vpc: Any) -> tuple[Any, ec
     return Ref(gateway), attachment
 
 
-def _subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.RouteTable, subnet: Subnet) -> None:
+def _add_subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.RouteTable, subnet: Subnet) -> None:
     letter, name = zone_id(subnet.zone), logical_ids.subnet(subnet.zone)
-    cidr = stack.ask(
+    cidr = stack.parameter(
         f"{name}Cidr",
         label=f"Address range of subnet {letter}",
         group=NETWORK,

@@ -1,4 +1,4 @@
-"""Which stack supplies which parameter: the one place that decides it, for the root and for the flat template alike."""
+"""Which stack's output supplies which parameter, for the root template and for the flat template."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 from cfngen.errors import CfngenError
 from cfngen.templates.stack import Output, Parameter, Stack
 
-# What only the root knows and its stacks ask for.
+# Wired parameters whose value the root stack itself supplies.
 ROOT_VALUES: Mapping[str, Any] = {"ClusterStackName": {"Ref": "AWS::StackName"}}
 
 
 class WiringError(CfngenError):
-    """Stacks that do not fit together; a fault of cfngen, not of the cluster file."""
+    """Parameters and outputs of the stacks do not match; a bug in cfngen, not in the cluster file."""
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """The decision for one cluster.
+    """Where the parameters of a cluster's stacks get their values.
 
     Attributes:
-        asked: the parameters that a person is asked for, by name.
+        asked: the parameters whose values people choose, by name.
         suppliers: the stack and output that supply each wired parameter, by the parameter's name.
     """
 
@@ -37,8 +37,8 @@ def wire(stacks: Sequence[Stack]) -> Wiring:
         stacks: the stacks in the order of their dependencies.
 
     Raises:
-        WiringError: nobody supplies a wired parameter, an output or logical id is there twice, or two stacks ask for
-            the same parameter in different words.
+        WiringError: no stack supplies a wired parameter, two stacks have the same output, or they define the same
+            parameter differently.
     """
     asked: dict[str, Parameter] = {}
     suppliers: dict[str, tuple[Stack, Output]] = {}

@@ -28,7 +28,7 @@ def span(text: str, kind: str) -> tuple[int, int] | None:
 
 @pytest.mark.parametrize("kind", sorted(TYPES))
 def test_sizes_and_iops_are_the_published_ones(kind: str) -> None:
-    assert (TYPES[kind].sizes, TYPES[kind].iops) == (span(published("Size"), kind), span(published("Iops"), kind))
+    assert (TYPES[kind].size_gib, TYPES[kind].iops) == (span(published("Size"), kind), span(published("Iops"), kind))
 
 
 def test_throughput_is_the_published_one() -> None:

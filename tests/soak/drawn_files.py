@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from cfngen.cluster import instance_types
-from cfngen.cluster.checks.access import _TAKEN
+from cfngen.cluster.checks.access import _PORTS_IN_USE
 from cfngen.cluster.checks.volumes import TYPES
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import logical_id, too_long
@@ -369,7 +369,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "network.quotas": _quotas(),
         "network.nonMasqueradeCidr": st.sampled_from(("10.0.0.0/8", "172.16.0.0/12", design.vpc)),
         "network.dhcpOptions": st.sampled_from(("default", "dopt-0123456789abcdef0")),
-        "api.port": st.sampled_from([each for each in PORTS if each not in _TAKEN]),
+        "api.port": st.sampled_from([each for each in PORTS if each not in _PORTS_IN_USE]),
         "api.allowedCidrs": sources,
         "api.allowedPrefixLists": lists,
         "api.elasticIp": st.fixed_dictionaries(
@@ -513,8 +513,8 @@ def _images(draw: DrawFn, design: Design) -> File:
 def _volumes(draw: DrawFn, design: Design, least: int) -> File:
     kind = draw(st.sampled_from(("gp3", *sorted(TYPES))))
     limits = TYPES[kind]
-    smallest = max(limits.sizes[0], least)
-    size = draw(st.integers(smallest, smallest + 60) | st.sampled_from((smallest, limits.sizes[1])))
+    smallest = max(limits.size_gib[0], least)
+    size = draw(st.integers(smallest, smallest + 60) | st.sampled_from((smallest, limits.size_gib[1])))
     found: File = {"type": kind, "size": size}
     if limits.iops and (limits.needs_iops or draw(st.booleans())):
         low, high = limits.iops[0], min(limits.iops[1], max(limits.iops_per_gib * size, limits.iops[0]))

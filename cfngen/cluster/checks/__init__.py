@@ -1,4 +1,4 @@
-"""Cross-checks: what no single value shows. Each check is a function of the cluster that yields problems."""
+"""Cross-checks between several values. Each check is a function that takes the cluster and yields problems."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ WARNINGS: tuple[Check, ...] = (
 
 
 def problems(cluster: Cluster) -> tuple[Problem, ...]:
-    """Return everything about a cluster that cannot work."""
+    """Return the problems of a cluster that cannot work."""
     return tuple(problem for check in PROBLEMS for problem in check(cluster))
 
 
 def warnings(cluster: Cluster) -> tuple[Problem, ...]:
-    """Return what works but deserves a thought."""
+    """Return the warnings: what works but may not be intended."""
     return tuple(problem for check in WARNINGS for problem in check(cluster))

@@ -1,4 +1,4 @@
-"""Ways in: the API endpoint, SSH, Session Manager; and ARNs that belong to another region or partition."""
+"""Checks of access: the API endpoint, SSH, Session Manager, IAM policies, and ARNs of another region or partition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cfngen.cluster.problems import Problem
 
 # https://kubernetes.io/docs/reference/networking/ports-and-protocols/ (November 2026); 10258
 # is the cloud controller manager's.
-_TAKEN = {
+_PORTS_IN_USE = {
     22: "SSH",
     2379: "etcd",
     2380: "etcd",
@@ -24,14 +24,15 @@ _TAKEN = {
     10259: "kube-scheduler",
 }
 _NODE_PORTS = range(30000, 32768)
-# A role has ten managed policies, and up to twenty where the account was given more ("IAM and AWS STS quotas", IAM User
-# Guide, November 2026). Of the masters', one is for add-ons and one for a plug-in that takes addresses of the VPC.
-_POLICIES, _MOST_POLICIES = 10, 20
-_MASTERS_OWN_POLICIES = 2
+# A role takes ten managed policies by default, and up to twenty where the quota was raised ("IAM and AWS STS quotas",
+# IAM User Guide, November 2026). Two of the masters' are cfngen's own: for add-ons, and for a plug-in that uses VPC
+# addresses.
+_DEFAULT_POLICY_QUOTA, _MAX_POLICY_QUOTA = 10, 20
+_OWN_POLICIES_OF_MASTERS = 2
 
 
 def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
-    """Return the masters' and every node group's instances with their paths."""
+    """Yield the path and the settings of the masters and of each node group."""
     yield ("controlPlane",), cluster.control_plane
     for index, group in enumerate(cluster.node_groups):
         yield ("nodeGroups", index), group
@@ -39,9 +40,9 @@ def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
 
 def _api_port(cluster: Cluster) -> Iterator[Problem]:
     port = cluster.api.port
-    taken = _TAKEN.get(port) or ("the ports of services (30000 to 32767)" if port in _NODE_PORTS else None)
-    if taken:
-        yield Problem(("api", "port"), f"{port} is taken by {taken}; use 443 or 6443")
+    user = _PORTS_IN_USE.get(port) or ("the ports of services (30000 to 32767)" if port in _NODE_PORTS else None)
+    if user:
+        yield Problem(("api", "port"), f"{port} is taken by {user}; use 443 or 6443")
 
 
 def _elastic_ip(cluster: Cluster) -> Iterator[Problem]:
@@ -59,13 +60,13 @@ def _elastic_ip(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("api", "elasticIp", "address"), f"{address} is a private address; give the Elastic IP itself")
 
 
-def _one_key(cluster: Cluster) -> Iterator[Problem]:
+def _key_given_twice(cluster: Cluster) -> Iterator[Problem]:
     if cluster.ssh.key_name and cluster.ssh.public_key:
         message = "an instance has one key; keep ssh.keyName (a key pair that exists) or ssh.publicKey (one to import)"
         yield Problem(("ssh", "publicKey"), message, (("ssh", "keyName"),))
 
 
-def _repeated(cluster: Cluster) -> Iterator[Problem]:
+def _duplicates(cluster: Cluster) -> Iterator[Problem]:
     lists: list[tuple[Path, tuple[object, ...]]] = [
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs),
         (
@@ -88,28 +89,30 @@ def _repeated(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem((*path, position), f"{item} stands twice; remove one")
 
 
-def _policies(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
-    """Yield how many managed policies each role has at most, where the cluster file adds any, and whose they are."""
+def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
+    """Yield key, number of managed policies and a note on reserved ones of each role with additional policies."""
     for path, instances in all_instances(cluster):
-        own = _MASTERS_OWN_POLICIES if path == ("controlPlane",) else 0
-        kept = f", {own} of them kept for add-ons and the network plug-in" if own else ""
+        own = _OWN_POLICIES_OF_MASTERS if path == ("controlPlane",) else 0
+        reserved = f", {own} of them kept for add-ons and the network plug-in" if own else ""
         if instances.additional_policies:
-            yield (*path, "additionalPolicies"), len(instances.additional_policies) + own, kept
+            yield (*path, "additionalPolicies"), len(instances.additional_policies) + own, reserved
 
 
 def _too_many_policies(cluster: Cluster) -> Iterator[Problem]:
-    for path, count, kept in _policies(cluster):
-        if count > _MOST_POLICIES:
-            message = f"the role has {count} managed policies{kept}; IAM allows {_MOST_POLICIES}: put several into one"
+    for path, count, reserved in _policy_counts(cluster):
+        if count > _MAX_POLICY_QUOTA:
+            message = (
+                f"the role has {count} managed policies{reserved}; IAM allows {_MAX_POLICY_QUOTA}: put several into one"
+            )
             yield Problem(path, message)
 
 
 def _many_policies(cluster: Cluster) -> Iterator[Problem]:
-    for path, count, kept in _policies(cluster):
-        if _POLICIES < count <= _MOST_POLICIES:
+    for path, count, reserved in _policy_counts(cluster):
+        if _DEFAULT_POLICY_QUOTA < count <= _MAX_POLICY_QUOTA:
             message = (
-                f"the role has {count} managed policies{kept}; an account allows {_POLICIES} unless its quota "
-                '"Managed policies per role" was raised: put several into one, or see that it was'
+                f"the role has {count} managed policies{reserved}; an account allows {_DEFAULT_POLICY_QUOTA} "
+                'unless its quota "Managed policies per role" was raised: put several into one, or see that it was'
             )
             yield Problem(path, message)
 
@@ -133,13 +136,15 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
 
 
 def _arn_partitions(cluster: Cluster) -> Iterator[Problem]:
-    wanted = _partition(cluster.region)
-    iso = any(part.startswith("iso") for part in cluster.region.split("-")) or cluster.region.startswith("eusc-")
+    expected = _partition(cluster.region)
+    parts = cluster.region.split("-")
+    has_other_partition = parts[0] == "eusc" or any(part.startswith("iso") for part in parts)
     for path, arn in _arns(cluster):
         _, partition, service, region, *_ = arn.split(":")
-        if partition != wanted and not iso:
+        if partition != expected and not has_other_partition:
             message = (
-                f"the ARN is of the partition {partition}, but {cluster.region} is in {wanted}; name one of {wanted}"
+                f"the ARN is of the partition {partition}, but {cluster.region} is in {expected}; "
+                f"name one of {expected}"
             )
             yield Problem(path, message, (("region",),))
         elif service == "kms" and region != cluster.region:
@@ -160,7 +165,7 @@ def _ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("ssh", "allowedCidrs" if ssh.allowed_cidrs else "allowedPrefixLists"), message)
 
 
-def _no_way_in(cluster: Cluster) -> Iterator[Problem]:
+def _no_shell_access(cluster: Cluster) -> Iterator[Problem]:
     ssh = cluster.ssh
     if ssh.session_manager or (ssh.is_open and (ssh.key_name or ssh.public_key)):
         return
@@ -169,7 +174,7 @@ def _no_way_in(cluster: Cluster) -> Iterator[Problem]:
     )
 
 
-def _no_agent(cluster: Cluster) -> Iterator[Problem]:
+def _no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
     ssh = cluster.ssh
     if not ssh.session_manager or (ssh.is_open and (ssh.key_name or ssh.public_key)):
         return
@@ -184,14 +189,14 @@ def _no_agent(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
-    for path, cidrs, what in (
+    for path, cidrs, target in (
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs, "the Kubernetes API"),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs, "port 22 of every instance"),
     ):
         for position, cidr in enumerate(cidrs):
             if cidr.prefixlen == 0:
-                yield Problem((*path, position), f"{cidr} lets the whole internet reach {what}; name your own ranges")
+                yield Problem((*path, position), f"{cidr} lets the whole internet reach {target}; name your own ranges")
 
 
-PROBLEMS = (_api_port, _elastic_ip, _one_key, _repeated, _too_many_policies, _arn_partitions)
-WARNINGS = (_ssh_without_key, _no_way_in, _no_agent, _open_to_the_world, _many_policies)
+PROBLEMS = (_api_port, _elastic_ip, _key_given_twice, _duplicates, _too_many_policies, _arn_partitions)
+WARNINGS = (_ssh_without_key, _no_shell_access, _no_session_manager_agent, _open_to_the_world, _many_policies)

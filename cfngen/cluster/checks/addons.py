@@ -1,4 +1,4 @@
-"""Add-ons: what an add-on cannot do without, and names of releases."""
+"""Checks of add-ons: required values, names of Helm releases, ports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cfngen.cluster.addon_ports import LISTENERS
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
 
-# Names of cfngen's own releases, whether they are on or not: a chart would take over the one's resources.
+# Names of cfngen's own Helm releases, enabled or not: a chart of the same name would replace their resources.
 RELEASES = frozenset(
     {
         "aws-ebs-csi-driver",
@@ -30,17 +30,17 @@ RELEASES = frozenset(
 )
 
 
-def _zones(cluster: Cluster) -> Iterator[Problem]:
-    given = cluster.addons.external_dns
-    if given.enabled and not given.zones:
+def _external_dns_zones(cluster: Cluster) -> Iterator[Problem]:
+    external_dns = cluster.addons.external_dns
+    if external_dns.enabled and not external_dns.zones:
         message = "is empty, so externalDns may write nowhere; give the ids of its hosted zones, or turn it off"
         yield Problem(("addons", "externalDns", "zones"), message, (("addons", "externalDns", "enabled"),))
 
 
-def _outputs(cluster: Cluster) -> Iterator[Problem]:
-    given = cluster.addons.fluent_bit
-    config = given.values.get("config")
-    if given.enabled and not (isinstance(config, dict) and config.get("outputs")):
+def _fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
+    fluent_bit = cluster.addons.fluent_bit
+    config = fluent_bit.values.get("config")
+    if fluent_bit.enabled and not (isinstance(config, dict) and config.get("outputs")):
         message = (
             "says nowhere where logs go; give config.outputs, a text of fluent-bit's [OUTPUT] sections, or turn "
             "fluentBit off"
@@ -48,7 +48,7 @@ def _outputs(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("addons", "fluentBit", "values"), message, (("addons", "fluentBit", "enabled"),))
 
 
-def _names(cluster: Cluster) -> Iterator[Problem]:
+def _release_names(cluster: Cluster) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for index, chart in enumerate(cluster.addons.charts):
         path = ("addons", "charts", index, "name")
@@ -71,4 +71,4 @@ def _api_port(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(("api", "port"), message, (("addons", key, "enabled"),))
 
 
-PROBLEMS = (_zones, _outputs, _names, _api_port)
+PROBLEMS = (_external_dns_zones, _fluent_bit_outputs, _release_names, _api_port)

@@ -1,4 +1,4 @@
-"""Address ranges: inside their parents, of a size that AWS and Kubernetes accept, and apart from each other."""
+"""Checks of address ranges: their sizes, which range must contain which, and that none overlap."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PODS: Path = ("network", "podCidr")
 SERVICES: Path = ("network", "serviceCidr")
 DNS: Path = ("network", "dnsServiceIp")
 # https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html and …/subnet-sizing.html, November 2026
-_LARGEST, _SMALLEST = 16, 28
-_RESERVED_AT_START, _RESERVED = 4, 5
-_NEVER = {
+_MIN_PREFIX, _MAX_PREFIX = 16, 28
+_RESERVED_FIRST_ADDRESSES, _RESERVED_ADDRESSES = 4, 5
+_RESERVED_NETWORKS = {
     "this host": IPv4Network("0.0.0.0/8"),
     "loopback": IPv4Network("127.0.0.0/8"),
     "link-local addresses, where instances find their metadata": IPv4Network("169.254.0.0/16"),
@@ -26,11 +26,11 @@ _NEVER = {
 }
 # At most 20 host bits, and at least 10 addresses: kubeadm's MaximumBitsForServiceSubnet and
 # MinimumAddressesInServiceSubnet (cmd/kubeadm/app/constants, Kubernetes 1.36).
-_SERVICES_LARGEST, _SERVICES_SMALLEST = 12, 28
+_MIN_SERVICE_PREFIX, _MAX_SERVICE_PREFIX = 12, 28
 # The mask of a node may exceed that of the cluster by at most 16: kube-controller-manager's range allocator
 # (pkg/controller/nodeipam/ipam/cidrset, Kubernetes 1.36).
-_PODS_LARGEST, NODE_PREFIX = 8, 24
-_DNS_HOST = 10
+_MIN_POD_PREFIX, NODE_PREFIX = 8, 24
+_DNS_HOST_NUMBER = 10
 
 
 def subnet_path(index: int, key: str = "cidr") -> Path:
@@ -39,22 +39,24 @@ def subnet_path(index: int, key: str = "cidr") -> Path:
 
 
 def usable(subnet: Subnet) -> int:
-    """Return how many addresses of a subnet AWS leaves to instances: all but the first four and the last."""
-    return max(subnet.cidr.num_addresses - _RESERVED, 0)
+    """Return how many addresses of a subnet instances can use: AWS reserves the first four and the last."""
+    return max(subnet.cidr.num_addresses - _RESERVED_ADDRESSES, 0)
 
 
 def _vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
     ranges = [(VPC, cluster.network.vpc.cidr, "a VPC")]
-    ranges += [(subnet_path(index), each.cidr, "a subnet") for index, each in enumerate(cluster.network.subnets)]
-    for path, cidr, what in ranges:
-        if not _LARGEST <= cidr.prefixlen <= _SMALLEST:
-            yield Problem(path, f"{cidr} is a /{cidr.prefixlen}; AWS allows /{_LARGEST} to /{_SMALLEST} for {what}")
+    ranges += [(subnet_path(index), subnet.cidr, "a subnet") for index, subnet in enumerate(cluster.network.subnets)]
+    for path, cidr, network in ranges:
+        if not _MIN_PREFIX <= cidr.prefixlen <= _MAX_PREFIX:
+            yield Problem(
+                path, f"{cidr} is a /{cidr.prefixlen}; AWS allows /{_MIN_PREFIX} to /{_MAX_PREFIX} for {network}"
+            )
 
 
 def _service_size(cluster: Cluster) -> Iterator[Problem]:
     cidr = cluster.network.service_cidr
-    if not _SERVICES_LARGEST <= cidr.prefixlen <= _SERVICES_SMALLEST:
-        allowed = f"/{_SERVICES_LARGEST} to /{_SERVICES_SMALLEST}"
+    if not _MIN_SERVICE_PREFIX <= cidr.prefixlen <= _MAX_SERVICE_PREFIX:
+        allowed = f"/{_MIN_SERVICE_PREFIX} to /{_MAX_SERVICE_PREFIX}"
         yield Problem(SERVICES, f"{cidr} is a /{cidr.prefixlen}; Kubernetes allows {allowed} for services")
 
 
@@ -62,10 +64,11 @@ def _pod_size(cluster: Cluster) -> Iterator[Problem]:
     if not network_plugin(cluster).pod_range:
         return
     cidr = cluster.network.pod_cidr
-    if not _PODS_LARGEST <= cidr.prefixlen <= NODE_PREFIX:
+    if not _MIN_POD_PREFIX <= cidr.prefixlen <= NODE_PREFIX:
         yield Problem(
             PODS,
-            f"{cidr} is a /{cidr.prefixlen}; it must be /{_PODS_LARGEST} to /{NODE_PREFIX}, for each node takes a /24",
+            f"{cidr} is a /{cidr.prefixlen}; it must be /{_MIN_POD_PREFIX} to /{NODE_PREFIX}, "
+            "for each node takes a /24",
         )
 
 
@@ -75,16 +78,18 @@ def _ranges(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
     return ((VPC, network.vpc.cidr), *pods, (SERVICES, network.service_cidr))
 
 
-def _never(cluster: Cluster) -> Iterator[Problem]:
+def _reserved_ranges(cluster: Cluster) -> Iterator[Problem]:
     for path, cidr in _ranges(cluster):
-        for what, reserved in _NEVER.items():
+        for purpose, reserved in _RESERVED_NETWORKS.items():
             if cidr.overlaps(reserved):
-                yield Problem(path, f"{cidr} reaches into {reserved}, {what}; use a private range such as 10.0.0.0/16")
+                yield Problem(
+                    path, f"{cidr} reaches into {reserved}, {purpose}; use a private range such as 10.0.0.0/16"
+                )
                 break
 
 
-def _placed(cluster: Cluster) -> Iterator[tuple[int, Subnet]]:
-    """Subnets of which the range is known; `existing` reports the others."""
+def _subnets_with_cidr(cluster: Cluster) -> Iterator[tuple[int, Subnet]]:
+    """Yield the subnets whose CIDR is known; `cfngen.cluster.checks.existing` reports the others."""
     for index, subnet in enumerate(cluster.network.subnets):
         if "cidr" in subnet.model_fields_set:
             yield index, subnet
@@ -92,21 +97,21 @@ def _placed(cluster: Cluster) -> Iterator[tuple[int, Subnet]]:
 
 def _subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
     vpc = cluster.network.vpc.cidr
-    for index, subnet in _placed(cluster):
+    for index, subnet in _subnets_with_cidr(cluster):
         if not subnet.cidr.subnet_of(vpc):
             message = f"{subnet.cidr} is not inside the VPC's {vpc}; choose a part of it or change network.vpc.cidr"
             yield Problem(subnet_path(index), message, (VPC,))
 
 
 def _subnets_apart(cluster: Cluster) -> Iterator[Problem]:
-    for (first, one), (second, other) in combinations(_placed(cluster), 2):
+    for (first, one), (second, other) in combinations(_subnets_with_cidr(cluster), 2):
         if one.cidr.overlaps(other.cidr):
             message = f"{other.cidr} overlaps {dotted(subnet_path(first))} ({one.cidr}); give each subnet its own range"
             yield Problem(subnet_path(second), message, (subnet_path(first),))
 
 
 def _ranges_apart(cluster: Cluster) -> Iterator[Problem]:
-    """A route of the pods must not compete with the VPC's local route, nor a service's address with either."""
+    """Check that VPC, pods and services do not overlap: each address must have one route only."""
     for (first, one), (second, other) in combinations(_ranges(cluster), 2):
         if one.overlaps(other):
             message = f"{other} overlaps {dotted(first)} ({one}); choose a range that lies outside"
@@ -117,9 +122,11 @@ def _master_addresses(cluster: Cluster) -> Iterator[Problem]:
     path: Path = ("controlPlane", "addresses")
     addresses = cluster.control_plane.addresses
     if len(addresses) != cluster.control_plane.count:
-        many = f"{len(addresses)} address{'es' if len(addresses) != 1 else ''} for {cluster.control_plane.count} master"
+        counted = (
+            f"{len(addresses)} address{'es' if len(addresses) != 1 else ''} for {cluster.control_plane.count} master"
+        )
         plural = "s" if cluster.control_plane.count != 1 else ""
-        yield Problem(path, f"{many}{plural}; give one address for each", (("controlPlane", "count"),))
+        yield Problem(path, f"{counted}{plural}; give one address for each", (("controlPlane", "count"),))
         return
     for index, address in enumerate(addresses):
         fault = _address_fault(cluster, address)
@@ -132,42 +139,46 @@ def _master_addresses(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _address_fault(cluster: Cluster, address: IPv4Address) -> str | None:
-    ranges = [subnet.cidr for subnet in cluster.network.subnets if subnet.cidr.num_addresses > _RESERVED]
+    ranges = [subnet.cidr for subnet in cluster.network.subnets if subnet.cidr.num_addresses > _RESERVED_ADDRESSES]
     if not ranges:
         return None
-    cidr = next((each for each in ranges if address in each), ranges[0])
-    range_ = f"{cidr[_RESERVED_AT_START]} to {cidr[-2]}"
+    cidr = next((subnet_cidr for subnet_cidr in ranges if address in subnet_cidr), ranges[0])
+    usable_range = f"{cidr[_RESERVED_FIRST_ADDRESSES]} to {cidr[-2]}"
     if address not in cidr and len(cluster.network.subnets) == 1:
-        return f"{address} is not inside network.subnets[0].cidr ({cidr}); choose one of {range_}"
+        return f"{address} is not inside network.subnets[0].cidr ({cidr}); choose one of {usable_range}"
     if address not in cidr:
         return f"{address} is in none of the subnets ({', '.join(map(str, ranges))}); choose an address of one of them"
-    if address in (*(cidr[host] for host in range(_RESERVED_AT_START)), cidr[-1]):
-        return f"AWS reserves {address}, as it does the first four and the last of every subnet; choose one of {range_}"
+    if address in (*(cidr[host] for host in range(_RESERVED_FIRST_ADDRESSES)), cidr[-1]):
+        return (
+            f"AWS reserves {address}, as it does the first four and the last of every subnet; "
+            f"choose one of {usable_range}"
+        )
     return None
 
 
 def _dns_address(cluster: Cluster) -> Iterator[Problem]:
     cidr, address = cluster.network.service_cidr, cluster.network.dns_service_ip
+    expected = _kubeadm_dns_address(cidr)
     if address not in cidr:
-        message = f"{address} is not inside network.serviceCidr ({cidr}); leave it out to have {_tenth(cidr)}"
+        message = f"{address} is not inside network.serviceCidr ({cidr}); leave it out to have {expected}"
         yield Problem(DNS, message, (SERVICES,))
-    elif address != _tenth(cidr):
-        message = f"kubeadm puts the cluster DNS on the tenth address of {cidr}, {_tenth(cidr)}; leave the key out"
+    elif address != expected:
+        message = f"kubeadm puts the cluster DNS on the tenth address of {cidr}, {expected}; leave the key out"
         yield Problem(DNS, message, (SERVICES,))
 
 
-def _tenth(cidr: IPv4Network) -> IPv4Address:
-    return cidr.network_address + _DNS_HOST
+def _kubeadm_dns_address(cidr: IPv4Network) -> IPv4Address:
+    return cidr.network_address + _DNS_HOST_NUMBER
 
 
-def _addresses_of_pods_abroad(cluster: Cluster) -> Iterator[Problem]:
+def _pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
     network = cluster.network
-    kept, vpc, pods = network.non_masquerade_cidr, network.vpc.cidr, network.pod_cidr
-    if kept is None or kept.subnet_of(vpc) or not vpc.subnet_of(kept):
+    not_masqueraded, vpc, pods = network.non_masquerade_cidr, network.vpc.cidr, network.pod_cidr
+    if not_masqueraded is None or not_masqueraded.subnet_of(vpc) or not vpc.subnet_of(not_masqueraded):
         return
     message = (
-        f"pods keep their address towards all of {kept}, and beyond the VPC's {vpc} (peered networks, VPN, on "
-        f"premises) nothing knows the way back to {pods}; leave the key out unless those networks have routes to it"
+        f"pods keep their address towards all of {not_masqueraded}, and beyond the VPC's {vpc} (peered networks, VPN, "
+        f"on premises) nothing knows the way back to {pods}; leave the key out unless those networks have routes to it"
     )
     yield Problem(("network", "nonMasqueradeCidr"), message)
 
@@ -176,11 +187,11 @@ PROBLEMS = (
     _vpc_and_subnet_sizes,
     _service_size,
     _pod_size,
-    _never,
+    _reserved_ranges,
     _subnets_inside_vpc,
     _subnets_apart,
     _ranges_apart,
     _master_addresses,
     _dns_address,
 )
-WARNINGS = (_addresses_of_pods_abroad,)
+WARNINGS = (_pods_unreachable_beyond_vpc,)

@@ -1,4 +1,4 @@
-"""An existing VPC and its parts: which keys go together."""
+"""Checks of an existing VPC and its subnets: which keys go together."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def _all_subnets_or_none(cluster: Cluster) -> Iterator[Problem]:
 
 def _same_subnet_twice(cluster: Cluster) -> Iterator[Problem]:
     ids = [subnet.id for subnet in cluster.network.subnets]
-    for index, each in enumerate(ids):
-        if each and each in ids[:index]:
-            yield Problem(subnet_path(index, "id"), f"{each} stands twice; each zone has a subnet of its own")
+    for index, subnet_id in enumerate(ids):
+        if subnet_id and subnet_id in ids[:index]:
+            yield Problem(subnet_path(index, "id"), f"{subnet_id} stands twice; each zone has a subnet of its own")
 
 
 def _route_table(cluster: Cluster) -> Iterator[Problem]:

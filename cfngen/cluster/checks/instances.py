@@ -1,4 +1,4 @@
-"""Instance types and images: they exist, are large enough, and speak the same machine language."""
+"""Checks of instance types and images: they exist, are large enough, and have the same CPU architecture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cfngen.cluster.model import Cluster, Image
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 
-_SHOWN = 3
+_MAX_REGIONS_SHOWN = 3
 
 
 def _types_fit(cluster: Cluster) -> Iterator[Problem]:
@@ -21,33 +21,38 @@ def _types_fit(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _types_exist(cluster: Cluster) -> Iterator[Problem]:
-    known = instance_types.known(cluster.region)
-    if known is None:
+    offered_types = instance_types.known(cluster.region)
+    if offered_types is None:
         return
     for path, instances in all_instances(cluster):
-        wanted = instances.instance_type
-        if wanted in known or instance_types.unfit(wanted, "node"):
+        instance_type = instances.instance_type
+        if instance_type in offered_types or instance_types.unfit(instance_type, "node"):
             continue
-        message = _absence(wanted, cluster.region)
+        message = _not_offered_message(instance_type, cluster.region)
         yield Problem((*path, "instanceType"), message, (("region",),))
 
 
-def _absence(wanted: str, region: str) -> str:
-    elsewhere = instance_types.regions_of(wanted)
-    if elsewhere:
-        shown = ", ".join(elsewhere[:_SHOWN]) + (f" and {len(elsewhere) - _SHOWN} more" if elsewhere[_SHOWN:] else "")
-        return f"{wanted} is not offered in {region}, but in {shown}; choose another type"
-    near = instance_types.similar(wanted, region)
-    advice = f"did you mean {' or '.join(near)}?" if near else "t3.medium is a common one"
-    return f"AWS has no instance type {wanted}; {advice}"
+def _not_offered_message(instance_type: str, region: str) -> str:
+    other_regions = instance_types.regions_of(instance_type)
+    if other_regions:
+        region_list = ", ".join(other_regions[:_MAX_REGIONS_SHOWN])
+        if len(other_regions) > _MAX_REGIONS_SHOWN:
+            region_list += f" and {len(other_regions) - _MAX_REGIONS_SHOWN} more"
+        return f"{instance_type} is not offered in {region}, but in {region_list}; choose another type"
+    similar_types = instance_types.similar(instance_type, region)
+    advice = f"did you mean {' or '.join(similar_types)}?" if similar_types else "t3.medium is a common one"
+    return f"AWS has no instance type {instance_type}; {advice}"
 
 
 def _architectures(cluster: Cluster) -> Iterator[Problem]:
     for path, instances in all_instances(cluster):
-        wanted = instance_types.architecture(instances.instance_type)
-        given = instances.image.architecture
-        if given and given != wanted:
-            message = f"the image is for {given}, but {instances.instance_type} is {wanted}; change one of them"
+        type_architecture = instance_types.architecture(instances.instance_type)
+        image_architecture = instances.image.architecture
+        if image_architecture and image_architecture != type_architecture:
+            message = (
+                f"the image is for {image_architecture}, but {instances.instance_type} is {type_architecture}; "
+                "change one of them"
+            )
             yield Problem((*path, "image", "architecture"), message, ((*path, "instanceType"),))
 
 
@@ -66,8 +71,8 @@ def _image_source(path: Path, image: Image) -> Iterator[Problem]:
         yield Problem((*path, "rootDevice"), message, ((*path, "id"), (*path, "ssmParameter")))
 
 
-def _without_public_address(cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Return the keys that take instances their public address, and which instances those are."""
+def _private_instances(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    """Yield the key that denies instances a public address, and whether these are masters or nodes."""
     if not cluster.api.public:
         yield ("api", "public"), "masters"
     for index, group in enumerate(cluster.node_groups):
@@ -75,26 +80,26 @@ def _without_public_address(cluster: Cluster) -> Iterator[tuple[Path, str]]:
             yield ("nodeGroups", index, "publicIp"), "nodes"
 
 
-def _no_way_out(cluster: Cluster) -> Iterator[Problem]:
+def _private_without_nat(cluster: Cluster) -> Iterator[Problem]:
     # The subnets that cfngen makes lead to an internet gateway, which serves public addresses only.
     if cluster.network.subnets[0].id:
         return
-    for path, who in _without_public_address(cluster):
+    for path, role in _private_instances(cluster):
         message = (
-            f"{who} without public addresses cannot install Kubernetes from the subnets that cfngen makes, for these "
+            f"{role} without public addresses cannot install Kubernetes from the subnets that cfngen makes, for these "
             "have no NAT gateway; name existing subnets that have one in network.subnets, or leave the key out"
         )
         yield Problem(path, message, (("network", "subnets"),))
 
 
-def _way_out(cluster: Cluster) -> Iterator[Problem]:
-    for path, who in _without_public_address(cluster):
+def _private_in_existing_subnets(cluster: Cluster) -> Iterator[Problem]:
+    for path, role in _private_instances(cluster):
         message = (
-            f"{who} without public addresses reach nothing outside by themselves; their subnets need a route through "
+            f"{role} without public addresses reach nothing outside by themselves; their subnets need a route through "
             "a NAT gateway, or Kubernetes cannot be installed"
         )
         yield Problem(path, message)
 
 
-PROBLEMS = (_types_fit, _types_exist, _architectures, _image_sources, _no_way_out)
-WARNINGS = (_way_out,)
+PROBLEMS = (_types_fit, _types_exist, _architectures, _image_sources, _private_without_nat)
+WARNINGS = (_private_in_existing_subnets,)

@@ -1,4 +1,4 @@
-"""Kubernetes' own configuration: the version is in the catalogue, and nobody sets what cfngen sets."""
+"""Checks of Kubernetes' configuration: the version is in the catalogue, and keys that cfngen sets are left out."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from cfngen.releases import UnknownReleaseError, exact_version
 
 _CLUSTER: Path = ("kubernetes", "clusterConfiguration")
 _KUBELET: Path = ("kubernetes", "kubeletConfiguration")
-_NOBODY = "remove it"
+_REMOVE = "remove it"
 OWNED: Mapping[Path, str] = {
-    (*_CLUSTER, "apiVersion"): _NOBODY,
-    (*_CLUSTER, "kind"): _NOBODY,
+    (*_CLUSTER, "apiVersion"): _REMOVE,
+    (*_CLUSTER, "kind"): _REMOVE,
     (*_CLUSTER, "kubernetesVersion"): "use kubernetesVersion",
     (*_CLUSTER, "clusterName"): "use name",
     (*_CLUSTER, "controlPlaneEndpoint"): "use api",
-    (*_CLUSTER, "certificatesDir"): _NOBODY,
+    (*_CLUSTER, "certificatesDir"): _REMOVE,
     (*_CLUSTER, "networking", "podSubnet"): "use network.podCidr",
     (*_CLUSTER, "networking", "serviceSubnet"): "use network.serviceCidr",
     (*_CLUSTER, "networking", "dnsDomain"): "use network.dnsDomain",
     (*_CLUSTER, "etcd", "local", "dataDir"): "remove it, etcd's data is on the master's volume (controlPlane.volume)",
     (*_CLUSTER, "etcd", "external"): "remove it, etcd runs on the masters",
     (*_CLUSTER, "apiServer", "certSANs"): "use api.additionalNames",
-    (*_KUBELET, "apiVersion"): _NOBODY,
-    (*_KUBELET, "kind"): _NOBODY,
+    (*_KUBELET, "apiVersion"): _REMOVE,
+    (*_KUBELET, "kind"): _REMOVE,
     (*_KUBELET, "clusterDNS"): "use network.dnsServiceIp",
     (*_KUBELET, "clusterDomain"): "use network.dnsDomain",
-    (*_KUBELET, "providerID"): _NOBODY,
+    (*_KUBELET, "providerID"): _REMOVE,
 }
-"""Keys that cfngen sets itself, and what a user does instead."""
+"""Keys that cfngen sets itself, and what the user can do instead."""
 
 _OWNED_ARGUMENTS = {
     ("controllerManager", "cluster-cidr"): "use network.podCidr",
-    ("controllerManager", "allocate-node-cidrs"): _NOBODY,
+    ("controllerManager", "allocate-node-cidrs"): _REMOVE,
     ("controllerManager", "node-cidr-mask-size"): "remove it, each node takes a /24",
-    ("controllerManager", "cloud-provider"): _NOBODY,
+    ("controllerManager", "cloud-provider"): _REMOVE,
     ("apiServer", "service-cluster-ip-range"): "use network.serviceCidr",
     ("apiServer", "secure-port"): "use api.port",
     ("apiServer", "cloud-provider"): "remove it, Kubernetes has no such flag any more",
@@ -63,18 +63,18 @@ def _configuration(cluster: Cluster) -> Mapping[str, Any]:
 
 
 def _owned_keys(cluster: Cluster) -> Iterator[Problem]:
-    given = _configuration(cluster)
+    configuration = _configuration(cluster)
     for path, instead in OWNED.items():
-        parent = lookup(given, path[:-1])
+        parent = lookup(configuration, path[:-1])
         if isinstance(parent, Mapping) and path[-1] in parent:
             yield Problem(path, f"cfngen sets this key itself; {instead}")
 
 
 def _arguments(cluster: Cluster) -> Iterator[Problem]:
-    given = _configuration(cluster)
+    configuration = _configuration(cluster)
     for component in _COMPONENTS:
         path = (*_CLUSTER, *component, "extraArgs")
-        arguments = lookup(given, path)
+        arguments = lookup(configuration, path)
         if arguments is None:
             continue
         if not isinstance(arguments, list):

@@ -1,4 +1,4 @@
-"""Local Zones: nodes work there; what the region's own addresses and load balancers must reach does not.
+"""Checks of Local Zones: nodes may be there, but not masters behind Elastic IPs or network load balancers.
 
 Elastic IPs belong to a network border group, a Local Zone to another one than its region ("How Local Zones work", AWS
 Local Zones User Guide; "AllocateAddress", Amazon EC2 API Reference: addresses do not move between them). Network load
@@ -21,12 +21,12 @@ def _masters(cluster: Cluster) -> Iterator[Problem]:
     count = cluster.control_plane.count
     if count == 1 and (cluster.api.elastic_ip or not cluster.api.public):
         return
-    what = "Elastic IPs" if count == 1 else "network load balancers"
+    resources = "Elastic IPs" if count == 1 else "network load balancers"
     for index, subnet in enumerate(cluster.network.subnets):
         masters = [str(slot.address) for slot in cluster.slots if slot.subnet == subnet]
         if masters and is_local_zone(subnet.zone):
             message = (
-                f"{subnet.zone} is a Local Zone, where {what} of the region do not reach masters "
+                f"{subnet.zone} is a Local Zone, where {resources} of the region do not reach masters "
                 f"({', '.join(masters)}); place them in subnets of Availability Zones (controlPlane.addresses)"
             )
             touches = (("controlPlane", "addresses"), ("controlPlane", "count"))

@@ -1,4 +1,4 @@
-"""Names: unique, and short enough for every name that is made from them."""
+"""Checks of names: they are unique, and no name derived from them is too long."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from cfngen.cluster.problems import Problem
 
 
 def _cluster_name(cluster: Cluster) -> Iterator[Problem]:
-    found = names.too_long(cluster.name)
-    if found:
-        derived, name = found
-        most = len(cluster.name) - (len(name) - derived.limit)
+    match = names.too_long(cluster.name)
+    if match:
+        derived, name = match
+        longest = len(cluster.name) - (len(name) - derived.limit)
         message = (
-            f"has {len(cluster.name)} characters; the {derived.what} is named after it and may have {derived.limit}, "
-            f"so use at most {most}"
+            f"has {len(cluster.name)} characters; the {derived.subject} is named after it and may have "
+            f"{derived.limit}, so use at most {longest}"
         )
         yield Problem(("name",), message)
 
@@ -34,37 +34,37 @@ def _balancer_name(cluster: Cluster) -> Iterator[Problem]:
 
 def _group_names(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
-        found = names.group_too_long(cluster, group.name)
-        if found:
-            derived, name = found
-            most = len(group.name) - (len(name) - derived.limit)
+        match = names.group_too_long(cluster, group.name)
+        if match:
+            derived, name = match
+            longest = len(group.name) - (len(name) - derived.limit)
             message = (
-                f"has {len(group.name)} characters; the {derived.what} is named after it and may have {derived.limit}, "
-                f"so use at most {most}"
+                f"has {len(group.name)} characters; the {derived.subject} is named after it and may have "
+                f"{derived.limit}, so use at most {longest}"
             )
             yield Problem(("nodeGroups", index, "name"), message, (("name",),))
 
 
 def _groups_distinct(cluster: Cluster) -> Iterator[Problem]:
-    first: dict[str, int] = {}
+    first_index: dict[str, int] = {}
     for index, group in enumerate(cluster.node_groups):
         logical_id = names.logical_id(group.name)
-        earlier = first.setdefault(logical_id, index)
-        if earlier == index:
+        earlier_index = first_index.setdefault(logical_id, index)
+        if earlier_index == index:
             continue
-        other = cluster.node_groups[earlier].name
+        other = cluster.node_groups[earlier_index].name
         if other == group.name:
-            message = f"{group.name} is the name of nodeGroups[{earlier}] too; name each group differently"
+            message = f"{group.name} is the name of nodeGroups[{earlier_index}] too; name each group differently"
         else:
             message = (
-                f"{group.name} and {other} (nodeGroups[{earlier}]) differ by hyphens only and would share the "
+                f"{group.name} and {other} (nodeGroups[{earlier_index}]) differ by hyphens only and would share the "
                 f"logical id {logical_id}; rename one"
             )
-        yield Problem(("nodeGroups", index, "name"), message, (("nodeGroups", earlier, "name"),))
+        yield Problem(("nodeGroups", index, "name"), message, (("nodeGroups", earlier_index, "name"),))
 
 
 def _dynamic_references(cluster: Cluster) -> Iterator[Problem]:
-    # "Dynamic references", AWS CloudFormation User Guide: filled in wherever they stand, and nothing escapes them.
+    # CloudFormation resolves them everywhere and has no escape ("Dynamic references", AWS CloudFormation User Guide).
     texts: tuple[tuple[Path, str | None], ...] = (
         (("ssh", "keyName"), cluster.ssh.key_name),
         (("ssh", "publicKey"), cluster.ssh.public_key),

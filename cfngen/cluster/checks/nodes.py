@@ -1,4 +1,4 @@
-"""What is put onto instances: labels and taints that may be set, files that nobody else writes, time to drain."""
+"""Checks of what a user puts onto instances: labels, taints, tags, configuration files, and time to drain."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cfngen.cluster.paths import Path, lookup
 from cfngen.cluster.problems import Problem
 
 _GROUPS: Path = ("nodeGroups",)
-# What Kubernetes and the cloud controller manager set themselves: `pkg/kubelet/apis/well_known_labels.go` of
+# Labels that Kubernetes and the cloud controller manager set themselves: `pkg/kubelet/apis/well_known_labels.go` of
 # Kubernetes, and the AWS cloud provider's labels.
-_OTHERS = (
+_WELL_KNOWN_LABELS = (
     "kubernetes.io/arch",
     "kubernetes.io/hostname",
     "kubernetes.io/os",
@@ -23,19 +23,19 @@ _OTHERS = (
     "topology.kubernetes.io/region",
     "topology.kubernetes.io/zone",
 )
-# Under these a kubelet may set labels of its own, and their subdomains (NodeRestriction, in Kubernetes' documentation
-# of admission controllers).
-_ALLOWED = ("kubelet.kubernetes.io", "node.kubernetes.io")
-_KEPT = "node-restriction.kubernetes.io"
+# Domains, with their subdomains, under which a kubelet may label its own node (NodeRestriction, in Kubernetes'
+# documentation of admission controllers).
+_ALLOWED_LABEL_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
+_NODE_RESTRICTION_DOMAIN = "node-restriction.kubernetes.io"
 # An EC2 tag's key has 128 characters at most ("Tag your Amazon EC2 resources", EC2 User Guide, November 2026).
-_TAG = 128
-_TAG_PREFIX = "k8s.io/cluster-autoscaler/node-template/label/"
+# cluster-autoscaler reads a label from a tag with this prefix.
+_MAX_KEY_LENGTH = 128 - len("k8s.io/cluster-autoscaler/node-template/label/")
 # An Auto Scaling group has 50 tags at most ("Tag Auto Scaling groups", Auto Scaling User Guide, November 2026);
 # cfngen's own take six.
-_TAGS = 44
-# CloudFormation waits an hour at most for one instance of a rolling update (PauseTime, UpdatePolicy, November 2026),
-# and ten minutes are for its termination.
-_HOUR = 50
+_MAX_GROUP_TAGS = 44
+# In a rolling update CloudFormation waits an hour at most for one instance (PauseTime, UpdatePolicy, November 2026);
+# ten minutes of it are left for the old instance to terminate.
+_MAX_REPLACEMENT_MINUTES = 50
 OWN_PATHS = (
     r"/etc/cni/net\.d/.*",
     r"/etc/containerd/(config\.toml|cni\.template)",
@@ -52,8 +52,8 @@ OWN_PATHS = (
     r"/var/lib/kubelet/(config\.yaml|kubeadm-flags\.env|pki/.*)",
 )
 """Paths of files that cfngen, or what it installs, writes on an instance; regular expressions."""
-_MIRRORS = re.compile(r"/etc/containerd/certs\.d/([^/]+)/hosts\.toml")
-_CONTAINERD: Mapping[Path, str] = {
+_MIRROR_FILE = re.compile(r"/etc/containerd/certs\.d/([^/]+)/hosts\.toml")
+_OWNED_CONTAINERD_KEYS: Mapping[Path, str] = {
     ("version",): "remove it, the version is 4",
     ("plugins", "io.containerd.cri.v1.images", "registry"): "use containerd.registryMirrors",
     ("plugins", "io.containerd.cri.v1.images", "snapshotter"): "use containerd.snapshotter",
@@ -64,62 +64,64 @@ _CONTAINERD: Mapping[Path, str] = {
 def _labels(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
         for key in group.labels:
-            reason = _forbidden(key)
+            reason = _label_fault(key)
             if reason:
                 yield Problem((*_GROUPS, index, "labels", key), reason)
 
 
-def _forbidden(key: str) -> str:
+def _label_fault(key: str) -> str:
     """Return why a kubelet may not, or must not, register with a label."""
     namespace = key.rpartition("/")[0]
-    if key in _OTHERS:
+    if key in _WELL_KNOWN_LABELS:
         return "Kubernetes sets this label itself; remove it"
-    if _below(namespace, _KEPT):
+    if _in_domain(namespace, _NODE_RESTRICTION_DOMAIN):
         return (
-            f"no node may set labels of {_KEPT}, which is their purpose; remove it, and label the nodes as an "
-            "administrator"
+            f"no node may set labels of {_NODE_RESTRICTION_DOMAIN}, which is their purpose; "
+            "remove it, and label the nodes as an administrator"
         )
-    kubernetes = _below(namespace, "kubernetes.io") or _below(namespace, "k8s.io")
-    if kubernetes and not any(_below(namespace, each) for each in _ALLOWED):
+    kubernetes = _in_domain(namespace, "kubernetes.io") or _in_domain(namespace, "k8s.io")
+    if kubernetes and not any(_in_domain(namespace, domain) for domain in _ALLOWED_LABEL_DOMAINS):
         return (
             "the API server refuses a node that gives itself a label of kubernetes.io or k8s.io, such as a role; use a "
             "name of your own, e.g. example.com/role, or label the nodes as an administrator"
         )
-    if len(_TAG_PREFIX + key) > _TAG:
-        return f"the key is too long for the tag that tells cluster-autoscaler of it; {_TAG - len(_TAG_PREFIX)} fit"
+    if len(key) > _MAX_KEY_LENGTH:
+        return f"the key is too long for the tag that tells cluster-autoscaler of it; {_MAX_KEY_LENGTH} fit"
     return ""
 
 
-def _below(namespace: str, domain: str) -> bool:
+def _in_domain(namespace: str, domain: str) -> bool:
     return namespace == domain or namespace.endswith("." + domain)
 
 
 def _taints(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
-        seen = set()
+        seen_taints = set()
         for position, taint in enumerate(group.taints):
             path: Path = (*_GROUPS, index, "taints", position)
-            if (taint.key, taint.effect) in seen:
+            if (taint.key, taint.effect) in seen_taints:
                 yield Problem(path, f"{taint.key} with the effect {taint.effect} stands twice; remove one")
-            seen.add((taint.key, taint.effect))
-            if len(_TAG_PREFIX + taint.key) > _TAG:
-                fit = _TAG - len(_TAG_PREFIX)
-                message = f"the key is too long for the tag that tells cluster-autoscaler of it; {fit} characters fit"
+            seen_taints.add((taint.key, taint.effect))
+            if len(taint.key) > _MAX_KEY_LENGTH:
+                message = (
+                    "the key is too long for the tag that tells cluster-autoscaler of it; "
+                    f"{_MAX_KEY_LENGTH} characters fit"
+                )
                 yield Problem((*path, "key"), message)
 
 
 def _tags(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
         count = len(group.labels) + len({taint.key for taint in group.taints}) + len(cluster.tags)
-        if count > _TAGS:
+        if count > _MAX_GROUP_TAGS:
             message = (
-                f"labels, taints and tags make {count} tags of the Auto Scaling group, and {_TAGS} are possible; "
-                "remove some"
+                f"labels, taints and tags make {count} tags of the Auto Scaling group, and {_MAX_GROUP_TAGS} are "
+                "possible; remove some"
             )
             yield Problem((*_GROUPS, index, "labels"), message, ((*_GROUPS, index, "taints"), ("tags",)))
 
 
-def _kubelet(cluster: Cluster) -> Iterator[Problem]:
+def _kubelet_configuration(cluster: Cluster) -> Iterator[Problem]:
     section: Path = ("kubernetes", "kubeletConfiguration")
     owned = {path[-1]: instead for path, instead in OWNED.items() if path[:2] == section}
     for path, instances in all_instances(cluster):
@@ -128,63 +130,63 @@ def _kubelet(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem((*path, "kubeletConfiguration", key), f"cfngen sets this key itself; {instead}")
 
 
-def _containerd(cluster: Cluster) -> Iterator[Problem]:
+def _containerd_configuration(cluster: Cluster) -> Iterator[Problem]:
     for path, instances in all_instances(cluster):
-        given, here = instances.containerd.configuration, (*path, "containerd", "configuration")
-        for inner, instead in _CONTAINERD.items():
-            parent = lookup(given, inner[:-1])
+        configuration, section = instances.containerd.configuration, (*path, "containerd", "configuration")
+        for inner, instead in _OWNED_CONTAINERD_KEYS.items():
+            parent = lookup(configuration, inner[:-1])
             if isinstance(parent, Mapping) and inner[-1] in parent:
-                yield Problem((*here, *inner), f"cfngen sets this key itself; {instead}")
-        empty = _empty(given)
+                yield Problem((*section, *inner), f"cfngen sets this key itself; {instead}")
+        empty = _first_null(configuration)
         if empty is not None:
             yield Problem(
-                (*here, *empty), "containerd's configuration knows no empty value; give one, or remove the key"
+                (*section, *empty), "containerd's configuration knows no empty value; give one, or remove the key"
             )
 
 
-def _empty(data: Any, path: Path = ()) -> Path | None:
-    """Return where data holds no value at all, or None if it does so nowhere."""
+def _first_null(data: Any, path: Path = ()) -> Path | None:
+    """Return the path of the first null in `data`, or None if there is none."""
     if isinstance(data, Mapping):
         parts: list[tuple[str | int, Any]] = list(data.items())
     elif isinstance(data, (list, tuple)):
         parts = list(enumerate(data))
     else:
         return path if data is None else None
-    found = (_empty(value, (*path, key)) for key, value in parts)
-    return next((each for each in found if each is not None), None)
+    nulls = (_first_null(value, (*path, key)) for key, value in parts)
+    return next((null_path for null_path in nulls if null_path is not None), None)
 
 
 def _files(cluster: Cluster) -> Iterator[Problem]:
     for path, instances in all_instances(cluster):
-        placed = [((*path, "files", index, "path"), each.path) for index, each in enumerate(instances.files)]
-        placed += [
-            ((*path, "units", index, "name"), f"/etc/systemd/system/{each.name}")
-            for index, each in enumerate(instances.units)
+        file_paths = [((*path, "files", index, "path"), file.path) for index, file in enumerate(instances.files)]
+        file_paths += [
+            ((*path, "units", index, "name"), f"/etc/systemd/system/{unit.name}")
+            for index, unit in enumerate(instances.units)
         ]
-        seen: set[str] = set()
-        for where, file in placed:
-            mirror = _MIRRORS.fullmatch(file)
-            if any(re.fullmatch(own_path, file) for own_path in OWN_PATHS):
-                yield Problem(where, f"{file} is cfngen's, or of what it installs; choose another place")
+        seen_paths: set[str] = set()
+        for key_path, file_path in file_paths:
+            mirror = _MIRROR_FILE.fullmatch(file_path)
+            if any(re.fullmatch(own_path, file_path) for own_path in OWN_PATHS):
+                yield Problem(key_path, f"{file_path} is cfngen's, or of what it installs; choose another place")
             elif mirror and mirror[1] in instances.containerd.registry_mirrors:
-                yield Problem(where, f"containerd.registryMirrors makes {file}; remove one of them")
-            elif ".." in file.split("/"):
-                yield Problem(where, f"{file} leads elsewhere by `..`; write the path out")
-            elif file in seen:
-                yield Problem(where, f"{file} stands twice; remove one")
-            seen.add(file)
+                yield Problem(key_path, f"containerd.registryMirrors makes {file_path}; remove one of them")
+            elif ".." in file_path.split("/"):
+                yield Problem(key_path, f"{file_path} leads elsewhere by `..`; write the path out")
+            elif file_path in seen_paths:
+                yield Problem(key_path, f"{file_path} stands twice; remove one")
+            seen_paths.add(file_path)
 
 
 def _time_to_drain(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
-        if group.drain_timeout + group.creation_timeout > _HOUR:
+        if group.drain_timeout + group.creation_timeout > _MAX_REPLACEMENT_MINUTES:
             message = (
                 f"CloudFormation waits an hour at most while it replaces an instance, and creationTimeout "
-                f"({group.creation_timeout}) and drainTimeout ({group.drain_timeout}) make more than {_HOUR} minutes: "
-                "an update may be given up although all goes well"
+                f"({group.creation_timeout}) and drainTimeout ({group.drain_timeout}) make more than "
+                f"{_MAX_REPLACEMENT_MINUTES} minutes: an update may be given up although all goes well"
             )
             yield Problem((*_GROUPS, index, "drainTimeout"), message)
 
 
-PROBLEMS = (_labels, _taints, _tags, _kubelet, _containerd, _files)
+PROBLEMS = (_labels, _taints, _tags, _kubelet_configuration, _containerd_configuration, _files)
 WARNINGS = (_time_to_drain,)

@@ -1,4 +1,4 @@
-"""Region and zones: known to AWS, of one region, each with one subnet."""
+"""Checks of region and zones: AWS has the region, all zones belong to it, and each zone has one subnet."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from cfngen.cluster.problems import Problem
 
 
 def _region_exists(cluster: Cluster) -> Iterator[Problem]:
-    known = instance_types.regions()
-    if known and cluster.region not in known:
-        near = difflib.get_close_matches(cluster.region, sorted(known), n=3, cutoff=0.7)
-        advice = f"did you mean {' or '.join(near)}?" if near else f"the regions are {', '.join(sorted(known))}"
+    regions = instance_types.regions()
+    if regions and cluster.region not in regions:
+        similar_regions = difflib.get_close_matches(cluster.region, sorted(regions), n=3, cutoff=0.7)
+        advice = (
+            f"did you mean {' or '.join(similar_regions)}?"
+            if similar_regions
+            else f"the regions are {', '.join(sorted(regions))}"
+        )
         yield Problem(("region",), f"AWS has no region {cluster.region}; {advice}")
 
 
@@ -60,18 +64,18 @@ def _other_partition(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _masters_in_few_zones(cluster: Cluster) -> Iterator[Problem]:
-    """Several masters survive the loss of a zone only while more than half of them are elsewhere."""
+    """Warn where losing one zone would lose the quorum: half of the masters or more are in it."""
     count, zones = cluster.control_plane.count, [slot.subnet.zone for slot in cluster.slots]
     if count == 1 or len(zones) != count:
         return
-    fullest = max(zones, key=zones.count)
-    there = zones.count(fullest)
-    if there <= count // 2:
+    fullest_zone = max(zones, key=zones.count)
+    masters_in_zone = zones.count(fullest_zone)
+    if masters_in_zone <= count // 2:
         return
-    wanted = "three zones" if len(set(zones)) == 1 else "a third zone"
+    missing_zones = "three zones" if len(set(zones)) == 1 else "a third zone"
     message = (
-        f"{there if there < count else 'all'} of {count} masters are in {fullest}: they survive the loss of an "
-        f"instance, not of that zone; add subnets in {wanted} (network.subnets)"
+        f"{masters_in_zone if masters_in_zone < count else 'all'} of {count} masters are in {fullest_zone}: they "
+        f"survive the loss of an instance, not of that zone; add subnets in {missing_zones} (network.subnets)"
     )
     yield Problem(("controlPlane", "count"), message)
 

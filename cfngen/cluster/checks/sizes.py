@@ -1,4 +1,4 @@
-"""How many nodes: sizes of groups, and whether addresses and routes suffice for them."""
+"""Checks of the number of nodes: sizes of groups, and whether addresses and routes suffice."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize
 
 _GROUPS: Path = ("nodeGroups",)
-# The quota "Routes per route table", of which kube-up's users met the 50 (kubernetes/kubernetes#40307); new accounts
-# have more: https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html
-_ROUTES = 50
+# The quota "Routes per route table" of older accounts, which kube-up's users ran into (kubernetes/kubernetes#40307);
+# new accounts have more: https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html
+_DEFAULT_ROUTE_QUOTA = 50
 
 
-def _order(cluster: Cluster) -> Iterator[Problem]:
+def _size_order(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
-        least, most = (*_GROUPS, index, "minSize"), (*_GROUPS, index, "maxSize")
-        desired = (*_GROUPS, index, "desiredSize")
+        min_path, max_path = (*_GROUPS, index, "minSize"), (*_GROUPS, index, "maxSize")
+        desired_path = (*_GROUPS, index, "desiredSize")
         if group.min_size > group.max_size:
             message = f"{group.max_size} is less than minSize ({group.min_size}); raise it or lower minSize"
-            yield Problem(most, message, (least,))
+            yield Problem(max_path, message, (min_path,))
         elif group.desired_size is not None and not group.min_size <= group.desired_size <= group.max_size:
             message = f"{group.desired_size} is not between minSize ({group.min_size}) and maxSize ({group.max_size})"
-            yield Problem(desired, message, (least, most))
+            yield Problem(desired_path, message, (min_path, max_path))
 
 
 def _spot_price(cluster: Cluster) -> Iterator[Problem]:
@@ -36,7 +36,7 @@ def _spot_price(cluster: Cluster) -> Iterator[Problem]:
             yield Problem((*_GROUPS, index, "spotPrice"), message)
 
 
-def _most_nodes(cluster: Cluster) -> int:
+def _max_nodes(cluster: Cluster) -> int:
     return sum(group.max_size for group in cluster.node_groups)
 
 
@@ -49,44 +49,49 @@ def _pod_ranges(cluster: Cluster) -> Iterator[Problem]:
     if not prefix or pods.prefixlen > NODE_PREFIX:
         return
     ranges = 2 ** (prefix - pods.prefixlen)
-    wanted = _most_nodes(cluster) + cluster.control_plane.count
-    if wanted > ranges:
+    needed = _max_nodes(cluster) + cluster.control_plane.count
+    if needed > ranges:
         masters = pluralize(cluster.control_plane.count, "master")
         message = (
-            f"{pods} holds {ranges} ranges of /{prefix}, but up to {_most_nodes(cluster)} nodes and {masters} take one "
+            f"{pods} holds {ranges} ranges of /{prefix}, but up to {_max_nodes(cluster)} nodes and {masters} take one "
             "each; enlarge it or lower maxSize"
         )
         yield Problem(PODS, message, _group_paths(cluster, "maxSize"))
 
 
-def _capacity(cluster: Cluster, zones: tuple[str, ...]) -> int:
+def _usable_addresses(cluster: Cluster, zones: tuple[str, ...]) -> int:
     return sum(usable(subnet) for subnet in cluster.network.subnets if subnet.zone in zones)
 
 
 def _subnet_addresses(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
-        room = _capacity(cluster, group.zones)
-        if group.min_size > room:
-            message = f"the group's subnets hold {room} instances, not {group.min_size}; enlarge them or lower minSize"
+        available = _usable_addresses(cluster, group.zones)
+        if group.min_size > available:
+            message = (
+                f"the group's subnets hold {available} instances, not {group.min_size}; enlarge them or lower minSize"
+            )
             touches: tuple[Path, ...] = (("network", "subnets"), (*_GROUPS, index, "zones"))
             yield Problem((*_GROUPS, index, "minSize"), message, touches)
 
 
 def _subnet_addresses_at_most(cluster: Cluster) -> Iterator[Problem]:
-    room = _capacity(cluster, tuple(subnet.zone for subnet in cluster.network.subnets)) - cluster.control_plane.count
-    if _most_nodes(cluster) > room:
-        message = f"the subnets hold {room} nodes beside the masters, but maxSize allows {_most_nodes(cluster)}"
+    available = (
+        _usable_addresses(cluster, tuple(subnet.zone for subnet in cluster.network.subnets))
+        - cluster.control_plane.count
+    )
+    if _max_nodes(cluster) > available:
+        message = f"the subnets hold {available} nodes beside the masters, but maxSize allows {_max_nodes(cluster)}"
         yield Problem(_GROUPS, message)
 
 
 def _routes(cluster: Cluster) -> Iterator[Problem]:
     if not network_plugin(cluster).routes:
         return
-    instances = _most_nodes(cluster) + cluster.control_plane.count
-    if instances > _ROUTES:
+    instances = _max_nodes(cluster) + cluster.control_plane.count
+    if instances > _DEFAULT_ROUTE_QUOTA:
         message = (
             f'up to {instances} nodes and masters take a VPC route each; look at the quota "Routes per route table" '
-            f"of your account ({_ROUTES} in older accounts) and ask AWS to raise it if needed"
+            f"of your account ({_DEFAULT_ROUTE_QUOTA} in older accounts) and ask AWS to raise it if needed"
         )
         yield Problem(_GROUPS, message)
 
@@ -96,5 +101,5 @@ def _no_groups(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(_GROUPS, "there is no node group: the cluster has masters only, where ordinary pods do not run")
 
 
-PROBLEMS = (_order, _spot_price, _pod_ranges, _subnet_addresses)
+PROBLEMS = (_size_order, _spot_price, _pod_ranges, _subnet_addresses)
 WARNINGS = (_subnet_addresses_at_most, _routes, _no_groups)

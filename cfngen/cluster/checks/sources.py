@@ -1,4 +1,4 @@
-"""Whether the security groups of an interface hold everybody who may come in."""
+"""Checks that the rules for all allowed sources fit into the security groups of a network interface."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cfngen.cluster.sources import HOLDERS, MOST_RULES_OF_INTERFACE, Holder, roo
 
 _QUOTAS: Path = ("network", "quotas")
 # A template has 500 resources at most ("CloudFormation quotas", November 2026); its stack has some twenty others.
-_MOST_RULES = 460
-_WHOSE: dict[Holder, str] = {
+_MAX_RULES_OF_STACK = 460
+_HOLDER_NAMES: dict[Holder, str] = {
     "Master": "the masters",
     "Node": "the nodes",
     "ApiLoadBalancer": "the API's load balancer",
@@ -32,28 +32,28 @@ def _quotas(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _prefix_lists(cluster: Cluster) -> Iterator[Problem]:
-    most = room(cluster, 1)
-    for section, lists in (("api", cluster.api.allowed_prefix_lists), ("ssh", cluster.ssh.allowed_prefix_lists)):
-        for position, each in enumerate(lists):
-            if each.max_entries > most:
+    max_rules = room(cluster, 1)
+    for section, prefix_lists in (("api", cluster.api.allowed_prefix_lists), ("ssh", cluster.ssh.allowed_prefix_lists)):
+        for position, prefix_list in enumerate(prefix_lists):
+            if prefix_list.max_entries > max_rules:
                 message = (
-                    f"{each.id} counts as {each.max_entries} rules, and one security group has room for {most}: make "
-                    "its greatest number of entries smaller, or have the account's quota raised and name it in "
-                    "network.quotas"
+                    f"{prefix_list.id} counts as {prefix_list.max_entries} rules, and one security group has room for "
+                    f"{max_rules}: make its greatest number of entries smaller, or have the account's quota raised and "
+                    "name it in network.quotas"
                 )
                 yield Problem((section, "allowedPrefixLists", position, "maxEntries"), message, (_QUOTAS,))
 
 
 def _groups(cluster: Cluster) -> Iterator[Problem]:
-    """Security groups of each interface: the cluster's own, further ones for sources, and the user's."""
-    most = cluster.network.quotas.security_groups_per_interface
+    """Check that an interface can have the cluster's own security group and the user's additional ones."""
+    max_groups = cluster.network.quotas.security_groups_per_interface
     for path, instances in all_instances(cluster):
         holder: Holder = "Master" if path == ("controlPlane",) else "Node"
-        own, further = len(spread(cluster, holder)), len(instances.additional_security_groups)
-        if further and own == 1 and own + further > most:
+        own_groups, additional_groups = len(spread(cluster, holder)), len(instances.additional_security_groups)
+        if additional_groups and own_groups == 1 and own_groups + additional_groups > max_groups:
             message = (
-                f"{further} further security groups and the cluster's own are more than the {most} of an interface; "
-                "name fewer, or have the account's quota raised and name it in network.quotas"
+                f"{additional_groups} further security groups and the cluster's own are more than the {max_groups} of "
+                "an interface; name fewer, or have the account's quota raised and name it in network.quotas"
             )
             yield Problem((*path, "additionalSecurityGroups"), message, (_QUOTAS,))
 
@@ -61,8 +61,8 @@ def _groups(cluster: Cluster) -> Iterator[Problem]:
 def _rules(cluster: Cluster) -> Iterator[Problem]:
     quotas = cluster.network.quotas
     for holder in HOLDERS:
-        groups = len(spread(cluster, holder))
-        users = max(
+        needed_groups = len(spread(cluster, holder))
+        additional_groups = max(
             (
                 len(instances.additional_security_groups)
                 for path, instances in all_instances(cluster)
@@ -70,17 +70,18 @@ def _rules(cluster: Cluster) -> Iterator[Problem]:
             ),
             default=0,
         )
-        allowed = quotas.security_groups_per_interface - users
-        if groups == 1 or groups <= allowed:
+        allowed_groups = quotas.security_groups_per_interface - additional_groups
+        if needed_groups == 1 or needed_groups <= allowed_groups:
             continue
-        held = list(sources(cluster, holder))
-        purpose = "api" if holder == "ApiLoadBalancer" or held[0].purpose == "Api" else "ssh"
+        allowed_sources = list(sources(cluster, holder))
+        purpose = "api" if holder == "ApiLoadBalancer" or allowed_sources[0].purpose == "Api" else "ssh"
         section = cluster.api if purpose == "api" else cluster.ssh
         key = "allowedCidrs" if section.allowed_cidrs else "allowedPrefixLists"
-        holds = sum(room(cluster, position) for position in range(allowed))
+        rules = sum(source.weight for source in allowed_sources)
+        max_rules = sum(room(cluster, position) for position in range(allowed_groups))
         message = (
-            f"{len(held)} sources count as {sum(each.weight for each in held)} rules of {_WHOSE[holder]}, and the "
-            f"{allowed} security groups that an interface may have for them hold {holds} at most "
+            f"{len(allowed_sources)} sources count as {rules} rules of {_HOLDER_NAMES[holder]}, and the "
+            f"{allowed_groups} security groups that an interface may have for them hold {max_rules} at most "
             f"({quotas.rules_per_security_group} rules each, some of them kept free): name fewer and larger ranges, or "
             "have the account's quotas raised and name them in network.quotas"
         )
@@ -89,20 +90,20 @@ def _rules(cluster: Cluster) -> Iterator[Problem]:
 
 def _resources(cluster: Cluster) -> Iterator[Problem]:
     rules = sum(1 for holder in HOLDERS for _ in sources(cluster, holder))
-    if rules > _MOST_RULES:
+    if rules > _MAX_RULES_OF_STACK:
         key = "api" if len(cluster.api.allowed_cidrs) >= 2 * len(cluster.ssh.allowed_cidrs) else "ssh"
         message = (
-            f"who may come in makes {rules} rules, and a stack holds {_MOST_RULES} of them at most: put ranges into a "
-            "prefix list (allowedPrefixLists)"
+            f"who may come in makes {rules} rules, and a stack holds {_MAX_RULES_OF_STACK} of them at most: put ranges "
+            "into a prefix list (allowedPrefixLists)"
         )
         yield Problem((key, "allowedCidrs"), message)
 
 
 def _groups_before_their_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Say that a security group cannot be older than its VPC.
+    """Warn about additional security groups where the VPC is created with the cluster.
 
-    Not refused: once the cluster is there, its VPC may have security groups of the user's. `cfngen deploy` refuses them
-    in a creation, and those of other VPCs at any time.
+    A warning only: once the cluster exists, its VPC may hold security groups of the user. `cfngen deploy` refuses them
+    when it creates the cluster, and refuses those of other VPCs at any time.
     """
     if cluster.network.vpc.id:
         return

@@ -3,7 +3,7 @@
 Limits: https://docs.aws.amazon.com/ebs/latest/userguide/ebs-volume-types.html and CreateVolume in the Amazon EC2 API
 Reference, as of November 2026. gp3 reaches 64 TiB, 80,000 IOPS and 2,000 MiB/s since September 2025
 (https://aws.amazon.com/about-aws/whats-new/2025/09/amazon-ebs-size-provisioned-performance-gp3-volumes/). A test
-compares them with what CloudFormation's schemas say of each type.
+compares them with CloudFormation's schemas.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ class VolumeType:
     """Limits of an EBS volume type.
 
     Attributes:
-        sizes: least and greatest size in GiB.
-        iops: least and greatest provisioned IOPS; None if they cannot be provisioned.
-        iops_per_gib: greatest ratio of IOPS to GiB; 0 if none is provisioned.
-        needs_iops: whether IOPS must be given.
+        size_gib: minimum and maximum size in GiB.
+        iops: minimum and maximum provisioned IOPS; None if they cannot be provisioned.
+        iops_per_gib: maximum ratio of IOPS to GiB; 0 if none can be provisioned.
+        needs_iops: whether IOPS are required.
     """
 
-    sizes: tuple[int, int]
+    size_gib: tuple[int, int]
     iops: tuple[int, int] | None
     iops_per_gib: int
     needs_iops: bool
 
 
 TYPES = {
-    "gp2": VolumeType((1, 16384), None, 0, needs_iops=False),
-    "gp3": VolumeType((1, 65536), (3000, 80000), 500, needs_iops=False),
-    "io1": VolumeType((4, 16384), (100, 64000), 50, needs_iops=True),
-    "io2": VolumeType((4, 65536), (100, 256000), 1000, needs_iops=True),
+    "gp2": VolumeType(size_gib=(1, 16384), iops=None, iops_per_gib=0, needs_iops=False),
+    "gp3": VolumeType(size_gib=(1, 65536), iops=(3000, 80000), iops_per_gib=500, needs_iops=False),
+    "io1": VolumeType(size_gib=(4, 16384), iops=(100, 64000), iops_per_gib=50, needs_iops=True),
+    "io2": VolumeType(size_gib=(4, 65536), iops=(100, 256000), iops_per_gib=1000, needs_iops=True),
 }
 _GP3_BASE_IOPS = 3000
 # 0.25 MiB/s for each IOPS at most.
-_IOPS_PER_THROUGHPUT = 4
-# The snapshots of the distributions' images are 8 GiB; kube-up's master had a root volume of just that.
-_LEAST_ROOT = 8
+_IOPS_PER_MIB_PER_SECOND = 4
+# The distributions' images have snapshots of 8 GiB, which was the root volume of kube-up's master.
+_MIN_ROOT_SIZE_GIB = 8
 
 
 def _volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
@@ -55,56 +55,66 @@ def _volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
 
 def _sizes(cluster: Cluster) -> Iterator[Problem]:
     for path, volume in _volumes(cluster):
-        least, most = TYPES[volume.type].sizes
-        if not least <= volume.size <= most:
-            message = f"{volume.size} GiB is outside the {least} to {most} GiB of a {volume.type} volume"
+        min_size, max_size = TYPES[volume.type].size_gib
+        if not min_size <= volume.size <= max_size:
+            message = f"{volume.size} GiB is outside the {min_size} to {max_size} GiB of a {volume.type} volume"
             yield Problem((*path, "size"), message, ((*path, "type"),))
 
 
 def _root_sizes(cluster: Cluster) -> Iterator[Problem]:
     for path, instances in all_instances(cluster):
-        if instances.root_volume.size < _LEAST_ROOT and not (instances.image.id or instances.image.ssm_parameter):
-            message = f"the distributions' images need {_LEAST_ROOT} GiB or more, not {instances.root_volume.size}"
+        if instances.root_volume.size < _MIN_ROOT_SIZE_GIB and not (
+            instances.image.id or instances.image.ssm_parameter
+        ):
+            message = (
+                f"the distributions' images need {_MIN_ROOT_SIZE_GIB} GiB or more, not {instances.root_volume.size}"
+            )
             yield Problem((*path, "rootVolume", "size"), message, ((*path, "image"),))
 
 
 def _iops(cluster: Cluster) -> Iterator[Problem]:
     for path, volume in _volumes(cluster):
         limits = TYPES[volume.type]
-        at = (*path, "iops")
+        iops_path = (*path, "iops")
         touches = ((*path, "type"), (*path, "size"))
         if volume.iops is None:
             if limits.needs_iops:
-                yield Problem(at, f"is missing; a volume of type {volume.type} needs a number of IOPS", touches)
+                yield Problem(iops_path, f"is missing; a volume of type {volume.type} needs a number of IOPS", touches)
         elif limits.iops is None:
-            yield Problem(at, f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3", touches)
-        elif not limits.iops[0] <= volume.iops <= limits.iops[1]:
-            least, most = limits.iops
-            yield Problem(at, f"{volume.iops} is outside the {least} to {most} IOPS of a {volume.type} volume", touches)
-        elif volume.iops > max(limits.iops_per_gib * volume.size, limits.iops[0]):
-            most = limits.iops_per_gib * volume.size
-            message = (
-                f"{volume.size} GiB of {volume.type} carry at most {most} IOPS ({limits.iops_per_gib} for each GiB), "
-                f"not {volume.iops}; enlarge the volume or lower the number"
+            yield Problem(
+                iops_path, f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3", touches
             )
-            yield Problem(at, message, touches)
+        elif not limits.iops[0] <= volume.iops <= limits.iops[1]:
+            min_iops, max_iops = limits.iops
+            yield Problem(
+                iops_path,
+                f"{volume.iops} is outside the {min_iops} to {max_iops} IOPS of a {volume.type} volume",
+                touches,
+            )
+        elif volume.iops > max(limits.iops_per_gib * volume.size, limits.iops[0]):
+            max_iops = limits.iops_per_gib * volume.size
+            message = (
+                f"{volume.size} GiB of {volume.type} carry at most {max_iops} IOPS ({limits.iops_per_gib} for each "
+                f"GiB), not {volume.iops}; enlarge the volume or lower the number"
+            )
+            yield Problem(iops_path, message, touches)
 
 
 def _throughput(cluster: Cluster) -> Iterator[Problem]:
     for path, volume in _volumes(cluster):
         if volume.throughput is None:
             continue
-        at = (*path, "throughput")
+        throughput_path = (*path, "throughput")
         iops = volume.iops or _GP3_BASE_IOPS
         if volume.type != "gp3":
             message = f"only gp3 volumes have a provisioned throughput, not {volume.type}; remove the key or use gp3"
-            yield Problem(at, message, ((*path, "type"),))
-        elif volume.throughput * _IOPS_PER_THROUGHPUT > iops:
+            yield Problem(throughput_path, message, ((*path, "type"),))
+        elif volume.throughput * _IOPS_PER_MIB_PER_SECOND > iops:
             message = (
-                f"{volume.throughput} MiB/s need {volume.throughput * _IOPS_PER_THROUGHPUT} IOPS "
-                f"({_IOPS_PER_THROUGHPUT} for each MiB/s), not {iops}; raise iops or lower throughput"
+                f"{volume.throughput} MiB/s need {volume.throughput * _IOPS_PER_MIB_PER_SECOND} IOPS "
+                f"({_IOPS_PER_MIB_PER_SECOND} for each MiB/s), not {iops}; raise iops or lower throughput"
             )
-            yield Problem(at, message, ((*path, "iops"),))
+            yield Problem(throughput_path, message, ((*path, "iops"),))
 
 
 PROBLEMS = (_sizes, _root_sizes, _iops, _throughput)

@@ -1,8 +1,8 @@
-"""The environment variables of `cluster/kube-up.sh` on AWS (Kubernetes 1.0 to 1.5) and what becomes of each.
+"""The environment variables of `cluster/kube-up.sh` on AWS (Kubernetes 1.0 to 1.5), and what each means here.
 
-Every variable that kube-up read is here: it sets keys of the cluster file, or it is accepted where its value describes
-what cfngen does anyway, or it is refused with a sentence that says what replaced it. The operator's own variables
-(KUBECONFIG and the like) are no part of a cluster and are not looked at.
+Every variable that kube-up read is here. It sets keys of the cluster file; or it is accepted if its value describes
+what cfngen does anyway; or it is refused, with a message that names its replacement. Variables of the operator's
+machine, such as KUBECONFIG, are ignored.
 """
 
 from __future__ import annotations
@@ -24,29 +24,31 @@ SECTIONS: Mapping[str, tuple[Variable, ...]] = {
 }
 """The variables by the heading under which the documentation lists them."""
 
-VARIABLES: Mapping[str, Variable] = {each.name: each for section in SECTIONS.values() for each in section}
+VARIABLES: Mapping[str, Variable] = {variable.name: variable for section in SECTIONS.values() for variable in section}
 """The variables by name."""
 
 
 def assignments(environ: Mapping[str, str]) -> tuple[list[Assignment], list[Problem]]:
-    """Return what the kube-up variables of an environment set, and what is wrong with them.
+    """Return the assignments that an environment's kube-up variables make, and the problems with them.
 
-    Unset and empty variables mean nothing, as they did to kube-up.
+    Empty variables count as unset, as in kube-up.
     """
-    found: list[Assignment] = []
+    result: list[Assignment] = []
     problems: list[Problem] = []
     for variable in VARIABLES.values():
-        given = {name: value for name in (variable.name, *variable.old) if (value := environ.get(name, "").strip())}
-        name, value = next(iter(given.items()), ("", ""))
+        set_variables = {
+            name: value for name in (variable.name, *variable.old) if (value := environ.get(name, "").strip())
+        }
+        name, value = next(iter(set_variables.items()), ("", ""))
         if not name:
             continue
-        for old, other in given.items():
+        for old, other in set_variables.items():
             if other != value:
                 message = f"it is the old name of {name}, which says otherwise ({value!r}, not {other!r}); unset one"
                 problems.append(Problem((), message, source=Source("environment", old)))
         source = Source("environment", name)
         try:
-            found += [Assignment(path, setting, source) for path, setting in variable.settings(value)]
+            result += [Assignment(path, setting, source) for path, setting in variable.settings(value)]
         except ValueError as error:
             problems.append(Problem((), str(error), source=source))
-    return found, problems
+    return result, problems

@@ -23,7 +23,7 @@ _DISTRIBUTIONS = {
     "ubuntu": "ubuntu-24.04",
     "debian": "debian-13",
 }
-_ENDED = {
+_ENDED_DISTRIBUTIONS = {
     "jessie": "Debian 8 has had no updates since 2020",
     "wheezy": "Debian 7 has had no updates since 2018",
     "wily": "Ubuntu 15.10 has had no updates since 2016",
@@ -35,35 +35,35 @@ _ENDED = {
 
 def _distribution(value: str) -> Sequence[Setting]:
     names = ", ".join(_DISTRIBUTIONS)
-    if value in _ENDED:
-        raise ValueError(f"{value} cannot be used, for {_ENDED[value]}; choose one of {names}")
+    if value in _ENDED_DISTRIBUTIONS:
+        raise ValueError(f"{value} cannot be used, for {_ENDED_DISTRIBUTIONS[value]}; choose one of {names}")
     if value not in _DISTRIBUTIONS:
         raise ValueError(f"{value!r} is not a distribution that cfngen knows; choose one of {names}")
     return [(path_of("image.distribution"), _DISTRIBUTIONS[value])]
 
 
-def _bytes(name: str, key: str, old: Sequence[str] = ()) -> Variable:
+def _size_in_gib(name: str, key: str, old: Sequence[str] = ()) -> Variable:
     return honoured(name, key, sets_number(key), "In GiB.", old)
 
 
-_ALL = ("controlPlane", "nodeGroups[]")
+_INSTANCE_SECTIONS = ("controlPlane", "nodeGroups[]")
 
 
 def _snapshotter(value: str) -> Sequence[Setting]:
     names = {"overlay": "overlayfs", "overlay2": "overlayfs", "btrfs": "btrfs", "zfs": "zfs"}
     if value not in names:
         raise ValueError(f"containerd knows {', '.join(names)}, not {value!r}")
-    return [(path_of(f"{each}.containerd.snapshotter"), names[value]) for each in _ALL]
+    return [(path_of(f"{owner}.containerd.snapshotter"), names[value]) for owner in _INSTANCE_SECTIONS]
 
 
 def _storage(value: str) -> Sequence[Setting]:
     if value != "ebs":
         raise ValueError(f"kube-up knew ebs, not {value!r}; unset it to use the disks of the instance type")
-    return [(path_of(f"{each}.instanceStorage"), "none") for each in _ALL]
+    return [(path_of(f"{owner}.instanceStorage"), "none") for owner in _INSTANCE_SECTIONS]
 
 
 def _mirror(value: str) -> Sequence[Setting]:
-    return [((*path_of(f"{each}.containerd.registryMirrors"), "docker.io"), [value]) for each in _ALL]
+    return [((*path_of(f"{owner}.containerd.registryMirrors"), "docker.io"), [value]) for owner in _INSTANCE_SECTIONS]
 
 
 VARIABLES: tuple[Variable, ...] = (
@@ -75,11 +75,11 @@ VARIABLES: tuple[Variable, ...] = (
         old=("MINION_SIZE",),
     ),
     honoured("MASTER_DISK_TYPE", "controlPlane.volume.type"),
-    _bytes("MASTER_DISK_SIZE", "controlPlane.volume.size"),
+    _size_in_gib("MASTER_DISK_SIZE", "controlPlane.volume.size"),
     honoured("MASTER_ROOT_DISK_TYPE", "controlPlane.rootVolume.type"),
-    _bytes("MASTER_ROOT_DISK_SIZE", "controlPlane.rootVolume.size"),
+    _size_in_gib("MASTER_ROOT_DISK_SIZE", "controlPlane.rootVolume.size"),
     honoured("NODE_ROOT_DISK_TYPE", "nodeGroups[].rootVolume.type", old=("MINION_ROOT_DISK_TYPE",)),
-    _bytes("NODE_ROOT_DISK_SIZE", "nodeGroups[].rootVolume.size", ("MINION_ROOT_DISK_SIZE",)),
+    _size_in_gib("NODE_ROOT_DISK_SIZE", "nodeGroups[].rootVolume.size", ("MINION_ROOT_DISK_SIZE",)),
     honoured("NODE_SPOT_PRICE", "nodeGroups[].spotPrice"),
     honoured(
         "KUBE_AWS_STORAGE",

@@ -38,7 +38,7 @@ def _feature_gates(value: str) -> Sequence[Setting]:
             raise ValueError(f"must be gates such as `SomeGate=true,Other=false`, not {value!r}")
         gates[match[1]] = match[2] == "true"
     text = ",".join(f"{gate}={str(on).lower()}" for gate, on in gates.items())
-    settings = [flag(each, "feature-gates", text) for each in ("apiServer", "controllerManager", "scheduler")]
+    settings = [flag(component, "feature-gates", text) for component in ("apiServer", "controllerManager", "scheduler")]
     return [*settings, (path_of(f"{_KUBELET}.featureGates"), gates)]
 
 

@@ -1,4 +1,4 @@
-"""What a kube-up environment variable becomes: keys of the cluster file, nothing, or a sentence."""
+"""A kube-up environment variable, and the conversions of its value into settings of the cluster file."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Variable:
         name: its name in Kubernetes 1.2 to 1.5.
         fate: `honoured` (it sets keys), `accepted` (some values, which change nothing) or `refused`.
         sentence: what it does here, or what replaced it.
-        keys: the keys it sets, as documentation shows them.
-        convert: makes settings of its value; raises ValueError with what is wrong with it.
+        keys: the keys it sets, as the documentation shows them.
+        convert: returns the settings for its value; raises ValueError if the value is wrong.
         accepts: values that are accepted without effect; `*` stands for any.
         old: its names in Kubernetes 1.0 and 1.1.
     """
@@ -38,10 +38,10 @@ class Variable:
     old: tuple[str, ...] = ()
 
     def settings(self, value: str) -> Sequence[Setting]:
-        """Return what the variable sets.
+        """Return the settings for a value of the variable.
 
         Raises:
-            ValueError: the value, or the variable as such, is refused; the message says why and what to do.
+            ValueError: the value, or the variable itself, is refused; the message says why and what to do.
         """
         if self.convert:
             return self.convert(value)
@@ -100,10 +100,10 @@ def switches_on(key: str, *values: str) -> Conversion:
 
 
 def whole_number(value: str) -> int:
-    """Return the number that a text is.
+    """Return a text as a whole number.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a whole number.
     """
     if not re.fullmatch(r"[0-9]{1,9}", value):
         raise ValueError(f"must be a whole number, not {value!r}")
@@ -125,10 +125,10 @@ def honoured(
 
 
 def accepted(name: str, values: str | Sequence[str], sentence: str) -> Variable:
-    """Return a variable of which some values describe what cfngen does anyway."""
+    """Return a variable some of whose values describe what cfngen does anyway."""
     return Variable(name, "accepted", sentence, accepts=(values,) if isinstance(values, str) else tuple(values))
 
 
 def refused(name: str, sentence: str) -> Variable:
-    """Return a variable that means nothing any more."""
+    """Return a variable that has no meaning any more."""
     return Variable(name, "refused", sentence)

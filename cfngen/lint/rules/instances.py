@@ -1,4 +1,4 @@
-"""What instances are made of: metadata service, volumes, launch configurations."""
+"""Rules about instances: metadata service, volumes, launch configurations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INSTANCES: Mapping[str, tuple[str, ...]] = {
 
 
 def _branches(value: Any, path: list[str | int]) -> Iterator[Located]:
-    """Yield the objects that a value can be, through Fn::If; what only the deployment knows is left out."""
+    """Yield the objects that a value can be, through Fn::If; values known only at deployment are left out."""
     if isinstance(value, Mapping):
         if "Fn::If" in value:
             for index, branch in enumerate(value["Fn::If"][1:], start=1):
@@ -57,8 +57,8 @@ def _instances(cfn: Template) -> Iterator[Located]:
         yield from _branches(value, path)
 
 
-def _certainly(value: Any, expected: str) -> bool:
-    """Whether a value is the expected one, or a function's result, which is not judged."""
+def _is_or_unknown(value: Any, expected: str) -> bool:
+    """Return whether a value is the expected one, or a function, whose result is not known."""
     return _is_function(value) or str(value).lower() == expected
 
 
@@ -82,10 +82,10 @@ class InstanceMetadata(CloudFormationLintRule):  # type: ignore[misc]
                 if "LaunchTemplate" not in instance:
                     yield RuleMatch(path, "MetadataOptions is missing: HttpTokens must be required (IMDSv2)")
                 continue
-            for where, option in _branches(options, [*path, "MetadataOptions"]):
+            for option_path, option in _branches(options, [*path, "MetadataOptions"]):
                 tokens = option.get("HttpTokens")
-                if not _certainly(tokens, "required") and option.get("HttpEndpoint") != "disabled":
-                    yield RuleMatch(where, f"HttpTokens must be required (IMDSv2), not {tokens or 'left out'}")
+                if not _is_or_unknown(tokens, "required") and option.get("HttpEndpoint") != "disabled":
+                    yield RuleMatch(option_path, f"HttpTokens must be required (IMDSv2), not {tokens or 'left out'}")
 
 
 class VolumeEncryption(CloudFormationLintRule):  # type: ignore[misc]
@@ -107,12 +107,12 @@ class VolumeEncryption(CloudFormationLintRule):  # type: ignore[misc]
                 yield from self._check(path, volume)
         for path, instance in _instances(cfn):
             key = "BlockDeviceMappings"
-            for where, mapping in _items(instance.get(key), [*path, key]):
-                for place, volume in _branches(mapping.get("Ebs"), [*where, "Ebs"]):
-                    yield from self._check(place, volume)
+            for mapping_path, mapping in _items(instance.get(key), [*path, key]):
+                for volume_path, volume in _branches(mapping.get("Ebs"), [*mapping_path, "Ebs"]):
+                    yield from self._check(volume_path, volume)
 
     def _check(self, path: list[str | int], volume: Mapping[str, Any]) -> Iterator[RuleMatch]:
-        if not _certainly(volume.get("Encrypted"), "true"):
+        if not _is_or_unknown(volume.get("Encrypted"), "true"):
             yield RuleMatch(path, "Encrypted must be true for this volume")
 
 

@@ -1,4 +1,4 @@
-"""Nothing in a template is secret: whoever may read the stack reads it."""
+"""Rule against secrets in a template, which everyone who may read the stack can read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cfnlint.template import Template
 
 # What gives a secret away wherever it stands. Access key ids: AWS' prefixes AKIA (long-term) and ASIA (temporary) and
 # 16 characters of base 32. Neighbouring characters of Base64 text rule a match by chance out.
-_GIVEAWAYS = (
+_SECRET_PATTERNS = (
     ("a private key", re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")),
     ("an AWS access key", re.compile(r"(?<![A-Za-z0-9/+])A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9/+])")),
     ("a GitHub token", re.compile(r"(?<![A-Za-z0-9_])gh[pousr]_[A-Za-z0-9]{36}(?![A-Za-z0-9_])")),
@@ -47,9 +47,9 @@ class PlainSecret(CloudFormationLintRule):  # type: ignore[misc]
                 yield from self._parameter(name, parameter)
         for section in ("Metadata", "Parameters", "Mappings", "Conditions", "Resources", "Outputs"):
             for path, text in _texts(cfn.template.get(section), [section]):
-                for what, pattern in _GIVEAWAYS:
+                for kind, pattern in _SECRET_PATTERNS:
                     if pattern.search(text) or pattern.search(_decoded(text)):
-                        yield RuleMatch(path, f"this text holds {what}")
+                        yield RuleMatch(path, f"this text holds {kind}")
 
     def _parameter(self, name: str, parameter: Mapping[str, Any]) -> Iterator[RuleMatch]:
         path = ["Parameters", name]

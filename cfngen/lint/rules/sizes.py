@@ -1,4 +1,4 @@
-"""Limits of size that cfn-lint does not check, or checks only for files on disk."""
+"""Rules about size limits that cfn-lint does not check, or checks only for files on disk."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ _PSEUDO_PARAMETERS = {
 class UserDataSize(CloudFormationLintRule):  # type: ignore[misc]
     """UserData of more than 16 KiB.
 
-    Counted are the bytes before the Base64 encoding, with literal text as it is and references by the longest value
-    that the template lets them have: a pseudo parameter by its longest value, a parameter by the longest of its
-    AllowedValues or by its MaxLength, Fn::If by its longer branch. What the template sets no bound to counts by its
-    default, or as nothing (an attribute of a resource, say).
+    The bytes before Base64 encoding are counted. A reference counts as its longest possible value: for a parameter the
+    longest of its AllowedValues or its MaxLength, for Fn::If the longer branch. A parameter without such a bound counts
+    as its default, any other unbounded reference (such as a resource's attribute) as nothing.
     """
 
     id = "E9001"

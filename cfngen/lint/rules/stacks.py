@@ -1,4 +1,4 @@
-"""How stacks wait and how they are connected: signals, pauses, exports, nested parameters."""
+"""Rules about signals and pauses, exports, and parameters of nested stacks."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
             update = resource.get("UpdatePolicy")
             rolling = update.get("AutoScalingRollingUpdate") if isinstance(update, Mapping) else None
             if isinstance(rolling, Mapping) and "PauseTime" in rolling:
-                where = [*path, "UpdatePolicy", "AutoScalingRollingUpdate", "PauseTime"]
-                yield from self._duration(rolling["PauseTime"], self.LONGEST_PAUSE, where)
+                pause_path = [*path, "UpdatePolicy", "AutoScalingRollingUpdate", "PauseTime"]
+                yield from self._duration(rolling["PauseTime"], self.LONGEST_PAUSE, pause_path)
 
     def _creation_policy(self, policy: Mapping[str, Any], kind: Any, path: list[str | int]) -> Iterator[RuleMatch]:
         if kind == "AWS::AppStream::Fleet":
@@ -59,17 +59,17 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
             return
         for key, value in policy.items():
             if key not in _CREATION_POLICY:
-                yield RuleMatch([*path, key], f"CreationPolicy has no {key}; {_known(_CREATION_POLICY)}")
+                yield RuleMatch([*path, key], f"CreationPolicy has no {key}; {_allowed_keys(_CREATION_POLICY)}")
             elif isinstance(value, Mapping):
                 for unknown in sorted(value.keys() - _CREATION_POLICY[key]):
-                    text = f"{key} has no {unknown}; {_known(_CREATION_POLICY[key])}"
+                    text = f"{key} has no {unknown}; {_allowed_keys(_CREATION_POLICY[key])}"
                     yield RuleMatch([*path, key, unknown], text)
         signal = policy.get("ResourceSignal")
         if isinstance(signal, Mapping):
-            where = [*path, "ResourceSignal"]
+            signal_path = [*path, "ResourceSignal"]
             if "Timeout" in signal:
-                yield from self._duration(signal["Timeout"], self.LONGEST_TIMEOUT, [*where, "Timeout"])
-            yield from self._number(signal.get("Count", 1), 0, None, [*where, "Count"])
+                yield from self._duration(signal["Timeout"], self.LONGEST_TIMEOUT, [*signal_path, "Timeout"])
+            yield from self._number(signal.get("Count", 1), 0, None, [*signal_path, "Count"])
         percent = policy.get("AutoScalingCreationPolicy")
         if isinstance(percent, Mapping):
             key = "MinSuccessfulInstancesPercent"
@@ -86,15 +86,15 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
         if hours * _HOUR + minutes * 60 + seconds > longest:
             yield RuleMatch(path, f"{value} is longer than CloudFormation allows here, {longest // _HOUR} h")
 
-    def _number(self, value: Any, least: int, most: int | None, path: list[str | int]) -> Iterator[RuleMatch]:
+    def _number(self, value: Any, minimum: int, maximum: int | None, path: list[str | int]) -> Iterator[RuleMatch]:
         if isinstance(value, Mapping):
             return
-        wanted = f"a number from {least} to {most}" if most is not None else f"a number, at least {least}"
-        if not str(value).isdecimal() or not least <= int(value) <= (most if most is not None else int(value)):
-            yield RuleMatch(path, f"{value!r} is not {wanted}")
+        expected = f"a number from {minimum} to {maximum}" if maximum is not None else f"a number, at least {minimum}"
+        if not str(value).isdecimal() or not minimum <= int(value) <= (maximum if maximum is not None else int(value)):
+            yield RuleMatch(path, f"{value!r} is not {expected}")
 
 
-def _known(keys: Any) -> str:
+def _allowed_keys(keys: Any) -> str:
     return f"it may have {' and '.join(sorted(keys))}"
 
 
@@ -113,16 +113,16 @@ class ExportNames(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every export whose name was used before."""
-        seen: dict[tuple[str, Any], str] = {}
+        first_outputs: dict[tuple[str, Any], str] = {}
         for name, text, condition in _exports(cfn.template):
-            first = seen.setdefault((text, condition), name)
+            first = first_outputs.setdefault((text, condition), name)
             if first == name and condition is not None:
-                first = seen.get((text, None), name)
+                first = first_outputs.get((text, None), name)
             if first != name:
                 path = ["Outputs", name, "Export", "Name"]
                 yield RuleMatch(path, f"output {first} has the same export name")
         exporters: dict[str, str] = {text: "this template" for _, text, _ in _exports(cfn.template) if _is_fixed(text)}
-        for path, template in _nested(cfn):
+        for path, template in _nested_templates(cfn):
             for name, text, _ in _exports(template):
                 if not _is_fixed(text):
                     continue
@@ -141,7 +141,7 @@ def _exports(template: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None
 
 
 def _is_fixed(text: str) -> bool:
-    """Whether an export's name is the same in every stack: made of nothing but text, region and account."""
+    """Return whether an export's name is the same in every stack: made of text, region and account only."""
     rest = re.sub(r"\$\{AWS::(?:Region|AccountId|Partition)\}", "", text)
     return "${" not in rest and not re.search(r'"(?:Ref|Fn::(?!Sub|Join)\w+)"', rest)
 
@@ -163,31 +163,30 @@ class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every parameter that is missing or does not fit."""
         own = cfn.template.get("Parameters", {})
-        for path, template in _nested(cfn):
-            wanted = template.get("Parameters")
-            if not isinstance(wanted, Mapping):
-                wanted = {}
+        for path, template in _nested_templates(cfn):
+            nested_parameters = template.get("Parameters")
+            if not isinstance(nested_parameters, Mapping):
+                nested_parameters = {}
             properties = cfn.template["Resources"][path[1]]["Properties"]
             if "Parameters" not in properties:
-                missing = sorted(name for name, parameter in wanted.items() if "Default" not in parameter)
+                missing = sorted(name for name, parameter in nested_parameters.items() if "Default" not in parameter)
                 if missing:
                     yield RuleMatch(path, f"the nested template needs parameters: {', '.join(missing)}")
                 continue
-            given = properties["Parameters"]
-            for name, value in given.items() if isinstance(given, Mapping) else ():
-                if isinstance(wanted.get(name), Mapping):
-                    problem = _misfit(value, wanted[name], own)
+            passed = properties["Parameters"]
+            for name, value in passed.items() if isinstance(passed, Mapping) else ():
+                if isinstance(nested_parameters.get(name), Mapping):
+                    problem = _mismatch(value, nested_parameters[name], own)
                     if problem:
                         yield RuleMatch([*path[:-1], "Parameters", name], f"nested parameter {name}: {problem}")
 
 
 class ValuesKnownLater(CloudFormationLintRule):  # type: ignore[misc]
-    """What a nested stack does with a value that a change set does not know yet, where its template is a local file.
+    """Values that are not known yet when a change set is made, passed to a nested stack whose template is a local file.
 
-    A change set with nested ones stands in for the outputs of stacks that do not exist, and for attributes of resources
-    that do not exist, with a text of its own. A parameter of an AWS-specific type refuses that text, so do numbers,
-    patterns and lists of values; and functions that look inside find nothing there. The stack could then be created
-    without a change set, and never with one
+    In a change set, outputs of stacks and attributes of resources that do not exist yet are placeholders. Parameters of
+    AWS-specific types, numbers, patterns and lists of allowed values refuse a placeholder, and functions such as
+    Fn::Select cannot take it apart. Such a stack can be created without a change set only
     (https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/2113).
     """
 
@@ -198,39 +197,39 @@ class ValuesKnownLater(CloudFormationLintRule):  # type: ignore[misc]
     tags: ClassVar = ["resources", "cloudformation"]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
-        """Yield a match for every value that is known later and goes where it must be known."""
+        """Yield a match for every value that is known later, but needed when the change set is made."""
         resources = cfn.template.get("Resources", {})
-        for path, template in _nested(cfn):
+        for path, template in _nested_templates(cfn):
             passed = resources[path[1]]["Properties"].get("Parameters")
             parameters = template.get("Parameters")
             if not isinstance(passed, Mapping) or not isinstance(parameters, Mapping):
                 continue
             for name, value in passed.items():
-                source = next((each for each in _names(value) if each in resources), "")
+                source = next((referenced for referenced in _referenced_names(value) if referenced in resources), "")
                 if not source or not isinstance(parameters.get(name), Mapping):
                     continue
-                problem = _must_be_known(parameters[name]) or _looked_into(name, template)
+                problem = _placeholder_refusal(parameters[name]) or _placeholder_use(name, template)
                 if problem:
                     text = f"{name} is known only once {source} exists, and {problem}"
                     yield RuleMatch([*path[:-1], "Parameters", name], text)
 
 
 _CONSTRAINTS = ("AllowedPattern", "AllowedValues", "MaxLength")
-_LOOKING_INSIDE = ("Fn::Select", "Fn::Split", "Fn::Cidr", "Fn::FindInMap")
+_FUNCTIONS_THAT_NEED_VALUES = ("Fn::Select", "Fn::Split", "Fn::Cidr", "Fn::FindInMap")
 
 
-def _must_be_known(parameter: Mapping[str, Any]) -> str:
-    """Say why a parameter refuses a placeholder, or nothing."""
+def _placeholder_refusal(parameter: Mapping[str, Any]) -> str:
+    """Return why a parameter refuses a placeholder, or an empty string."""
     kind = str(parameter.get("Type"))
     if kind not in ("String", "CommaDelimitedList"):
         return f"the nested parameter is of the type {kind}; make it a String"
-    constraint = next((each for each in _CONSTRAINTS if each in parameter), "")
+    constraint = next((key for key in _CONSTRAINTS if key in parameter), "")
     return f"the nested parameter has {constraint}; leave that out" if constraint else ""
 
 
-def _looked_into(name: str, template: Mapping[str, Any]) -> str:
-    """Say which function, or rule, of a template needs a parameter's value, or nothing."""
-    if name in _names(template.get("Rules")):
+def _placeholder_use(name: str, template: Mapping[str, Any]) -> str:
+    """Return which function or rule of a template needs a parameter's value, or an empty string."""
+    if name in _referenced_names(template.get("Rules")):
         return "a rule of the nested template asks for it; leave it out of Rules"
     for section in ("Resources", "Outputs"):
         function = _function_with(name, template.get(section))
@@ -240,20 +239,22 @@ def _looked_into(name: str, template: Mapping[str, Any]) -> str:
 
 
 def _function_with(name: str, value: Any) -> str:
-    """Return the function that looks into a parameter, anywhere in a value; empty if none does."""
+    """Return the function that needs a parameter's value, anywhere in `value`; empty if there is none."""
     if isinstance(value, Mapping):
-        inside = next((key for key in _LOOKING_INSIDE if key in value and name in _names(value[key])), "")
-        return inside or next(filter(None, (_function_with(name, item) for item in value.values())), "")
+        function = next(
+            (key for key in _FUNCTIONS_THAT_NEED_VALUES if key in value and name in _referenced_names(value[key])), ""
+        )
+        return function or next(filter(None, (_function_with(name, item) for item in value.values())), "")
     if isinstance(value, list):
         return next(filter(None, (_function_with(name, item) for item in value)), "")
     return ""
 
 
-def _names(value: Any) -> Iterator[str]:
-    """Yield what Ref, Fn::GetAtt and Fn::Sub name within a value."""
+def _referenced_names(value: Any) -> Iterator[str]:
+    """Yield the names to which Ref, Fn::GetAtt and Fn::Sub in a value refer."""
     if isinstance(value, list):
         for item in value:
-            yield from _names(item)
+            yield from _referenced_names(item)
     elif isinstance(value, Mapping):
         for key, item in value.items():
             if key == "Ref":
@@ -262,13 +263,15 @@ def _names(value: Any) -> Iterator[str]:
                 yield str(item[0] if isinstance(item, list) and item else item).partition(".")[0]
             elif key == "Fn::Sub":
                 text, local = item if isinstance(item, list) and len(item) == 2 else (item, {})
-                yield from (each.partition(".")[0] for each in re.findall(r"\$\{([^!}][^}]*)\}", str(text)))
-                yield from _names(local)
+                yield from (
+                    placeholder.partition(".")[0] for placeholder in re.findall(r"\$\{([^!}][^}]*)\}", str(text))
+                )
+                yield from _referenced_names(local)
             else:
-                yield from _names(item)
+                yield from _referenced_names(item)
 
 
-def _nested(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
+def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
     """Yield the path of each local TemplateURL with the template it names."""
     if not cfn.filename:
         return
@@ -286,12 +289,12 @@ def _nested(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
             yield ["Resources", name, "Properties", "TemplateURL"], template
 
 
-def _misfit(value: Any, parameter: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """Say why a nested parameter cannot take a value, or nothing."""
+def _mismatch(value: Any, parameter: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """Return why a nested parameter cannot take a value, or an empty string."""
     if isinstance(value, list):
         return "it is passed a list; nested parameters take text, so join it with commas"
     if isinstance(value, Mapping):
-        return _misfit_of_reference(value, parameter, own)
+        return _reference_mismatch(value, parameter, own)
     text = str(value).lower() if isinstance(value, bool) else str(value)
     kind = str(parameter.get("Type"))
     if kind == "Number" and not re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
@@ -310,18 +313,18 @@ def _misfit(value: Any, parameter: Mapping[str, Any], own: Mapping[str, Any]) ->
     return f"{text!r} does not match its AllowedPattern {pattern}" if refused else ""
 
 
-def _misfit_of_reference(value: Mapping[str, Any], parameter: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+def _reference_mismatch(value: Mapping[str, Any], parameter: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     function, argument = next(iter(value.items())) if len(value) == 1 else ("", None)
     if function in ("Fn::GetAZs", "Fn::Split", "Fn::Cidr"):
         return f"{function} gives a list; nested parameters take text, so join it with commas"
     passed = own.get(argument) if function == "Ref" and isinstance(argument, str) else None
     if not isinstance(passed, Mapping):
         return ""
-    given, wanted = str(passed.get("Type")), str(parameter.get("Type"))
-    if given.startswith("List<") or given == "CommaDelimitedList":
+    passed_type, expected_type = str(passed.get("Type")), str(parameter.get("Type"))
+    if passed_type.startswith("List<") or passed_type == "CommaDelimitedList":
         return f"parameter {argument} is a list; nested parameters take text, so join it with commas"
-    if given.startswith("AWS::EC2::") and wanted.startswith("AWS::EC2::") and given != wanted:
-        return f"it takes {wanted}, and parameter {argument} is {given}"
-    if wanted == "Number" and given.startswith("AWS::EC2::"):
-        return f"it takes a number, and parameter {argument} is {given}"
+    if passed_type.startswith("AWS::EC2::") and expected_type.startswith("AWS::EC2::") and passed_type != expected_type:
+        return f"it takes {expected_type}, and parameter {argument} is {passed_type}"
+    if expected_type == "Number" and passed_type.startswith("AWS::EC2::"):
+        return f"it takes a number, and parameter {argument} is {passed_type}"
     return ""

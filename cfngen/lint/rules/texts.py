@@ -1,4 +1,4 @@
-"""Texts and tags that a service refuses: characters, lengths, keys that are the same to it."""
+"""Rules about texts and tags that a service refuses: characters, lengths, duplicate keys."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 _TABLE = Path(__file__).parents[2] / "text_limits.py"
 
 Parts = list["str | None"]
-"""A text of which only some parts are known: None is a part that the deployment tells."""
+"""The parts of a text; None stands for a part that is known only at deployment."""
 
 
 def _load_table() -> Any:
-    """Load the table by its path: the Python that runs cfn-lint may not know the package it belongs to."""
+    """Load the table by its path: cfn-lint may run in a Python without cfngen."""
     spec = importlib.util.spec_from_file_location("cfngen_text_limits", _TABLE)
     if spec is None or spec.loader is None:
         raise ImportError(f"{_TABLE} cannot be loaded")
@@ -71,7 +71,7 @@ def _parts_of_sub(argument: Any) -> Parts:
 
 
 def _branches(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
-    """Yield what a value can be, through Fn::If, with its path; what is left out is not among it."""
+    """Yield each value that an Fn::If can have, with its path; AWS::NoValue is left out."""
     if isinstance(value, Mapping) and isinstance(value.get("Fn::If"), list):
         for index, branch in enumerate(value["Fn::If"][1:], start=1):
             yield from _branches(branch, [*path, "Fn::If", index])
@@ -80,11 +80,11 @@ def _branches(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | in
 
 
 class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
-    """A text that its service does not take: a character that it does not know, or too many of them.
+    """A text that its service refuses: a character that is not allowed, or a wrong length.
 
-    The texts and their limits, with sources, are those of `cfngen/text_limits.py`. Of expressions the parts that the
-    template tells are judged: the text of Fn::Sub and Fn::Join around what they refer to, each branch of Fn::If, the
-    default of a parameter that a text consists of.
+    The limits and their sources are in `cfngen/text_limits.py`. Of expressions, the parts in the template are checked:
+    the text of Fn::Sub and Fn::Join around references, each branch of Fn::If, and the default of a parameter that is
+    the whole text.
     """
 
     id = "E9020"
@@ -96,28 +96,28 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every text that is refused."""
         for general, limit in limits.OF_TEMPLATE.items():
-            for path, value in _at(cfn.template, general, []):
-                yield from self._judged(cfn, limit, value, path)
+            for path, value in _values_at(cfn.template, general, []):
+                yield from self._check(cfn, limit, value, path)
         for name, resource in cfn.get_resources().items():
             kind, properties = resource.get("Type"), resource.get("Properties")
             if isinstance(kind, str) and isinstance(properties, Mapping):
-                yield from self._within(cfn, kind, properties, (), ["Resources", name, "Properties"])
+                yield from self._check_properties(cfn, kind, properties, (), ["Resources", name, "Properties"])
 
-    def _within(
+    def _check_properties(
         self, cfn: Template, kind: str, value: Any, general: tuple[str | int, ...], path: list[str | int]
     ) -> Iterator[RuleMatch]:
-        for where, branch in _branches(value, path):
+        for branch_path, branch in _branches(value, path):
             limit = limits.of_property(kind, general)
             if limit:
-                yield from self._judged(cfn, limit, branch, where)
+                yield from self._check(cfn, limit, branch, branch_path)
             elif isinstance(branch, list):
                 for index, item in enumerate(branch):
-                    yield from self._within(cfn, kind, item, (*general, index), [*where, index])
+                    yield from self._check_properties(cfn, kind, item, (*general, index), [*branch_path, index])
             elif isinstance(branch, Mapping) and not _is_function(branch):
                 for key, item in branch.items():
-                    yield from self._within(cfn, kind, item, (*general, key), [*where, key])
+                    yield from self._check_properties(cfn, kind, item, (*general, key), [*branch_path, key])
 
-    def _judged(self, cfn: Template, limit: Any, value: Any, path: list[str | int]) -> Iterator[RuleMatch]:
+    def _check(self, cfn: Template, limit: Any, value: Any, path: list[str | int]) -> Iterator[RuleMatch]:
         fault = limit.fault_of_parts(_parts(value))
         if fault:
             yield RuleMatch(path, f"{limit.what}: {fault}")
@@ -133,23 +133,23 @@ def _is_reference(value: Any) -> bool:
     return isinstance(value, Mapping) and len(value) == 1 and isinstance(value.get("Ref"), str)
 
 
-def _at(value: Any, general: tuple[str, ...], path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
+def _values_at(value: Any, general: tuple[str, ...], path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
     """Yield every value at a path in which "*" is any key."""
     if not general:
         yield path, value
     elif isinstance(value, Mapping):
         for key in list(value) if general[0] == "*" else [general[0]]:
             if key in value:
-                yield from _at(value[key], general[1:], [*path, key])
+                yield from _values_at(value[key], general[1:], [*path, key])
 
 
 def _tag_keys(tags: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
     """Yield the keys in a list of tags that the template tells, with their paths."""
     for index, tag in enumerate(tags if isinstance(tags, list) else ()):
-        for where, branch in _branches(tag, [*path, index]):
+        for tag_path, branch in _branches(tag, [*path, index]):
             key = branch.get("Key") if isinstance(branch, Mapping) else None
             if isinstance(key, str):
-                yield [*where, "Key"], key
+                yield [*tag_path, "Key"], key
 
 
 class TagsOfRoles(CloudFormationLintRule):  # type: ignore[misc]
@@ -168,7 +168,7 @@ class TagsOfRoles(CloudFormationLintRule):  # type: ignore[misc]
             if not str(kind).startswith("AWS::IAM::") or not isinstance(properties, Mapping):
                 continue
             path: list[str | int] = ["Resources", name, "Properties", "Tags"]
-            paths = {key: where for where, key in _tag_keys(properties.get("Tags"), path)}
+            paths = {key: tag_path for tag_path, key in _tag_keys(properties.get("Tags"), path)}
             for earlier, key in limits.same_but_for_case(list(paths)):
                 yield RuleMatch(paths[key], f"IAM takes the tags {earlier} and {key} for the same and refuses them")
 
@@ -201,25 +201,29 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
             elif resource.get("Type") == "AWS::EC2::LaunchTemplate":
                 data = properties.get("LaunchTemplateData")
                 if isinstance(data, Mapping):
-                    keys = [*_launched_with(data), *_passed_on(cfn, name)]
+                    keys = [*_launch_template_tag_keys(data), *_propagated_tag_keys(cfn, name)]
                     yield from self._instances(data, [*path, "LaunchTemplateData"], keys)
 
     def _instances(self, data: Mapping[str, Any], path: list[str | int], keys: list[str]) -> Iterator[RuleMatch]:
-        strange = [key for key in keys if limits.METADATA_TAG_KEY.fault(key)]
-        if not strange:
+        unsupported = [key for key in keys if limits.METADATA_TAG_KEY.fault(key)]
+        if not unsupported:
             return
-        for where, options in _branches(data.get("MetadataOptions", {}), [*path, "MetadataOptions"]):
+        for options_path, options in _branches(data.get("MetadataOptions", {}), [*path, "MetadataOptions"]):
             if _is_function(options):
                 continue
-            shown = options.get("InstanceMetadataTags")
-            if not _is_function(shown) and shown != "disabled" and options.get("HttpEndpoint") != "disabled":
+            metadata_tags = options.get("InstanceMetadataTags")
+            if (
+                not _is_function(metadata_tags)
+                and metadata_tags != "disabled"
+                and options.get("HttpEndpoint") != "disabled"
+            ):
                 yield RuleMatch(
-                    where if "MetadataOptions" in data else path,
-                    f"InstanceMetadataTags must be disabled: the metadata service cannot show the tag {strange[0]}",
+                    options_path if "MetadataOptions" in data else path,
+                    f"InstanceMetadataTags must be disabled: the metadata service cannot show the tag {unsupported[0]}",
                 )
 
 
-def _launched_with(data: Mapping[str, Any]) -> Iterator[str]:
+def _launch_template_tag_keys(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield the keys of the tags that a launch template gives to instances."""
     specifications = data.get("TagSpecifications")
     for specification in specifications if isinstance(specifications, list) else ():
@@ -227,7 +231,7 @@ def _launched_with(data: Mapping[str, Any]) -> Iterator[str]:
             yield from (key for _, key in _tag_keys(specification.get("Tags"), []))
 
 
-def _passed_on(cfn: Template, launch_template: str) -> Iterator[str]:
+def _propagated_tag_keys(cfn: Template, launch_template: str) -> Iterator[str]:
     """Yield the keys of the tags that Auto Scaling groups of a launch template pass on to instances."""
     for resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").values():
         properties = resource.get("Properties")

@@ -77,11 +77,11 @@ TABLE = (
 )
 
 
-def _names() -> Iterator[tuple[str, float]]:
-    for each in TABLE:
-        yield each.name, each.seconds
-        yield f"update {each.name}", each.update
-        yield f"delete {each.name}", each.delete
+def _seconds_by_name() -> Iterator[tuple[str, float]]:
+    for duration in TABLE:
+        yield duration.name, duration.seconds
+        yield f"update {duration.name}", duration.update
+        yield f"delete {duration.name}", duration.delete
 
 
-DURATIONS: dict[str, float] = dict(_names())
+DURATIONS: dict[str, float] = dict(_seconds_by_name())

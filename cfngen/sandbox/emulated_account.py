@@ -15,9 +15,9 @@ from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.machines import Machines
 
-PUBLIC = "/aws/service/"
+PUBLIC_PREFIX = "/aws/service/"
 # What the publishers' images are called, by what stands in the name of their public parameter, and their root device.
-PUBLISHERS = {
+PUBLISHED_IMAGES = {
     "/ubuntu/server/22.04": ("Ubuntu 22.04.5 LTS", "/dev/sda1"),
     "/ubuntu/server/24.04": ("Ubuntu 24.04.3 LTS", "/dev/sda1"),
     "/debian/release/12": ("Debian GNU/Linux 12 (bookworm)", "/dev/xvda"),
@@ -34,22 +34,22 @@ class Published(dict[str, str]):
         others: further parameters, values by name.
     """
 
-    def __init__(self, region: str, others: Mapping[str, str] | None = None) -> None:
-        super().__init__(others or {})
+    def __init__(self, region: str, parameters: Mapping[str, str] | None = None) -> None:
+        super().__init__(parameters or {})
         self._region = region
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or str(name).startswith(PUBLIC)
+        return super().__contains__(name) or str(name).startswith(PUBLIC_PREFIX)
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a parameter's value; dict's own method would not register the image."""
         return self[name] if name in self else default  # noqa: SIM401 - this is that method
 
     def __missing__(self, name: str) -> str:
-        if not name.startswith(PUBLIC):
+        if not name.startswith(PUBLIC_PREFIX):
             raise KeyError(name)
-        known = (each for part, each in PUBLISHERS.items() if part in name)
-        description, device = next(known, (name, "/dev/xvda"))
+        publishers = (publisher for part, publisher in PUBLISHED_IMAGES.items() if part in name)
+        description, device = next(publishers, (name, "/dev/xvda"))
         self[name] = client("ec2", self._region).register_image(
             Name=name.strip("/").replace("/", "-"),
             Description=description,
@@ -60,7 +60,7 @@ class Published(dict[str, str]):
 
 
 @dataclass(frozen=True)
-class Listening:
+class KubernetesEndpoint:
     """Where the API of a cluster answers on this machine.
 
     Attributes:
@@ -108,21 +108,21 @@ class EmulatedAccount:
         self.cloud = CloudFormation(region, instances=self.machines, durations=durations)
         self.cloud.stored = Published(region, parameters)
         self.machines.cloud = self.cloud
-        self.cloud.leaving = self.machines.leave
+        self.cloud.leaving = self.machines.on_terminating
 
     def advance(self, seconds: float) -> None:
         """Let simulated time pass, and everything happen that is due in it."""
         with self.lock:
             self.cloud.advance(seconds)
             if self.machines.instances:
-                self.machines.look()
+                self.machines.refresh()
 
     @property
     def clusters(self) -> list[KubernetesCluster]:
         """Clusters of which enough masters run."""
         with self.lock:
-            self.machines.look()
-            return [cluster for cluster in self.machines.clusters.values() if self.machines.answering(cluster)]
+            self.machines.refresh()
+            return [cluster for cluster in self.machines.clusters.values() if self.machines.has_quorum(cluster)]
 
     def cluster(self, name: str) -> KubernetesCluster:
         """Return the cluster of a name.
@@ -130,32 +130,33 @@ class EmulatedAccount:
         Raises:
             KeyError: none of which enough masters run
         """
-        for each in self.clusters:
-            if each.name == name:
-                return each
+        for cluster in self.clusters:
+            if cluster.name == name:
+                return cluster
         raise KeyError(name)
 
-    def listening(self) -> list[Listening]:
+    def kubernetes_endpoints(self) -> list[KubernetesEndpoint]:
         """Return where the clusters' APIs answer; they listen from now on."""
         with self.lock:
             return [
-                Listening(self._root(cluster), cluster.api_endpoint, self.address(cluster)) for cluster in self.clusters
+                KubernetesEndpoint(self._root_stack_name(cluster), cluster.api_endpoint, self.address(cluster))
+                for cluster in self.clusters
             ]
 
     def address(self, cluster: KubernetesCluster) -> str:
         """Return where a cluster's API answers; it listens from now on."""
-        return cluster.address(self.lock, lambda: self._up(cluster), self.speed)
+        return cluster.address(self.lock, lambda: self._is_up(cluster), self.speed)
 
     def close(self) -> None:
-        """Stop listening."""
-        for each in {id(disk): disk for disk in self.machines.disks.values()}.values():
-            each.close()
+        """Stop kubernetes_endpoints."""
+        for cluster in {id(cluster): cluster for cluster in self.machines.disks.values()}.values():
+            cluster.close()
 
-    def _up(self, cluster: KubernetesCluster) -> bool:
-        self.machines.look()
-        return self.machines.answering(cluster)
+    def _is_up(self, cluster: KubernetesCluster) -> bool:
+        self.machines.refresh()
+        return self.machines.has_quorum(cluster)
 
-    def _root(self, cluster: KubernetesCluster) -> str:
+    def _root_stack_name(self, cluster: KubernetesCluster) -> str:
         try:
             return self.cloud.stack(cluster.references["stack"]).root.name
         except ApiError:

@@ -8,7 +8,7 @@ from cfngen.sandbox.user_data import Told
 
 
 @dataclass(frozen=True)
-class Script:
+class BootFault:
     """What goes wrong when an instance boots.
 
     Attributes:
@@ -41,7 +41,7 @@ class Instance:
     address: str
     public_address: str
     image: str
-    told: Told
+    boot_data: Told
     group: str
     number: int
     launched: float
@@ -53,7 +53,7 @@ class Instance:
     def facts(self) -> dict[str, str]:
         """What the boot program fills into its configuration."""
         return {
-            **self.told.references,
+            **self.boot_data.references,
             "instanceId": self.id,
             "zone": self.zone,
             "address": self.address,
@@ -63,7 +63,7 @@ class Instance:
 
 def kernel(instance: Instance) -> list[str]:
     """Return what an instance writes to its console before the boot program speaks."""
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}[instance.told.architecture]
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}[instance.boot_data.architecture]
     return [
         "[    0.000000] Linux version 6.8.0-1021-aws",
         "[    0.000000] Command line: BOOT_IMAGE=/boot/vmlinuz-6.8.0-1021-aws root=LABEL=cloudimg-rootfs console=ttyS0",

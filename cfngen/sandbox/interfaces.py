@@ -30,14 +30,14 @@ def attach(region: str, instance_id: str) -> None:
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: Any = backend.get_instance(instance_id)
     with contextlib.suppress(EC2ClientError):
-        wanted: Any = backend.get_network_interface(_named(region, instance))
-        if wanted.instance and wanted.instance.state != "terminated":
+        interface: Any = backend.get_network_interface(_template_interface_id(region, instance))
+        if interface.instance and interface.instance.state != "terminated":
             return
-        own = instance.nics[0]
-        instance.attach_eni(wanted, 0)
-        instance._subnet_id = wanted.subnet.id  # noqa: SLF001 - moto has no other way
-        instance.source_dest_check = wanted.source_dest_check
-        backend.delete_network_interface(own.id)
+        default_interface = instance.nics[0]
+        instance.attach_eni(interface, 0)
+        instance._subnet_id = interface.subnet.id  # noqa: SLF001 - moto has no other way
+        instance.source_dest_check = interface.source_dest_check
+        backend.delete_network_interface(default_interface.id)
 
 
 def release(region: str, instance_id: str) -> None:
@@ -49,27 +49,27 @@ def release(region: str, instance_id: str) -> None:
     """
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: Any = backend.get_instance(instance_id)
-    named = _named(region, instance)
-    for interface in [each for each in backend.enis.values() if each.instance is instance]:
+    template_interface = _template_interface_id(region, instance)
+    for interface in [candidate for candidate in backend.enis.values() if candidate.instance is instance]:
         interface.instance = interface.attachment_id = interface.attach_time = None
         interface.status = "available"
-        if interface.id != named:
+        if interface.id != template_interface:
             backend.delete_network_interface(interface.id)
 
 
-def _named(region: str, instance: Any) -> str:
+def _template_interface_id(region: str, instance: Any) -> str:
     """Return the id of the primary interface in the launch template of an instance; nothing if there is none."""
     tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
     template, version = (tags.get(key, "") for key in TEMPLATE_TAGS)
     if not template:
         return ""
     try:
-        [found] = client("ec2", region).describe_launch_template_versions(
+        [template_version] = client("ec2", region).describe_launch_template_versions(
             LaunchTemplateId=template, Versions=[version]
         )["LaunchTemplateVersions"]
     except ClientError:
         return ""
-    interfaces = found["LaunchTemplateData"].get("NetworkInterfaces", [])
+    interfaces = template_version["LaunchTemplateData"].get("NetworkInterfaces", [])
     return next(
         (interface["NetworkInterfaceId"] for interface in interfaces if interface.get("NetworkInterfaceId")), ""
     )

@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from cfngen.sandbox.certificates import Issued
 from cfngen.sandbox.kubernetes_discovery import discovery, version
-from cfngen.sandbox.kubernetes_requests import Asked, RefusedError, answer, located, status
+from cfngen.sandbox.kubernetes_requests import ApiRequest, RefusedError, answer, parse_path, status
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object
 from cfngen.sandbox.kubernetes_tables import asks_for_table
 
@@ -30,7 +30,7 @@ HOST = "127.0.0.1"  # never another: this is no API for anybody else
 ADMINISTRATORS = frozenset({"system:masters", "kubeadm:cluster-admins"})
 PUBLIC = frozenset({"/livez", "/readyz", "/healthz", "/version"})
 HEALTH = frozenset({"/livez", "/readyz", "/healthz"})
-SECONDS = 30  # a silent connection is closed
+IDLE_TIMEOUT_SECONDS = 30  # a silent connection is closed
 # X509_V_FLAG_NO_CHECK_TIME of OpenSSL's x509_vfy.h: certificates made by the simulated clock look outdated to the real
 # one. `Connection.caller` checks the time.
 NO_CHECK_TIME = 0x200000
@@ -100,7 +100,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
 
     hooks: Hooks
     protocol_version = "HTTP/1.1"
-    timeout = SECONDS
+    timeout = IDLE_TIMEOUT_SECONDS
     disable_nagle_algorithm = True  # head and body are written apart: the second would wait for the first's ACK
     server_version = "kube-apiserver"
     sys_version = ""
@@ -149,12 +149,14 @@ class Connection(http.server.BaseHTTPRequestHandler):
                 self.close_connection = True
                 return
             try:
-                code, said = self._respond(urllib.parse.urlsplit(self.path), body)
+                code, content = self._respond(urllib.parse.urlsplit(self.path), body)
             except RefusedError as error:
-                code, said = error.code, status("Failure", error.code, error.reason, str(error))
-            data = (said if isinstance(said, str) else json.dumps(said)).encode()
+                code, content = error.code, status("Failure", error.code, error.reason, str(error))
+            data = (content if isinstance(content, str) else json.dumps(content)).encode()
         self.send_response(code)
-        self.send_header("Content-Type", "text/plain; charset=utf-8" if isinstance(said, str) else "application/json")
+        self.send_header(
+            "Content-Type", "text/plain; charset=utf-8" if isinstance(content, str) else "application/json"
+        )
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -167,11 +169,11 @@ class Connection(http.server.BaseHTTPRequestHandler):
             return 200, "ok"
         if path == "/version":
             return 200, version(self.hooks.state.version)
-        if (found := discovery(path)) is not None:
-            return 200, found
-        kind = (self.headers.get("Content-Type") or "application/json").partition(";")[0]
+        if (document := discovery(path)) is not None:
+            return 200, document
+        content_type = (self.headers.get("Content-Type") or "application/json").partition(";")[0]
         table = asks_for_table(self.headers.get("Accept") or "")
-        return answer(self.hooks, Asked(self.command, located(path), query, body, kind, table))
+        return answer(self.hooks, ApiRequest(self.command, parse_path(path), query, body, content_type, table))
 
     def _authorise(self, path: str) -> None:
         user, groups = self.caller()
@@ -179,16 +181,16 @@ class Connection(http.server.BaseHTTPRequestHandler):
             return
         verb = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}[self.command]
         try:
-            address = located(path)
+            address = parse_path(path)
         except RefusedError:
             raise RefusedError(403, "Forbidden", f'forbidden: User "{user}" cannot {verb} path "{path}"') from None
         verb = "list" if verb == "get" and not address.name else verb
-        where = f'in the namespace "{address.namespace}"' if address.namespace else "at the cluster scope"
+        scope = f'in the namespace "{address.namespace}"' if address.namespace else "at the cluster scope"
         raise RefusedError(
             403,
             "Forbidden",
-            f'{address.of_group} is forbidden: User "{user}" cannot {verb} resource "{address.plural}" in API group '
-            f'"{address.kind.group}" {where}',
+            f'{address.group_resource} is forbidden: User "{user}" cannot {verb} resource "{address.plural}" in API '
+            f'group "{address.kind.group}" {scope}',
         )
 
     def caller(self) -> tuple[str, frozenset[str]]:
@@ -201,10 +203,10 @@ class Connection(http.server.BaseHTTPRequestHandler):
         certificate = cast("dict[str, Any]", cast("ssl.SSLSocket", self.connection).getpeercert() or {})
         if not certificate:
             return "system:anonymous", frozenset()
-        begin, end = (ssl.cert_time_to_seconds(certificate[each]) for each in ("notBefore", "notAfter"))
+        begin, end = (ssl.cert_time_to_seconds(certificate[field]) for field in ("notBefore", "notAfter"))
         age = self.hooks.state.now().timestamp() - begin
-        valid = 0 <= age <= (end - begin) * self.hooks.speed
-        if not valid and not begin <= datetime.datetime.now(datetime.timezone.utc).timestamp() <= end:
+        is_valid = 0 <= age <= (end - begin) * self.hooks.speed
+        if not is_valid and not begin <= datetime.datetime.now(datetime.timezone.utc).timestamp() <= end:
             raise RefusedError(401, "Unauthorized", "Unauthorized")
         subject = [pair for part in certificate["subject"] for pair in part]
         names = [value for key, value in subject if key == "commonName"]

@@ -39,10 +39,13 @@ def discovery(path: str) -> Object | None:
         versions = {
             group: {"groupVersion": f"{group}/{number}", "version": number} for group, number in groups if group
         }
-        listed = [{"name": group, "versions": [each], "preferredVersion": each} for group, each in versions.items()]
-        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
+        group_list = [
+            {"name": group, "versions": [group_version], "preferredVersion": group_version}
+            for group, group_version in versions.items()
+        ]
+        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": group_list}
     if path == OPENAPI:
-        return {"paths": {each: {"serverRelativeURL": f"{OPENAPI}/{each}"} for each in paths}}
+        return {"paths": {group_path: {"serverRelativeURL": f"{OPENAPI}/{group_path}"} for group_path in paths}}
     if path.removeprefix(OPENAPI + "/") in paths and path.startswith(OPENAPI):
         return _schema(paths[path.removeprefix(OPENAPI + "/")])
     if path.lstrip("/") in paths:
@@ -76,13 +79,13 @@ def _schema(group: str) -> Object:
     paths: dict[str, Any] = {}
     for plural, kind in ((plural, kind) for plural, kind in KINDS.items() if kind.group == group):
         root = f"/apis/{group}/{kind.version}" if group else f"/api/{kind.version}"
-        where = f"{root}/namespaces/{{namespace}}/{plural}" if kind.namespaced else f"{root}/{plural}"
+        path = f"{root}/namespaces/{{namespace}}/{plural}" if kind.namespaced else f"{root}/{plural}"
         named = {"group": group, "version": kind.version, "kind": kind.name}
         operation = {
             "parameters": parameters,
             "responses": {"200": {"description": "OK"}},
             "x-kubernetes-group-version-kind": named,
         }
-        paths[where] = {"post": {"x-kubernetes-action": "post", **operation}}
-        paths[where + "/{name}"] = {verb: {"x-kubernetes-action": verb, **operation} for verb in ("patch", "put")}
+        paths[path] = {"post": {"x-kubernetes-action": "post", **operation}}
+        paths[path + "/{name}"] = {verb: {"x-kubernetes-action": verb, **operation} for verb in ("patch", "put")}
     return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "unversioned"}, "paths": paths}

@@ -63,7 +63,7 @@ def register(state: KubernetesState, node: NodeFacts) -> None:
         "osImage": node.os_image,
         "systemUUID": uid(f"system {node.name}"),
     }
-    room = {"cpu": "2", "ephemeral-storage": "20134592Ki", "memory": "3931516Ki", "pods": "110"}
+    capacity = {"cpu": "2", "ephemeral-storage": "20134592Ki", "memory": "3931516Ki", "pods": "110"}
     pressures = {
         "MemoryPressure": "KubeletHasSufficientMemory",
         "DiskPressure": "KubeletHasNoDiskPressure",
@@ -81,8 +81,8 @@ def register(state: KubernetesState, node: NodeFacts) -> None:
             },
             "status": {
                 "addresses": [{"type": key, "address": value} for key, value in addresses.items() if value],
-                "allocatable": room,
-                "capacity": room,
+                "allocatable": capacity,
+                "capacity": capacity,
                 "conditions": [
                     {"type": key, "status": "False", "reason": reason, "lastTransitionTime": time}
                     for key, reason in pressures.items()
@@ -125,11 +125,11 @@ def start_addons(state: KubernetesState, node: str, manifests: list[Object]) -> 
 
 def schedule(state: KubernetesState) -> None:
     """Let Pending pods run on the nodes that take them."""
-    takers = [each["metadata"]["name"] for each in state.list("nodes") if not each["spec"].get("taints")]
-    for number, pod in enumerate(each for each in state.list("pods") if each["status"]["phase"] == "Pending"):
-        if takers:
+    nodes = [node["metadata"]["name"] for node in state.list("nodes") if not node["spec"].get("taints")]
+    for number, pod in enumerate(pod for pod in state.list("pods") if pod["status"]["phase"] == "Pending"):
+        if nodes:
             metadata = pod["metadata"]
-            state.add_pod(metadata["name"], takers[number % len(takers)], labels=metadata.get("labels"))
+            state.add_pod(metadata["name"], nodes[number % len(nodes)], labels=metadata.get("labels"))
 
 
 def forget(state: KubernetesState, node: str) -> None:

@@ -78,16 +78,16 @@ class KubernetesState:
 
     def put(self, kind: str, item: Mapping[str, Any]) -> Object:
         """Create or replace an object; what the API server would fill in is filled in."""
-        made: Object = copy.deepcopy(dict(item))
-        metadata = made.setdefault("metadata", {})
+        stored: Object = copy.deepcopy(dict(item))
+        metadata = stored.setdefault("metadata", {})
         if KINDS[kind].namespaced:
             metadata.setdefault("namespace", "default")
         self._changes += 1
         metadata.setdefault("uid", uid(f"{kind} {metadata['name']} {self._changes}"))
         metadata.setdefault("creationTimestamp", self.time())
         metadata["resourceVersion"] = str(self._changes)
-        self._objects[kind][metadata.get("namespace", ""), metadata["name"]] = made
-        return made
+        self._objects[kind][metadata.get("namespace", ""), metadata["name"]] = stored
+        return stored
 
     def get(self, kind: str, name: str, namespace: str = "") -> Object | None:
         """Return an object, not a copy of it: who changes it changes what the API shows."""
@@ -100,8 +100,8 @@ class KubernetesState:
 
     def list(self, kind: str, namespace: str = "") -> list[Object]:
         """Return the objects of a kind, of one namespace or of all, sorted as the API server does."""
-        found = self._objects[kind].items()
-        return [item for key, item in sorted(found, key=lambda each: each[0]) if not namespace or key[0] == namespace]
+        items = self._objects[kind].items()
+        return [item for key, item in sorted(items, key=lambda entry: entry[0]) if not namespace or key[0] == namespace]
 
     def dump(self) -> str:
         """Return all objects as text, as a snapshot holds them."""
@@ -110,8 +110,8 @@ class KubernetesState:
     def load(self, text: str) -> None:
         """Put the objects of `dump` in the place of all there are; versions go on from far above those there were."""
         for kind, items in json.loads(text).items():
-            named = {(each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in items}
-            self._objects[kind] = named
+            items_by_key = {(item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in items}
+            self._objects[kind] = items_by_key
         self._changes += 10**9
 
     def time(self, later: float = 0) -> str:
@@ -121,31 +121,38 @@ class KubernetesState:
 
     def set_ready(self, node: str, ready: bool, reason: str = "", message: str = "") -> None:
         """Make a node Ready, or not Ready for a reason."""
-        found = self._objects["nodes"]["", node]
+        node_object = self._objects["nodes"]["", node]
         status = "True" if ready else "Unknown" if reason == "NodeStatusUnknown" else "False"
         reason = reason or ("KubeletReady" if ready else "KubeletNotReady")
         message = message or ("kubelet is posting ready status" if ready else "container runtime network not ready")
-        taints = [taint for taint in found["spec"].get("taints", []) if taint["key"] != "node.kubernetes.io/not-ready"]
+        taints = [
+            taint for taint in node_object["spec"].get("taints", []) if taint["key"] != "node.kubernetes.io/not-ready"
+        ]
         if not ready:
             taints.append({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"})
-        found["spec"]["taints"] = taints
-        others = [condition for condition in found["status"]["conditions"] if condition["type"] != "Ready"]
-        found["status"]["conditions"] = [*others, self._condition("Ready", status, reason, message)]
+        node_object["spec"]["taints"] = taints
+        other_conditions = [
+            condition for condition in node_object["status"]["conditions"] if condition["type"] != "Ready"
+        ]
+        node_object["status"]["conditions"] = [*other_conditions, self._condition("Ready", status, reason, message)]
 
     def set_waiting(self, pod: str, reason: str, message: str = "", restarts: int = 5) -> None:
         """Let a container of a system pod wait, e.g. in CrashLoopBackOff."""
-        found = self._objects["pods"][SYSTEM, pod]
-        [container] = found["status"]["containerStatuses"]
+        pod_object = self._objects["pods"][SYSTEM, pod]
+        [container] = pod_object["status"]["containerStatuses"]
         state = {"waiting": {"reason": reason, "message": message}}
         container |= {"ready": False, "started": False, "restartCount": restarts, "state": state}
-        others = [
+        other_conditions = [
             condition
-            for condition in found["status"]["conditions"]
+            for condition in pod_object["status"]["conditions"]
             if condition["type"] not in ("Ready", "ContainersReady")
         ]
-        found["status"]["conditions"] = [
-            *others,
-            *(self._condition(each, "False", "ContainersNotReady") for each in ("ContainersReady", "Ready")),
+        pod_object["status"]["conditions"] = [
+            *other_conditions,
+            *(
+                self._condition(condition_type, "False", "ContainersNotReady")
+                for condition_type in ("ContainersReady", "Ready")
+            ),
         ]
 
     def add_pod(self, name: str, node: str = "", *, labels: Mapping[str, str] | None = None, image: str = "") -> Object:
@@ -153,7 +160,7 @@ class KubernetesState:
         container = name.split("-" + node)[0] if node else name
         status: Object = {"phase": "Pending", "conditions": [self._condition("PodScheduled", "False", "Unschedulable")]}
         if node:
-            ready = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+            true_conditions = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
             running: Object = {
                 "name": container, "ready": True, "started": True, "restartCount": 0, "image": image, "imageID": "",
                 "state": {"running": {"startedAt": self.time()}}, "lastState": {},
@@ -161,7 +168,7 @@ class KubernetesState:
             status = {
                 "phase": "Running",
                 "startTime": self.time(),
-                "conditions": [self._condition(each, "True") for each in ready],
+                "conditions": [self._condition(condition_type, "True") for condition_type in true_conditions],
                 "containerStatuses": [running],
             }
         spec: Object = {
@@ -174,8 +181,8 @@ class KubernetesState:
         return self.put("pods", {"metadata": metadata, "spec": spec, "status": status})
 
     def _condition(self, type_: str, status: str, reason: str = "", message: str = "") -> Object:
-        said = {key: value for key, value in {"reason": reason, "message": message}.items() if value}
-        return {"type": type_, "status": status, "lastTransitionTime": self.time(), **said}
+        details = {key: value for key, value in {"reason": reason, "message": message}.items() if value}
+        return {"type": type_, "status": status, "lastTransitionTime": self.time(), **details}
 
 
 def uid(text: str) -> str:

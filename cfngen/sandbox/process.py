@@ -24,15 +24,25 @@ from cfngen.sandbox.control_api import SPEED, STATUS, SandboxClock, SandboxGoneE
 from cfngen.sandbox.last_sandbox import STOPPED, Last, recall, remember
 from cfngen.sandbox.status import SandboxStatus, of_none, of_running
 
-NEEDED = ("moto", "flask", "flask_cors", "werkzeug")
-POLL = 0.05  # seconds
-START = 60.0  # seconds until it must answer
-BUSY = 10.0  # seconds until one that is found must have answered
-STOP = 5.0  # seconds until it must have ended
-LINES = 12  # of the log, in an error
-IDLE = 3600.0
+REQUIRED_PACKAGES = ("moto", "flask", "flask_cors", "werkzeug")
+POLL_SECONDS = 0.05  # seconds
+START_TIMEOUT = 60.0  # seconds until it must answer
+ANSWER_TIMEOUT = 10.0  # seconds until one that is found must have answered
+STOP_TIMEOUT = 5.0  # seconds until it must have ended
+LOG_LINES = 12  # of the log, in an error
+IDLE_SECONDS = 3600.0
 # Settings of the caller that must not reach it: it is an account of its own, and calls nobody.
-FOREIGN = ("AWS_", "BOTO", "MOTO_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+REMOVED_VARIABLES = (
+    "AWS_",
+    "BOTO",
+    "MOTO_",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+)
 
 
 class SandboxMissingError(CfngenError):
@@ -126,7 +136,9 @@ class Running:
         ask(self.state, region=region, step="")
 
 
-def start(environ: Mapping[str, str], speed: float = SPEED, idle: float = IDLE, *, anew: bool = False) -> Running:
+def start(
+    environ: Mapping[str, str], speed: float = SPEED, idle: float = IDLE_SECONDS, *, anew: bool = False
+) -> Running:
     """Return the sandbox that runs, or start one.
 
     Args:
@@ -142,26 +154,26 @@ def start(environ: Mapping[str, str], speed: float = SPEED, idle: float = IDLE, 
     """
     file = state_file(environ)
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _alone(file.with_suffix(".lock")):
-        if found := running(environ):
-            return found
+    with _start_lock(file.with_suffix(".lock")):
+        if sandbox := running(environ):
+            return sandbox
         last = recall(file)
         if last and last.stacks and last.end != STOPPED and not anew:
             raise SandboxEndedError(last)
         _check_packages()
         file.unlink(missing_ok=True)
         pid = _spawn(environ, file, ["--speed", str(speed), "--idle", str(idle)])
-        return _await(pid, file)
+        return _await_answer(pid, file)
 
 
 def running(environ: Mapping[str, str]) -> Running | None:
     """Return the sandbox that runs; nothing if the state file is missing or what it names is gone."""
     file = state_file(environ)
     state = State.read(file)
-    if state is None or not _alive(state.pid):
+    if state is None or not _is_alive(state.pid):
         return None
     try:
-        ask(state, patience=BUSY)
+        ask(state, timeout=ANSWER_TIMEOUT)
     except SandboxGoneError:
         return None
     return Running(state, file)
@@ -169,23 +181,23 @@ def running(environ: Mapping[str, str]) -> Running | None:
 
 def stop(environ: Mapping[str, str]) -> bool:
     """End the sandbox and everything in it; return whether there was one."""
-    found, file = running(environ), state_file(environ)
+    sandbox, file = running(environ), state_file(environ)
     last = recall(file)
     file.unlink(missing_ok=True)
-    if found is not None:
-        _end(found.pid)
+    if sandbox is not None:
+        _terminate(sandbox.pid)
     if last is not None and last.end != STOPPED:
         ended = last.ended or datetime.datetime.now(datetime.timezone.utc).isoformat()
         remember(file, dataclasses.replace(last, end=STOPPED, ended=ended))
-    return found is not None
+    return sandbox is not None
 
 
 def status(environ: Mapping[str, str]) -> SandboxStatus:
     """Return what is known of the sandbox that runs, or of the last one."""
-    found = running(environ)
-    if found is None:
+    sandbox = running(environ)
+    if sandbox is None:
         return of_none(lost(environ))
-    return of_running(found.endpoint, found.pid, found.state.speed, found.status())
+    return of_running(sandbox.endpoint, sandbox.pid, sandbox.state.speed, sandbox.status())
 
 
 def lost(environ: Mapping[str, str]) -> Last | None:
@@ -204,7 +216,7 @@ def state_file(environ: Mapping[str, str]) -> Path:
 
 
 def _check_packages() -> None:
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
+    if missing := [name for name in REQUIRED_PACKAGES if find_spec(name) is None]:
         raise SandboxMissingError(
             f"the sandbox needs packages that are not installed: {', '.join(missing)}",
             hint="in a checkout of cfngen: make sandbox, or pip install '.[sandbox]'; as a tool of its own: "
@@ -214,22 +226,22 @@ def _check_packages() -> None:
 
 def _spawn(environ: Mapping[str, str], file: Path, options: list[str]) -> int:
     """Start the process, detached from this one and its terminal; return its number."""
-    package = Path(__file__).parents[2]
-    path = [str(package), *filter(None, [environ.get("PYTHONPATH", "")])]
-    inherited = {key: value for key, value in environ.items() if not key.startswith(FOREIGN)}
-    own = {
+    project_root = Path(__file__).parents[2]
+    python_path = [str(project_root), *filter(None, [environ.get("PYTHONPATH", "")])]
+    inherited = {key: value for key, value in environ.items() if not key.startswith(REMOVED_VARIABLES)}
+    variables = {
         **inherited,
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "PYTHONPATH": os.pathsep.join(path),
+        "PYTHONPATH": os.pathsep.join(python_path),
     }
     log = os.open(file.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         return os.posix_spawn(
             sys.executable,
             [sys.executable, "-m", "cfngen.sandbox.server", "--state", str(file), *options],
-            own,
+            variables,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, log, 1),
@@ -241,25 +253,25 @@ def _spawn(environ: Mapping[str, str], file: Path, options: list[str]) -> int:
         os.close(log)
 
 
-def _await(pid: int, file: Path) -> Running:
+def _await_answer(pid: int, file: Path) -> Running:
     """Return the sandbox once it answers."""
-    deadline = time.monotonic() + START
-    while _alive(pid) and time.monotonic() < deadline:
+    deadline = time.monotonic() + START_TIMEOUT
+    while _is_alive(pid) and time.monotonic() < deadline:
         state = State.read(file)
         if state and state.pid == pid:
             with contextlib.suppress(SandboxGoneError):
                 ask(state)
                 return Running(state, file)
-        time.sleep(POLL)
-    ended = not _alive(pid)
-    _end(pid)
+        time.sleep(POLL_SECONDS)
+    has_ended = not _is_alive(pid)
+    _terminate(pid)
     log = file.with_suffix(".log")
-    last = "\n".join(log.read_text("utf-8", errors="replace").splitlines()[-LINES:])
-    how = "ended before it answered" if ended else f"did not answer within {START:.0f} seconds"
-    raise SandboxStartError(f"the sandbox {how}; the end of {log}:\n{last}", hint=f"see all of {log}")
+    log_end = "\n".join(log.read_text("utf-8", errors="replace").splitlines()[-LOG_LINES:])
+    problem = "ended before it answered" if has_ended else f"did not answer within {START_TIMEOUT:.0f} seconds"
+    raise SandboxStartError(f"the sandbox {problem}; the end of {log}:\n{log_end}", hint=f"see all of {log}")
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     # A child of this process stays in the table until somebody asks for its end.
     with contextlib.suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG)[0] == 0
@@ -272,19 +284,19 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _end(pid: int) -> None:
+def _terminate(pid: int) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
-        deadline = time.monotonic() + STOP
+        deadline = time.monotonic() + STOP_TIMEOUT
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
         while time.monotonic() < deadline:
-            if not _alive(pid):
+            if not _is_alive(pid):
                 return
-            time.sleep(POLL)
+            time.sleep(POLL_SECONDS)
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _start_lock(path: Path) -> Iterator[None]:
     """Wait until no other command starts a sandbox."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

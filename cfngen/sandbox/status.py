@@ -82,37 +82,37 @@ class SandboxStatus:
     lost: tuple[str, ...] = ()
 
 
-def of_running(endpoint: str, process: int, speed: float, told: Mapping[str, Any]) -> SandboxStatus:
+def of_running(endpoint: str, process: int, speed: float, report: Mapping[str, Any]) -> SandboxStatus:
     """Return the status of a sandbox that runs.
 
     Args:
         endpoint: where it answers.
         process: its number.
         speed: simulated seconds in a second.
-        told: what it says of itself.
+        report: the sandbox's answer to a status request.
     """
-    time = datetime.fromisoformat(told["time"])
+    time = datetime.fromisoformat(report["time"])
     stacks = (
         SandboxStack(
             stack["region"],
             stack["name"],
             stack["status"],
             stack["address"],
-            tuple(group["name"] for group in told["groups"] if _of(group) == (stack["region"], stack["name"])),
+            tuple(group["name"] for group in report["groups"] if _of(group) == (stack["region"], stack["name"])),
         )
-        for stack in told["stacks"]
+        for stack in report["stacks"]
     )
     return SandboxStatus(
         running=True,
         endpoint=endpoint,
         process=process,
         speed=speed,
-        started=datetime.fromisoformat(told["started"]),
+        started=datetime.fromisoformat(report["started"]),
         time=time,
-        age=(time - datetime.fromisoformat(told["begin"])).total_seconds(),
+        age=(time - datetime.fromisoformat(report["begin"])).total_seconds(),
         stacks=tuple(stacks),
-        faults=tuple(SandboxFault(**fault) for fault in told["faults"]),
-        defect=told["fault"],
+        faults=tuple(SandboxFault(**fault) for fault in report["faults"]),
+        defect=report["fault"],
     )
 
 

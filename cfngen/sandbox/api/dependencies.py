@@ -32,27 +32,31 @@ def kept() -> Iterator[None]:
 @contextlib.contextmanager
 def refused() -> Iterator[None]:
     """Let moto of this process refuse what EC2 refuses."""
-    group, subnet, vpc = EC2Backend.delete_security_group, EC2Backend.delete_subnet, EC2Backend.delete_vpc
-    detach = EC2Backend.detach_internet_gateway
+    delete_group, original_delete_subnet, original_delete_vpc = (
+        EC2Backend.delete_security_group,
+        EC2Backend.delete_subnet,
+        EC2Backend.delete_vpc,
+    )
+    original_detach = EC2Backend.detach_internet_gateway
 
     def delete_security_group(self: Any, name: str | None = None, group_id: str | None = None) -> None:
         users = [interface for interface in _interfaces(self) if group_id in [used.id for used in interface.group_set]]
         if users or _named_by_others(self, group_id):
             raise DependencyViolationError(f"resource {group_id} has a dependent object")
-        group(self, name, group_id)
+        delete_group(self, name, group_id)
 
     def delete_subnet(self: Any, subnet_id: str) -> Any:
         if any(interface.subnet.id == subnet_id for interface in _interfaces(self)):
             raise DependencyViolationError(f"The subnet '{subnet_id}' has dependencies and cannot be deleted.")
-        return subnet(self, subnet_id)
+        return original_delete_subnet(self, subnet_id)
 
     def delete_vpc(self: Any, vpc_id: str) -> Any:
         if any(_left_in(self, vpc_id)):
             raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
-        gone = vpc(self, vpc_id)
+        deleted = original_delete_vpc(self, vpc_id)
         for network_acl in [network_acl for network_acl in self.network_acls.values() if network_acl.vpc_id == vpc_id]:
             del self.network_acls[network_acl.id]  # the default one, which moto keeps
-        return gone
+        return deleted
 
     def detach_internet_gateway(self: Any, internet_gateway_id: str, vpc_id: str) -> None:
         public = {address.eni.id for address in self.addresses if address.eni}
@@ -61,7 +65,7 @@ def refused() -> Iterator[None]:
                 f"Network {vpc_id} has some mapped public address(es). Please unmap those public address(es) before "
                 "detaching the gateway."
             )
-        detach(self, internet_gateway_id, vpc_id)
+        original_detach(self, internet_gateway_id, vpc_id)
 
     with (
         mock.patch.object(EC2Backend, "detach_internet_gateway", detach_internet_gateway),
@@ -75,17 +79,20 @@ def refused() -> Iterator[None]:
 @contextlib.contextmanager
 def released() -> Iterator[None]:
     """Let moto of this process remove the interfaces of balancers with them."""
-    classic, balancer = ELBBackend.delete_load_balancer, ELBv2Backend.delete_load_balancer
+    delete_classic_original, delete_balancer_original = (
+        ELBBackend.delete_load_balancer,
+        ELBv2Backend.delete_load_balancer,
+    )
 
     def delete_classic(self: Any, load_balancer_name: str) -> None:
-        classic(self, load_balancer_name)
+        delete_classic_original(self, load_balancer_name)
         _release(self, f"ELB {load_balancer_name}")
 
     def delete_balancer(self: Any, arn: str) -> None:
-        found = self.load_balancers.get(arn)
-        balancer(self, arn)
-        if found:
-            _release(self, f"ELB net/{found.name}")
+        load_balancer = self.load_balancers.get(arn)
+        delete_balancer_original(self, arn)
+        if load_balancer:
+            _release(self, f"ELB net/{load_balancer.name}")
 
     with (
         mock.patch.object(ELBBackend, "delete_load_balancer", delete_classic),
@@ -96,12 +103,16 @@ def released() -> Iterator[None]:
 
 def _interfaces(backend: Any) -> list[Any]:
     """Interfaces but those of terminated instances, which moto keeps."""
-    return [each for each in backend.enis.values() if not (each.instance and each.instance.state == "terminated")]
+    return [
+        interface
+        for interface in backend.enis.values()
+        if not (interface.instance and interface.instance.state == "terminated")
+    ]
 
 
 def _left_in(backend: Any, vpc_id: str) -> Iterator[object]:
     """What is in a VPC or attached to it and does not go with it; moto itself looks for subnets and VPN gateways."""
-    yield from (each for each in backend.groups[vpc_id].values() if each.name != "default")
+    yield from (group for group in backend.groups[vpc_id].values() if group.name != "default")
     yield from (interface for interface in _interfaces(backend) if interface.subnet.vpc_id == vpc_id)
     yield from (
         network_acl
@@ -147,8 +158,8 @@ def _default(network_acl: Any) -> bool:
 
 
 def _named_by_others(backend: Any, group_id: str | None) -> bool:
-    others = (group for groups in backend.groups.values() for group in groups.values() if group.id != group_id)
-    rules = (rule for each in others for rule in (*each.ingress_rules, *each.egress_rules))
+    other_groups = (group for groups in backend.groups.values() for group in groups.values() if group.id != group_id)
+    rules = (rule for group in other_groups for rule in (*group.ingress_rules, *group.egress_rules))
     return any(group_id == (rule.source_group or {}).get("GroupId") for rule in rules)
 
 

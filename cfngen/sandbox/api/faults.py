@@ -235,5 +235,5 @@ def matches(operation: str, call: Call) -> bool:
     return fnmatch.fnmatchcase(call.action, operation if ":" in operation else f"*:{operation}")
 
 
-def _has(parameters: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    return all(parameters.get(key) == value for key, value in wanted.items())
+def _has(parameters: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
+    return all(parameters.get(key) == value for key, value in expected.items())

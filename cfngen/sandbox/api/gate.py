@@ -63,9 +63,9 @@ class Gate:
         """
 
         def execute() -> Any:
-            own = self.services.get(call.service)
+            service = self.services.get(call.service)
             try:
-                return answer(own(request)) if own else moto()
+                return answer(service(request)) if service else moto()
             except Exception as error:
                 if not sheltered:
                     raise
@@ -125,13 +125,13 @@ class Gate:
             request = Request({**environ, "wsgi.input": io.BytesIO(body)})
             environ["wsgi.input"] = io.BytesIO(body)
 
-            def answer(given: Answer) -> list[bytes]:
-                status, headers, text = given
+            def answer(response: Answer) -> list[bytes]:
+                status, headers, body = response
                 start_response(f"{status} {http.HTTPStatus(status).phrase}", list(headers.items()))
-                return [text.encode()]
+                return [body.encode()]
 
             try:
-                passed: list[bytes] = self.pass_through(
+                content: list[bytes] = self.pass_through(
                     request, lambda: list(application(environ, start_response)), answer, sheltered=True
                 )
             except Disconnected as lost:
@@ -139,7 +139,7 @@ class Gate:
                 if connection := environ.get("werkzeug.socket"):
                     connection.shutdown(socket.SHUT_RDWR)
                 raise ConnectionAbortedError(lost.kind) from lost
-            return passed
+            return content
 
         return passing
 

@@ -122,19 +122,19 @@ def action_of(call: Call) -> str:
 
 def resource_of(call: Call) -> str:
     """Return the ARN of what a call is on; `*` where it is on none, or the double does not know."""
-    asked = call.parameters
-    if call.service == "s3" and asked.get("Bucket"):
+    parameters = call.parameters
+    if call.service == "s3" and parameters.get("Bucket"):
         # Of objects that are deleted together the first stands for all.
-        together = asked.get("Delete", {}).get("Objects") or [{}]
-        key = asked.get("Key") or together[0].get("Key")
-        return f"arn:aws:s3:::{asked['Bucket']}/{key}" if key else f"arn:aws:s3:::{asked['Bucket']}"
+        deleted_objects = parameters.get("Delete", {}).get("Objects") or [{}]
+        key = parameters.get("Key") or deleted_objects[0].get("Key")
+        return f"arn:aws:s3:::{parameters['Bucket']}/{key}" if key else f"arn:aws:s3:::{parameters['Bucket']}"
     if call.service == "cloudformation" and call.operation not in ACCOUNT_WIDE:
         return _stack(call)
     names = {"ec2": ("InstanceId", "ec2", "instance/"), "iam": ("RoleName", "iam", "role/"),
              "secretsmanager": ("SecretId", "secretsmanager", "secret:")}  # fmt: skip
     if call.service in names:
         parameter, service, prefix = names[call.service]
-        value = str(asked.get(parameter, ""))
+        value = str(parameters.get(parameter, ""))
         region = "" if service == "iam" else call.region
         return (
             value if value.startswith("arn:") or not value else f"arn:aws:{service}:{region}:{ACCOUNT}:{prefix}{value}"
@@ -165,32 +165,32 @@ def _stack(call: Call) -> str:
 
 def _applies(statement: Mapping[str, Any], action: str, resource: str, region: str) -> bool:
     if "NotAction" in statement:
-        concerned = not _any_matches(statement["NotAction"], action, fold=True)
+        applies = not _any_matches(statement["NotAction"], action, ignore_case=True)
     else:
-        concerned = _any_matches(statement["Action"], action, fold=True)
-    if concerned and resource not in (ANY, ""):
+        applies = _any_matches(statement["Action"], action, ignore_case=True)
+    if applies and resource not in (ANY, ""):
         if "NotResource" in statement:
-            concerned = not _any_matches(statement["NotResource"], resource)
+            applies = not _any_matches(statement["NotResource"], resource)
         else:
-            concerned = _any_matches(statement["Resource"], resource)
-    return concerned and _region_holds(statement.get("Condition", {}), region)
+            applies = _any_matches(statement["Resource"], resource)
+    return applies and _region_holds(statement.get("Condition", {}), region)
 
 
 def _region_holds(conditions: Mapping[str, Mapping[str, Any]], region: str) -> bool:
-    wanted = {
+    region_conditions = {
         operator: value
         for operator, keys in conditions.items()
         for key, value in keys.items()
         if key.lower() == "aws:requestedregion"
     }
-    here = {operator: _any_matches(value, region) for operator, value in wanted.items()}
-    return all(matches is not operator.startswith("StringNot") for operator, matches in here.items())
+    results = {operator: _any_matches(value, region) for operator, value in region_conditions.items()}
+    return all(is_match is not operator.startswith("StringNot") for operator, is_match in results.items())
 
 
-def _any_matches(patterns: str | Sequence[str], value: str, *, fold: bool = False) -> bool:
-    if fold:
+def _any_matches(patterns: str | Sequence[str], value: str, *, ignore_case: bool = False) -> bool:
+    if ignore_case:
         value = value.lower()
-    return any(fnmatch.fnmatchcase(value, each.lower() if fold else each) for each in _listed(patterns))
+    return any(fnmatch.fnmatchcase(value, pattern.lower() if ignore_case else pattern) for pattern in _listed(patterns))
 
 
 def _listed(value: Any) -> list[Any]:

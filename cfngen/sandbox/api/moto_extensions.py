@@ -70,16 +70,16 @@ class MotoExtensions:
 
     def quota(self, service: str, code: str, value: float) -> None:
         """Set what this account has of a quota."""
-        before = self.quotas[service, code]
-        self.quotas[service, code] = Quota(service, code, before.name, before.default, value)
+        previous = self.quotas[service, code]
+        self.quotas[service, code] = Quota(service, code, previous.name, previous.default, value)
 
     def activity(self, group: str, message: str, time: datetime.datetime, status: str = "Failed") -> None:
         """Say what an Auto Scaling group has tried in vain, e.g. to launch an instance that EC2 had no room for."""
-        made = self.activities.setdefault(group, [])
-        made.insert(
+        group_activities = self.activities.setdefault(group, [])
+        group_activities.insert(
             0,
             {
-                "ActivityId": f"00000000-0000-4000-8000-{len(made):012d}",
+                "ActivityId": f"00000000-0000-4000-8000-{len(group_activities):012d}",
                 "AutoScalingGroupName": group,
                 "Description": f"Launching a new EC2 instance.  Status Reason: {message}",
                 "Cause": "An instance was started in response to a difference between desired and actual capacity.",
@@ -144,33 +144,40 @@ class MotoExtensions:
     def _scaling_activities(self) -> Callable[[BaseResponse], ActionResult]:
         def describe_scaling_activities(response: BaseResponse) -> ActionResult:
             [group] = response.querystring.get("AutoScalingGroupName", [""])
-            found = [each for name, made in self.activities.items() for each in made if group in ("", name)]
-            found += scaling_activities.activities(autoscaling.autoscaling_backends[ACCOUNT][response.region], group)
-            found.sort(key=lambda each: each["StartTime"], reverse=True)
-            return ActionResult({"Activities": found})
+            activities = [
+                activity
+                for name, group_activities in self.activities.items()
+                for activity in group_activities
+                if group in ("", name)
+            ]
+            activities += scaling_activities.activities(
+                autoscaling.autoscaling_backends[ACCOUNT][response.region], group
+            )
+            activities.sort(key=lambda activity: activity["StartTime"], reverse=True)
+            return ActionResult({"Activities": activities})
 
         return describe_scaling_activities
 
     def _quota(self, *, applied: bool) -> Callable[[BaseResponse], Any]:
         def get_service_quota(response: BaseResponse) -> Any:
-            asked = json.loads(response.body)
-            found = self.quotas.get((asked["ServiceCode"], asked["QuotaCode"]))
-            if found is None or (applied and found.value is None):
+            request = json.loads(response.body)
+            quota = self.quotas.get((request["ServiceCode"], request["QuotaCode"]))
+            if quota is None or (applied and quota.value is None):
                 error = {
                     "__type": "NoSuchResourceException",
                     "message": "The request failed because the specified service does not exist.",
                 }
                 return 400, {"status": 400}, json.dumps(error)
-            return json.dumps({"Quota": _shown(found, response.region, applied=applied)})
+            return json.dumps({"Quota": _shown(quota, response.region, applied=applied)})
 
         return get_service_quota
 
     def _quotas(self, *, applied: bool) -> Callable[[BaseResponse], str]:
         def list_service_quotas(response: BaseResponse) -> str:
-            wanted = json.loads(response.body)["ServiceCode"]
-            mine = [quota for quota in self.quotas.values() if quota.service == wanted]
-            found = [each for each in mine if not applied or each.value is not None]
-            return json.dumps({"Quotas": [_shown(each, response.region, applied=applied) for each in found]})
+            service = json.loads(response.body)["ServiceCode"]
+            service_quotas = [quota for quota in self.quotas.values() if quota.service == service]
+            visible_quotas = [quota for quota in service_quotas if not applied or quota.value is not None]
+            return json.dumps({"Quotas": [_shown(quota, response.region, applied=applied) for quota in visible_quotas]})
 
         return list_service_quotas
 
@@ -188,18 +195,18 @@ class MotoExtensions:
         original = SimpleSystemManagerResponse.get_parameters
 
         def get_parameters(response: Any) -> ActionResult:
-            answer: Any = original(response).result
+            result: Any = original(response).result
             stored = self.stored(response.region)
-            public = [
-                invalid_parameter for invalid_parameter in answer["InvalidParameters"] if invalid_parameter in stored
+            public_names = [
+                invalid_parameter for invalid_parameter in result["InvalidParameters"] if invalid_parameter in stored
             ]
-            answer["Parameters"] += [_stored(each, stored[each]) for each in public]
-            answer["InvalidParameters"] = [
+            result["Parameters"] += [_stored(name, stored[name]) for name in public_names]
+            result["InvalidParameters"] = [
                 invalid_parameter
-                for invalid_parameter in answer["InvalidParameters"]
+                for invalid_parameter in result["InvalidParameters"]
                 if invalid_parameter not in stored
             ]
-            return ActionResult(answer)
+            return ActionResult(result)
 
         return get_parameters
 

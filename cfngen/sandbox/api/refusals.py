@@ -67,9 +67,9 @@ def denied(call: Call, action: str, user: str, resource: str) -> Refusal:
         user: ARN of the caller.
         resource: ARN of what the action is on; empty or `*` for actions without one.
     """
-    where = f" on resource: {resource}" if resource not in ("", "*") else ""
-    why = f"because no identity-based policy allows the {action} action"
-    text = f"User: {user} is not authorized to perform: {action}{where} {why}"
+    target = f" on resource: {resource}" if resource not in ("", "*") else ""
+    reason = f"because no identity-based policy allows the {action} action"
+    text = f"User: {user} is not authorized to perform: {action}{target} {reason}"
     return {
         "ec2": Refusal("UnauthorizedOperation", f"You are not authorized to perform this operation. {text}", 403),
         "rest-xml": Refusal("AccessDenied", text, 403),
@@ -92,8 +92,8 @@ def unmodelled(error: Exception) -> Refusal:
 
 def broken(call: Call, error: Exception) -> Refusal:
     """A fault of the sandbox itself, or of moto in it."""
-    what = f"the sandbox has failed at {call.action}: {type(error).__name__}: {error}"
-    return Refusal("InternalError" if call.protocol in ("ec2", "rest-xml") else "InternalFailure", what, 500)
+    message = f"the sandbox has failed at {call.action}: {type(error).__name__}: {error}"
+    return Refusal("InternalError" if call.protocol in ("ec2", "rest-xml") else "InternalFailure", message, 500)
 
 
 def rendered(call: Call, refusal: Refusal) -> Answer:

@@ -52,25 +52,25 @@ class Service:
         except ApiError:
             return ""
 
-    def answer(self, action: str, region: str, given: Mapping[str, Any]) -> Result:
+    def answer(self, action: str, region: str, params: Mapping[str, Any]) -> Result:
         """Do what is asked.
 
         Raises:
             Refusal: the engine refuses
         """
-        _check_names(given)
-        told = self._told.setdefault(region, {})
-        token = str(given.get("ClientRequestToken") or given.get("ClientToken") or "") if action in WRITES else ""
+        _check_names(params)
+        results = self._told.setdefault(region, {})
+        token = str(params.get("ClientRequestToken") or params.get("ClientToken") or "") if action in WRITES else ""
         with self.lock:
-            if token in told:
-                return _again(action, token, told)
-            asked = ActionRequest(self.cloud(region), given, self.faults.page_size, self.faults.as_of(action))
+            if token in results:
+                return _again(action, token, results)
+            request = ActionRequest(self.cloud(region), params, self.faults.page_size, self.faults.as_of(action))
             try:
-                result = ACTIONS[action](asked)
+                result = ACTIONS[action](request)
             except ApiError as error:
                 raise Refusal(error.code, str(error), _status(error.code)) from error
             if token:
-                told[token] = (action, result)
+                results[token] = (action, result)
             return result
 
     def respond(self, request: Request) -> Answer:
@@ -80,10 +80,10 @@ class Service:
         return response.answer()
 
 
-def _check_names(given: Mapping[str, Any]) -> None:
+def _check_names(params: Mapping[str, Any]) -> None:
     for name in ("StackName", "ChangeSetName"):
-        value = str(given.get(name, ""))
-        if name in given and not NAME.fullmatch(value):
+        value = str(params.get(name, ""))
+        if name in params and not NAME.fullmatch(value):
             shape = name[0].lower() + name[1:]
             raise Refusal(
                 "ValidationError",
@@ -92,10 +92,10 @@ def _check_names(given: Mapping[str, Any]) -> None:
             )
 
 
-def _again(action: str, token: str, told: Mapping[str, tuple[str, Result]]) -> Result:
+def _again(action: str, token: str, results: Mapping[str, tuple[str, Result]]) -> Result:
     """Answer a token that was used before: the same call once more is no second operation, another call is an error."""
-    before, result = told[token]
-    if before != action:
+    previous_action, result = results[token]
+    if previous_action != action:
         raise Refusal("TokenAlreadyExistsException", f"Client request token {token} already exists")
     return result
 
@@ -112,8 +112,8 @@ class _Exact(ActionResult):
 
     def execute_result(self, context: ActionContext) -> TYPE_RESPONSE:
         serializer = context.serializer_class(context.operation_model, value_picker=DefaultAttributePicker())
-        answer = serializer.serialize(self.result)
-        return answer["status_code"], dict(answer["headers"]), answer["body"]
+        response = serializer.serialize(self.result)
+        return response["status_code"], dict(response["headers"]), response["body"]
 
 
 class _Response(BaseResponse):

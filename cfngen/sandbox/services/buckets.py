@@ -77,8 +77,8 @@ def policy(attempt: Attempt) -> None:
         raise Refused(MALFORMED, "Missing required field Statement")
     for statement in statements:
         _check_statement(statement, attempt.get("Bucket"))
-    if dead := list(policy_documents.dead_principals(document, attempt.region)):
-        raise Refused(MALFORMED, f"Invalid principal in policy ({dead[0][1]})")
+    if missing_principals := list(policy_documents.dead_principals(document, attempt.region)):
+        raise Refused(MALFORMED, f"Invalid principal in policy ({missing_principals[0][1]})")
 
 
 def _check_statement(statement: dict[str, Any], bucket: str) -> None:
@@ -111,8 +111,13 @@ def _within(resource: str, bucket: str) -> bool:
 
 def _is_about_objects(action: str) -> bool:
     operation = action.partition(":")[2]
-    others = ("AbortMultipartUpload", "ListMultipartUploadParts", "BypassGovernanceRetention", "InitiateReplication")
-    return ("Object" in operation and "BucketObject" not in operation) or operation in others
+    other_operations = (
+        "AbortMultipartUpload",
+        "ListMultipartUploadParts",
+        "BypassGovernanceRetention",
+        "InitiateReplication",
+    )
+    return ("Object" in operation and "BucketObject" not in operation) or operation in other_operations
 
 
 @functools.cache
@@ -145,8 +150,8 @@ def lifecycle(attempt: Attempt) -> None:
     rules = (attempt.get("LifecycleConfiguration") or {}).get("Rules") or []
     if not rules or len(rules) > RULES:
         raise Refused("MalformedXML", NOT_WELL_FORMED)
-    identifiers = [lifecycle_rule["ID"] for lifecycle_rule in rules if lifecycle_rule.get("ID")]
-    if len(set(identifiers)) < len(identifiers):
+    rule_ids = [lifecycle_rule["ID"] for lifecycle_rule in rules if lifecycle_rule.get("ID")]
+    if len(set(rule_ids)) < len(rule_ids):
         raise Refused("InvalidArgument", "Rule ID must be unique. Found same ID for more than one rule")
     for lifecycle_rule in rules:
         _check_rule(lifecycle_rule)

@@ -58,15 +58,15 @@ def has_room(region: str, instance_type: str, zone: str) -> bool:
 
 def no_room(region: str, instance_type: str, zone: str) -> Refused:
     """Return what EC2 answers where there is no room."""
-    others = [each for each in zones(region) if has_room(region, instance_type, each)]
+    zones_with_room = [name for name in zones(region) if has_room(region, instance_type, name)]
     elsewhere = (
         f" You can currently get {instance_type} capacity by not specifying an Availability Zone in your request or "
-        f"choosing {', '.join(others)}."
+        f"choosing {', '.join(zones_with_room)}."
     )
     return Refused(
         "InsufficientInstanceCapacity",
         f"We currently do not have sufficient {instance_type} capacity in the Availability Zone you requested ({zone})."
-        f" Our system will be working on provisioning additional capacity.{elsewhere if others else ''}",
+        f" Our system will be working on provisioning additional capacity.{elsewhere if zones_with_room else ''}",
     )
 
 
@@ -76,12 +76,12 @@ def check_bid(region: str, instance_type: str, bid: float) -> None:
     Raises:
         Refused: SpotMaxPriceTooLow
     """
-    least = _market(region).prices.get(instance_type, LOWEST_PRICE)
-    if bid < least:
+    minimum = _market(region).prices.get(instance_type, LOWEST_PRICE)
+    if bid < minimum:
         raise Refused(
             "SpotMaxPriceTooLow",
             f"Your Spot request price of {bid:g} is lower than the minimum required Spot request fulfillment price of "
-            f"{least:g}.",
+            f"{minimum:g}.",
         )
 
 

@@ -41,7 +41,7 @@ def tags_to_add(attempt: Attempt) -> None:
     """Refuse tags that EC2 does not take, or one too many."""
     for resource in attempt.get("Resources", []):
         present = {tag["key"] for tag in attempt.backend.describe_tags(filters={"resource-id": [resource]})}
-        check(attempt.get("Tags", []), {each for each in present if not each.startswith("aws:")})
+        check(attempt.get("Tags", []), {key for key in present if not key.startswith("aws:")})
 
 
 def check(tags: Iterable[Mapping[str, str]], present: Set[str] = frozenset()) -> None:

@@ -36,9 +36,9 @@ def quota_of_gateways(attempt: Attempt) -> None:
 @rule("ec2", "AttachInternetGateway")
 def one_gateway_of_a_vpc(attempt: Attempt) -> None:
     """Refuse a second internet gateway of a VPC."""
-    vpc, gateway = attempt.get("VpcId"), attempt.get("InternetGatewayId")
-    if any(each.vpc and each.vpc.id == vpc and each.id != gateway for each in _gateways(attempt.backend)):
-        raise Refused("InvalidParameterValue", f"Network {vpc} already has an internet gateway attached")
+    vpc_id, gateway_id = attempt.get("VpcId"), attempt.get("InternetGatewayId")
+    if any(other.vpc and other.vpc.id == vpc_id and other.id != gateway_id for other in _gateways(attempt.backend)):
+        raise Refused("InvalidParameterValue", f"Network {vpc_id} already has an internet gateway attached")
 
 
 @rule("ec2", "CreateRoute", "ReplaceRoute")
@@ -53,20 +53,23 @@ def target_of_a_route(attempt: Attempt) -> None:
     if len(targets) > 1:
         raise Refused("InvalidParameterCombination", f"The request names several targets: {', '.join(targets)}")
     table, backend = attempt.backend.get_route_table(attempt.get("RouteTableId")), attempt.backend
-    gateway = str(attempt.get("GatewayId", ""))
-    if gateway.startswith("igw-") and gateway_of(backend, table.vpc_id) != backend.get_internet_gateway(gateway).id:
+    gateway_id = str(attempt.get("GatewayId", ""))
+    if (
+        gateway_id.startswith("igw-")
+        and gateway_of(backend, table.vpc_id) != backend.get_internet_gateway(gateway_id).id
+    ):
         raise Refused(
             "InvalidParameterValue",
-            f"route table {table.id} and network gateway {gateway} belong to different networks",
+            f"route table {table.id} and network gateway {gateway_id} belong to different networks",
         )
-    if interface := attempt.get("NetworkInterfaceId"):
-        vpc = backend.get_network_interface(interface).subnet.vpc_id
-        _same_network(table, vpc, f"interface {interface}")
-    if instance := attempt.get("InstanceId"):
-        found = backend.get_instance(instance)
-        _same_network(table, found.vpc_id, f"interface of {instance}")
-        if found.state in ("terminated", "shutting-down"):
-            raise Refused("IncorrectInstanceState", f"Instance '{instance}' is not in the correct state")
+    if interface_id := attempt.get("NetworkInterfaceId"):
+        vpc_id = backend.get_network_interface(interface_id).subnet.vpc_id
+        _same_network(table, vpc_id, f"interface {interface_id}")
+    if instance_id := attempt.get("InstanceId"):
+        instance = backend.get_instance(instance_id)
+        _same_network(table, instance.vpc_id, f"interface of {instance_id}")
+        if instance.state in ("terminated", "shutting-down"):
+            raise Refused("IncorrectInstanceState", f"Instance '{instance_id}' is not in the correct state")
 
 
 @rule("ec2", "CreateRoute")
@@ -95,13 +98,13 @@ def destination_of_a_route(attempt: Attempt) -> None:
 @rule("ec2", "AssociateRouteTable")
 def one_table_of_a_subnet(attempt: Attempt) -> None:
     """Refuse a second table of a subnet, and one of another VPC; moto answers the first association again."""
-    subnet = attempt.get("SubnetId")
-    if not subnet:
+    subnet_id = attempt.get("SubnetId")
+    if not subnet_id:
         return
     table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
-    _same_network(table, attempt.backend.get_subnet(subnet).vpc_id, f"subnet {subnet}")
+    _same_network(table, attempt.backend.get_subnet(subnet_id).vpc_id, f"subnet {subnet_id}")
     for other in attempt.backend.route_tables.values():
-        if subnet in other._associations.values() and other.id != table.id:  # noqa: SLF001
+        if subnet_id in other._associations.values() and other.id != table.id:  # noqa: SLF001
             raise Refused(
                 "Resource.AlreadyAssociated",
                 f"the specified association for route table {table.id} conflicts with an existing association",
@@ -127,6 +130,6 @@ def _gateways(backend: Any) -> list[Any]:
     return list(backend.internet_gateways.values())
 
 
-def _same_network(table: Any, vpc: str | None, what: str) -> None:
-    if vpc != table.vpc_id:
-        raise Refused("InvalidParameterValue", f"route table {table.id} and {what} belong to different networks")
+def _same_network(table: Any, vpc_id: str | None, target: str) -> None:
+    if vpc_id != table.vpc_id:
+        raise Refused("InvalidParameterValue", f"route table {table.id} and {target} belong to different networks")

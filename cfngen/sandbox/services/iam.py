@@ -35,8 +35,8 @@ def trust_policy(attempt: Attempt) -> None:
             raise Refused(
                 "MalformedPolicyDocument", f'AssumeRolepolicy contained an invalid principal: "STAR":"{name}".'
             )
-        shown = "SERVICE" if kind == "Service" else kind
-        raise Refused("MalformedPolicyDocument", f'Invalid principal in policy: "{shown}":"{name}"')
+        principal_type = "SERVICE" if kind == "Service" else kind
+        raise Refused("MalformedPolicyDocument", f'Invalid principal in policy: "{principal_type}":"{name}"')
     if policy_documents.characters(text) > TRUST_POLICY:
         raise Refused("LimitExceeded", f"Cannot exceed quota for ACLSizePerRole: {TRUST_POLICY}")
 
@@ -50,8 +50,8 @@ def permissions_policy(attempt: Attempt) -> None:
     size = policy_documents.characters(text)
     if attempt.operation == "PutRolePolicy":
         role = _role(attempt, attempt.get("RoleName"))
-        others = {name: policy for name, policy in role.policies.items() if name != attempt.get("PolicyName")}
-        if size + sum(map(policy_documents.characters, others.values())) > INLINE_POLICIES:
+        other_policies = {name: policy for name, policy in role.policies.items() if name != attempt.get("PolicyName")}
+        if size + sum(map(policy_documents.characters, other_policies.values())) > INLINE_POLICIES:
             message = f"Maximum policy size of {INLINE_POLICIES} bytes exceeded for role {role.name}"
             raise Refused("LimitExceeded", message)
     elif size > MANAGED_POLICY:
@@ -116,13 +116,13 @@ def attached_policy(attempt: Attempt) -> None:
 @rule("iam", "CreateRole", "CreateInstanceProfile")
 def name_but_for_case(attempt: Attempt) -> None:
     """Refuse a name that differs from another one in upper and lower case only."""
-    kind, other = "Role", [role.name for role in attempt.backend.get_roles()]
+    kind, existing_names = "Role", [role.name for role in attempt.backend.get_roles()]
     if attempt.operation == "CreateInstanceProfile":
-        kind, other = "Instance Profile", [profile.name for profile in attempt.backend.get_instance_profiles()]
+        kind, existing_names = "Instance Profile", [profile.name for profile in attempt.backend.get_instance_profiles()]
     name = attempt.get(f"{kind.replace(' ', '')}Name", "")
-    if name.casefold() in map(str.casefold, other):
-        shown = f"Role with name {name}" if kind == "Role" else f"Instance Profile {name}"
-        raise Refused("EntityAlreadyExists", f"{shown} already exists.")
+    if name.casefold() in map(str.casefold, existing_names):
+        label = f"Role with name {name}" if kind == "Role" else f"Instance Profile {name}"
+        raise Refused("EntityAlreadyExists", f"{label} already exists.")
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")

@@ -50,21 +50,21 @@ def check_launch(region: str, profile: Mapping[str, str]) -> None:
     Raises:
         Refused: there is none, it has no role, or its last change has not arrived
     """
-    key, shown = next(((key, value) for key, value in profile.items() if value), ("", ""))
+    key, identifier = next(((key, value) for key, value in profile.items() if value), ("", ""))
     if not key:
         return
     backend = policy_documents.iam(region)
     profiles = [
         candidate
         for candidate in backend.get_instance_profiles()
-        if shown in (candidate.arn if key == "Arn" else candidate.name,)
+        if identifier in (candidate.arn if key == "Arn" else candidate.name,)
     ]
     if not profiles or not _arrived(region, backend, profiles[0].name):
         kind = "ARN" if key == "Arn" else "name"
         raise Refused(
             "InvalidParameterValue",
-            f"Value ({shown}) for parameter iamInstanceProfile.{key.lower()} is invalid. Invalid IAM Instance Profile "
-            f"{kind}",
+            f"Value ({identifier}) for parameter iamInstanceProfile.{key.lower()} is invalid. Invalid IAM Instance "
+            f"Profile {kind}",
         )
     if not profiles[0].roles:
         raise Refused("InvalidParameterValue", f'IAM Instance Profile "{profiles[0].arn}" has no associated IAM Roles')

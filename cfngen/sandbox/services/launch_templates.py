@@ -21,8 +21,10 @@ def data_of_a_template(attempt: Attempt) -> None:
     """Refuse what EC2 looks at in a launch template: user data, tags, metadata options."""
     data = attempt.get("LaunchTemplateData") or {}
     check_user_data(data.get("UserData"))
-    kinds = [tag_specification.get("ResourceType") for tag_specification in data.get("TagSpecifications") or []]
-    if repeated := sorted({each for each in kinds if kinds.count(each) > 1}):
+    resource_types = [
+        tag_specification.get("ResourceType") for tag_specification in data.get("TagSpecifications") or []
+    ]
+    if repeated := sorted({kind for kind in resource_types if resource_types.count(kind) > 1}):
         raise Refused("InvalidParameterValue", f"Duplicate tag specifications for resource type {repeated[0]}")
     for specification in data.get("TagSpecifications") or []:
         if specification.get("ResourceType") not in TAGGED:
@@ -58,7 +60,7 @@ def template_of_a_group(attempt: Attempt) -> None:
         launch = from_template(
             backend,
             reference,
-            subnets=[each for each in (subnets or "").split(",") if each],
+            subnets=[subnet_id for subnet_id in (subnets or "").split(",") if subnet_id],
             zones=list(attempt.get("AvailabilityZones") or zones),
         )
         check_request(launch)

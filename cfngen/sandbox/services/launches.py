@@ -66,16 +66,16 @@ class Launch:
     @property
     def existing(self) -> list[Any]:
         """The interfaces that the request names."""
-        named = [
+        interface_ids = [
             interface["NetworkInterfaceId"] for interface in self.interfaces if interface.get("NetworkInterfaceId")
         ]
-        return [self.backend.get_network_interface(each) for each in named]
+        return [self.backend.get_network_interface(interface_id) for interface_id in interface_ids]
 
     @property
     def places(self) -> list[str]:
         """The zones in which instances may come to be."""
-        found = [self.backend.get_subnet(subnet).availability_zone for subnet in self.subnets]
-        return found or list(self.zones) or [each.subnet.availability_zone for each in self.existing]
+        subnet_zones = [self.backend.get_subnet(subnet).availability_zone for subnet in self.subnets]
+        return subnet_zones or list(self.zones) or [interface.subnet.availability_zone for interface in self.existing]
 
     @property
     def bid(self) -> float | None:
@@ -106,7 +106,7 @@ def from_template(backend: Any, reference: Mapping[str, Any], **place: Any) -> L
             f"The specified launch template, with template ID {identifier or name}, does not exist.",
         )
     template, version = backend.launch_templates[identifier], str(reference.get("Version") or "$Default")
-    numbers = {str(each.number) for each in template.versions}
+    numbers = {str(template_version.number) for template_version in template.versions}
     if version not in {"$Default", "$Latest", *numbers}:
         raise Refused(
             "InvalidLaunchTemplateId.VersionNotFound",
@@ -118,24 +118,28 @@ def from_template(backend: Any, reference: Mapping[str, Any], **place: Any) -> L
 @rule("ec2", "RunInstances")
 def instances_of_a_request(attempt: Attempt) -> None:
     """Refuse instances that cannot be launched."""
-    own = {key: value for key, value in attempt.parameters.items() if value not in (None, [], "")}
-    reference = own.pop("LaunchTemplate", None)
-    base = from_template(attempt.backend, reference).data if reference else {}
-    data = {**base, **own}
+    request = {key: value for key, value in attempt.parameters.items() if value not in (None, [], "")}
+    reference = request.pop("LaunchTemplate", None)
+    template_data = from_template(attempt.backend, reference).data if reference else {}
+    data = {**template_data, **request}
     interfaces = data.get("NetworkInterfaces") or []
-    if interfaces and (own.get("SecurityGroupIds") or own.get("SecurityGroups")):
+    if interfaces and (request.get("SecurityGroupIds") or request.get("SecurityGroups")):
         raise Refused(
             "InvalidParameterCombination",
             "Network interfaces and an instance-level security groups may not be specified on the same request",
         )
-    if interfaces and own.get("SubnetId"):
+    if interfaces and request.get("SubnetId"):
         raise Refused(
             "InvalidParameterCombination",
             "Network interfaces and an instance-level subnet ID may not be specified on the same request",
         )
-    subnets = [each for each in [own.get("SubnetId"), *(item.get("SubnetId") for item in interfaces)] if each]
-    zone = (own.get("Placement") or {}).get("AvailabilityZone")
-    launch = Launch(attempt.backend, data, subnets[:1], [zone] if zone else [], int(own.get("MinCount", 1)))
+    subnets = [
+        subnet_id
+        for subnet_id in [request.get("SubnetId"), *(item.get("SubnetId") for item in interfaces)]
+        if subnet_id
+    ]
+    zone = (request.get("Placement") or {}).get("AvailabilityZone")
+    launch = Launch(attempt.backend, data, subnets[:1], [zone] if zone else [], int(request.get("MinCount", 1)))
     check_request(launch)
     check_launch(launch)
 
@@ -189,40 +193,46 @@ def _type(launch: Launch) -> None:
 
 
 def _network(launch: Launch) -> None:
-    subnets = [launch.backend.get_subnet(each) for each in launch.subnets]
+    subnets = [launch.backend.get_subnet(subnet_id) for subnet_id in launch.subnets]
     groups = launch.data.get("SecurityGroupIds") or []
     if launch.interfaces and groups:
         raise Refused(
             "InvalidParameterCombination",
             "When a network interface is provided, the security groups must be a part of it.",
         )
-    indices = [int(each.get("DeviceIndex", 0)) for each in launch.interfaces]
+    indices = [int(interface.get("DeviceIndex", 0)) for interface in launch.interfaces]
     if len(set(indices)) < len(indices):
         raise Refused("InvalidParameterValue", "Each network interface requires a unique device index.")
-    for item in launch.interfaces:
-        if item.get("NetworkInterfaceId"):
-            _check_existing(item, in_subnets=bool(subnets) and not item.get("SubnetId"))
+    for specification in launch.interfaces:
+        if specification.get("NetworkInterfaceId"):
+            _check_existing(specification, in_subnets=bool(subnets) and not specification.get("SubnetId"))
             continue
-        subnet = launch.backend.get_subnet(item["SubnetId"]) if item.get("SubnetId") else next(iter(subnets), None)
-        check_groups(launch.backend, item.get("Groups") or [], subnet)
-        if subnet and item.get("PrivateIpAddress"):
-            check_address(launch.backend, subnet, item["PrivateIpAddress"])
+        subnet = (
+            launch.backend.get_subnet(specification["SubnetId"])
+            if specification.get("SubnetId")
+            else next(iter(subnets), None)
+        )
+        check_groups(launch.backend, specification.get("Groups") or [], subnet)
+        if subnet and specification.get("PrivateIpAddress"):
+            check_address(launch.backend, subnet, specification["PrivateIpAddress"])
     check_groups(launch.backend, groups, next(iter(subnets), None))
     for interface in launch.existing:
         if launch.places and interface.subnet.availability_zone not in launch.places:
             raise Refused("InvalidParameterCombination", ANOTHER_ZONE)
 
 
-def _check_existing(item: Mapping[str, Any], *, in_subnets: bool) -> None:
-    wrong = next((key for key in ("SubnetId", "Groups", "PrivateIpAddress", "Description") if item.get(key)), "")
-    subnet = "a subnet" if in_subnets or wrong == "SubnetId" else ""
-    what = subnet or {"Groups": "security groups", "PrivateIpAddress": "a private IP address"}.get(wrong, "")
-    if what:
+def _check_existing(specification: Mapping[str, Any], *, in_subnets: bool) -> None:
+    wrong_key = next(
+        (key for key in ("SubnetId", "Groups", "PrivateIpAddress", "Description") if specification.get(key)), ""
+    )
+    subnet = "a subnet" if in_subnets or wrong_key == "SubnetId" else ""
+    parameter = subnet or {"Groups": "security groups", "PrivateIpAddress": "a private IP address"}.get(wrong_key, "")
+    if parameter:
         raise Refused(
             "InvalidParameterCombination",
-            f"A network interface may not specify both a network interface ID and {what}",
+            f"A network interface may not specify both a network interface ID and {parameter}",
         )
-    if str(item.get("AssociatePublicIpAddress", "false")).lower() == "true":
+    if str(specification.get("AssociatePublicIpAddress", "false")).lower() == "true":
         raise Refused(
             "InvalidParameterCombination",
             "The associatePublicIPAddress parameter can only be specified for a new network interface",
@@ -237,19 +247,19 @@ def _key_pair(launch: Launch) -> None:
 
 def _profile(launch: Launch) -> None:
     reference = launch.data.get("IamInstanceProfile") or {}
-    for kind, value, words in (("name", reference.get("Name"), "name"), ("arn", reference.get("Arn"), "ARN")):
+    for kind, value, label in (("name", reference.get("Name"), "name"), ("arn", reference.get("Arn"), "ARN")):
         if not value:
             continue
         profiles = iam_backends[DEFAULT_ACCOUNT_ID]["aws"].instance_profiles.values()
-        known = next((profile for profile in profiles if value in (profile.name, profile.arn)), None)
-        if known is None or (kind == "arn") != (value == known.arn):
+        match = next((profile for profile in profiles if value in (profile.name, profile.arn)), None)
+        if match is None or (kind == "arn") != (value == match.arn):
             raise Refused(
                 "InvalidParameterValue",
                 f"Value ({value}) for parameter iamInstanceProfile.{kind} is invalid. Invalid IAM Instance Profile "
-                f"{words}",
+                f"{label}",
             )
-        if not known.roles:
-            raise Refused("InvalidParameterValue", f'IAM Instance Profile "{known.arn}" has no associated IAM Roles')
+        if not match.roles:
+            raise Refused("InvalidParameterValue", f'IAM Instance Profile "{match.arn}" has no associated IAM Roles')
 
 
 def _devices(launch: Launch) -> None:
@@ -264,19 +274,19 @@ def _devices(launch: Launch) -> None:
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise Refused("InvalidBlockDeviceMapping", f"The device '{repeated[0]}' is used in more than one mapping")
     for mapping in launch.data.get("BlockDeviceMappings") or []:
-        disk = mapping.get("Ebs") or {}
-        size = int(disk["VolumeSize"]) if disk.get("VolumeSize") else None
-        snapshot = disk.get("SnapshotId")
+        ebs = mapping.get("Ebs") or {}
+        size = int(ebs["VolumeSize"]) if ebs.get("VolumeSize") else None
+        snapshot = ebs.get("SnapshotId")
         if mapping["DeviceName"] == image.root_device_name:
             snapshot = snapshot or image.ebs_snapshot.id
-        elif not snapshot and disk and size is None:
+        elif not snapshot and ebs and size is None:
             raise Refused("MissingParameter", "The request must contain the parameter size or snapshotId")
         if snapshot:
             check_snapshot(launch.backend, snapshot, size)
-        iops, throughput = (int(disk[key]) if disk.get(key) else None for key in ("Iops", "Throughput"))
-        if disk:
-            check_settings(disk.get("VolumeType", "gp2"), size, iops, throughput)
-        if disk.get("KmsKeyId") and str(disk.get("Encrypted", "")).lower() == "false":
+        iops, throughput = (int(ebs[key]) if ebs.get(key) else None for key in ("Iops", "Throughput"))
+        if ebs:
+            check_settings(ebs.get("VolumeType", "gp2"), size, iops, throughput)
+        if ebs.get("KmsKeyId") and str(ebs.get("Encrypted", "")).lower() == "false":
             raise Refused("InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted.")
 
 
@@ -331,37 +341,37 @@ def _interface(launch: Launch) -> None:
 
 def _offered(launch: Launch) -> None:
     offered = _offerings(launch.region)
-    known = zones(launch.region)
-    places = [place for place in launch.places if place in known] or known
+    region_zones = zones(launch.region)
+    places = [place for place in launch.places if place in region_zones] or region_zones
     if not any((launch.type, place) in offered for place in places):
-        others = [each for each in known if (launch.type, each) in offered]
+        other_zones = [zone for zone in region_zones if (launch.type, zone) in offered]
         raise Refused(
             "Unsupported",
             f"Your requested instance type ({launch.type}) is not supported in your requested Availability Zone "
             f"({places[0]}). Please retry your request by not specifying an Availability Zone or choosing "
-            f"{', '.join(others) or 'another region'}.",
+            f"{', '.join(other_zones) or 'another region'}.",
         )
 
 
 @functools.cache
 def _offerings(region: str) -> frozenset[tuple[str, str]]:
-    found = INSTANCE_TYPE_OFFERINGS["availability-zone"].get(region, [])
-    return frozenset((each["InstanceType"], each["Location"]) for each in found)
+    offerings = INSTANCE_TYPE_OFFERINGS["availability-zone"].get(region, [])
+    return frozenset((offering["InstanceType"], offering["Location"]) for offering in offerings)
 
 
 def _quota(launch: Launch) -> None:
     if not STANDARD.match(launch.type):
         return
-    spot = launch.bid is not None
+    is_spot = launch.bid is not None
     used = sum(
         _processors(instance.instance_type)
         for instance in launch.backend.all_instances()
         if instance.state in ("pending", "running")
         and STANDARD.match(instance.instance_type)
-        and _is_spot(instance) is spot
+        and _is_spot(instance) is is_spot
     )
-    if used + launch.count * _processors(launch.type) > quotas.applied(quotas.SPOT if spot else quotas.ON_DEMAND):
-        if spot:
+    if used + launch.count * _processors(launch.type) > quotas.applied(quotas.SPOT if is_spot else quotas.ON_DEMAND):
+        if is_spot:
             raise Refused("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
         limit = quotas.applied(quotas.ON_DEMAND)
         raise Refused(
@@ -373,8 +383,8 @@ def _quota(launch: Launch) -> None:
 
 
 def _processors(instance_type: str) -> int:
-    known = INSTANCE_TYPES.get(instance_type)
-    return int(known["VCpuInfo"]["DefaultVCpus"]) if known else 0
+    instance_type_info = INSTANCE_TYPES.get(instance_type)
+    return int(instance_type_info["VCpuInfo"]["DefaultVCpus"]) if instance_type_info else 0
 
 
 def _is_spot(instance: Any) -> bool:

@@ -24,25 +24,25 @@ INVALID = "ValidationError"
 @rule("autoscaling", "PutLifecycleHook")
 def hook(attempt: Attempt) -> None:
     """Refuse a hook that is not well formed, or one too many."""
-    found = attempt.backend.describe_lifecycle_hooks(attempt.get("AutoScalingGroupName"))
+    existing = attempt.backend.describe_lifecycle_hooks(attempt.get("AutoScalingGroupName"))
     name = attempt.get("LifecycleHookName", "")
-    new = name not in [each.name for each in found]
-    if new and len(found) >= MOST:
+    is_new = name not in [existing_hook.name for existing_hook in existing]
+    if is_new and len(existing) >= MOST:
         raise Refused("LimitExceeded", f"A group has {MOST} lifecycle hooks at most")
-    check(attempt.parameters, new=new)
+    check(attempt.parameters, new=is_new)
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
 def hooks(attempt: Attempt) -> None:
     """Refuse a group with hooks that are not well formed."""
-    found = attempt.get("LifecycleHookSpecificationList", [])
-    names = [each.get("LifecycleHookName") for each in found]
+    specifications = attempt.get("LifecycleHookSpecificationList", [])
+    names = [specification.get("LifecycleHookName") for specification in specifications]
     if len(set(names)) < len(names):
         raise Refused(INVALID, f"Lifecycle hooks have names of their own: {', '.join(names)}")
-    if len(found) > MOST:
+    if len(specifications) > MOST:
         raise Refused("LimitExceeded", f"A group has {MOST} lifecycle hooks at most")
-    for each in found:
-        check(each, new=True)
+    for specification in specifications:
+        check(specification, new=True)
 
 
 def check(specification: Mapping[str, Any], *, new: bool) -> None:

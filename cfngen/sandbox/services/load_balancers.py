@@ -88,13 +88,13 @@ def name_and_kind(attempt: Attempt) -> None:
         raise Refused(INVALID, f"Load balancer type '{kind}' must be one of [application, network, gateway]")
     if scheme and scheme not in SCHEMES:
         raise Refused(INVALID, f"Load balancer scheme '{scheme}' must be one of [internet-facing, internal]")
-    others = list(attempt.backend.load_balancers.values())
-    if name in [balancer.name for balancer in others]:
+    existing = list(attempt.backend.load_balancers.values())
+    if name in [balancer.name for balancer in existing]:
         raise Refused(
             "DuplicateLoadBalancerName",
             f"A load balancer with the same name '{name}' exists, but with different settings",
         )
-    if len([balancer for balancer in others if balancer.type == kind]) >= NETWORK_LOAD_BALANCERS:
+    if len([balancer for balancer in existing if balancer.type == kind]) >= NETWORK_LOAD_BALANCERS:
         raise Refused("TooManyLoadBalancers", "The maximum number of load balancers has been reached")
     if len(attempt.get("Tags") or []) > TAGS:
         raise Refused("TooManyTags", "The maximum number of tags has been reached")
@@ -104,13 +104,13 @@ def name_and_kind(attempt: Attempt) -> None:
 def subnets(attempt: Attempt) -> None:
     """Refuse subnets of several VPCs, two in one zone, and ones that are too full."""
     mapped = [mapping["SubnetId"] for mapping in attempt.get("SubnetMappings") or []]
-    identifiers = [*(attempt.get("Subnets") or []), *mapped]
-    chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in identifiers]
-    if missing := sorted(set(identifiers) - {subnet.id for subnet in chosen}):
+    subnet_ids = [*(attempt.get("Subnets") or []), *mapped]
+    chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in subnet_ids]
+    if missing := sorted(set(subnet_ids) - {subnet.id for subnet in chosen}):
         raise Refused("SubnetNotFound", f"The subnet ID '{missing[0]}' does not exist")
     if len({subnet.vpc_id for subnet in chosen}) > 1:
         raise Refused("InvalidSubnet", "All subnets must belong to the same VPC")
-    if len({subnet.availability_zone for subnet in chosen}) < len(identifiers):
+    if len({subnet.availability_zone for subnet in chosen}) < len(subnet_ids):
         raise Refused(
             CONFIGURATION, "A load balancer cannot be attached to multiple subnets in the same Availability Zone"
         )
@@ -124,14 +124,14 @@ def subnets(attempt: Attempt) -> None:
         subnet.ipv6_cidr_block_associations for subnet in chosen
     ):
         raise Refused("InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
-    known: set[str] = set()
+    current_ids: set[str] = set()
     if attempt.operation == "SetSubnets":
         balancer = _balancer(attempt)
-        known = {subnet.id for subnet in balancer.subnets}
+        current_ids = {subnet.id for subnet in balancer.subnets}
         if chosen and chosen[0].vpc_id != balancer.vpc_id:
             raise Refused("InvalidSubnet", f"The subnet '{chosen[0].id}' does not belong to VPC '{balancer.vpc_id}'")
     for subnet in chosen:
-        if subnet.id not in known and subnet.available_ip_address_count < FREE_ADDRESSES:
+        if subnet.id not in current_ids and subnet.available_ip_address_count < FREE_ADDRESSES:
             raise Refused(
                 "InvalidSubnet",
                 f"Not enough IP space available in {subnet.id}. ELB requires at least {FREE_ADDRESSES} free IP "
@@ -189,14 +189,14 @@ def attributes(attempt: Attempt) -> None:
     if not settings:
         raise Refused(INVALID, "Attributes cannot be empty")
     kind = balancer.type
-    known = {**OF_ALL, **OF_TYPE[kind]}
+    allowed = {**OF_ALL, **OF_TYPE[kind]}
     for attribute in settings:
         key, value = attribute["Key"], str(attribute.get("Value", ""))
-        if key not in known:
+        if key not in allowed:
             elsewhere = any(key in keys for keys in OF_TYPE.values())
             message = f"is not supported on load balancers with type '{kind}'" if elsewhere else "is not recognized"
             raise Refused(CONFIGURATION if elsewhere else INVALID, f"Load balancer attribute key '{key}' {message}")
-        check_value("Load balancer attribute", key, value, known[key])
+        check_value("Load balancer attribute", key, value, allowed[key])
         if key == "ipv6.deny_all_igw_traffic" and balancer.ip_address_type == "ipv4":
             message = (
                 f"Load balancer attribute key '{key}' is not supported on load balancers with IP address type 'ipv4'"
@@ -204,20 +204,20 @@ def attributes(attempt: Attempt) -> None:
             raise Refused(CONFIGURATION, message)
 
 
-def check_value(what: str, key: str, value: str, allowed: tuple[str, ...] | range | None) -> None:
+def check_value(label: str, key: str, value: str, allowed: tuple[str, ...] | range | None) -> None:
     """Refuse a value of an attribute.
 
     Args:
-        what: kind of attribute.
+        label: kind of attribute, e.g. `Target group attribute`.
         key: its key.
-        value: a text.
-        allowed: the texts, or the numbers; nothing where any text is.
+        value: the requested value.
+        allowed: the texts or the range of numbers that are allowed; None allows any text.
 
     Raises:
-        Refused: it is another one
+        Refused: the value is not allowed
     """
     if isinstance(allowed, tuple) and value not in allowed:
-        raise Refused(INVALID, f"{what} '{key}' value '{value}' must be one of [{', '.join(allowed)}]")
+        raise Refused(INVALID, f"{label} '{key}' value '{value}' must be one of [{', '.join(allowed)}]")
     if isinstance(allowed, range) and not (value.isdigit() and int(value) in allowed):
         raise Refused(
             INVALID, f"'{key}' value '{value}' must be between '{allowed.start}-{allowed.stop - 1}' inclusive"

@@ -15,9 +15,9 @@ from cfngen.text_limits import METADATA_TAG_KEY
 _SHOWN: set[str] = set()
 
 
-def show(region: str, shown: bool) -> None:
+def show(region: str, enabled: bool) -> None:
     """Set the account's default in a region: whether instances read their tags from their metadata."""
-    (_SHOWN.add if shown else _SHOWN.discard)(region)
+    (_SHOWN.add if enabled else _SHOWN.discard)(region)
 
 
 def shown(region: str) -> bool:

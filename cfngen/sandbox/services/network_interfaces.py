@@ -86,19 +86,19 @@ def check_address(backend: Any, subnet: Any, address: str) -> None:
     """
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
     try:
-        wanted = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         raise Refused("InvalidParameterValue", f"invalid value for parameter address: {address}") from None
-    if wanted not in block:
+    if parsed not in block:
         raise Refused("InvalidParameterValue", "Address does not fall within the subnet's address range")
-    if wanted in {block[index] for index in (0, 1, 2, 3, -1)}:
+    if parsed in {block[index] for index in (0, 1, 2, 3, -1)}:
         raise Refused("InvalidParameterValue", "Address is in subnet's reserved address range")
     for other in live_interfaces(backend):
-        held = {
+        used_addresses = {
             other.private_ip_address,
             *(private_ip_address.get("PrivateIpAddress") for private_ip_address in other.private_ip_addresses),
         }
-        if other.subnet.id == subnet.id and address in held:
+        if other.subnet.id == subnet.id and address in used_addresses:
             raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
 
 
@@ -110,10 +110,10 @@ def check_groups(backend: Any, groups: Iterable[str], subnet: Any) -> None:
     """
     identifiers = list(groups)
     for identifier in identifiers:
-        found = backend.get_security_group_from_id(identifier)
-        if found is None:
+        group = backend.get_security_group_from_id(identifier)
+        if group is None:
             raise Refused("InvalidGroup.NotFound", f"The security group '{identifier}' does not exist")
-        if subnet is not None and found.vpc_id != subnet.vpc_id:
+        if subnet is not None and group.vpc_id != subnet.vpc_id:
             raise Refused(
                 "InvalidParameter", f"Security group {identifier} and subnet {subnet.id} belong to different networks."
             )

@@ -57,11 +57,11 @@ def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
 @rule("ec2", "CreateDhcpOptions")
 def servers_are_addresses(attempt: Attempt) -> None:
     """Refuse DHCP options that name servers otherwise than by address, or options that there are not."""
-    known = ("domain-name", "domain-name-servers", "ntp-servers", "netbios-name-servers", "netbios-node-type",
+    known_options = ("domain-name", "domain-name-servers", "ntp-servers", "netbios-name-servers", "netbios-node-type",
              "ipv6-address-preferred-lease-time")  # fmt: skip
     for option in attempt.get("DhcpConfigurations", []):
         key, values = option.get("Key"), option.get("Values", [])
-        if key not in known:
+        if key not in known_options:
             raise Refused("InvalidParameterValue", f"Value ({key}) for parameter key is invalid. DHCP option unknown")
         if not values:
             raise Refused("InvalidParameterValue", f"Invalid value '' for {key}. It must not be empty")
@@ -71,13 +71,13 @@ def servers_are_addresses(attempt: Attempt) -> None:
                 raise Refused(
                     "InvalidParameterValue", f"Invalid value '{server}' for {key}. One or more servers contain bad IPs"
                 )
-        if key == "domain-name" and not all(_is_domain(each) for each in values):
+        if key == "domain-name" and not all(_is_domain(value) for value in values):
             raise Refused("InvalidParameterValue", f"Invalid value '{values[0]}' for domain-name. Invalid domain name")
 
 
 def zones(region: str) -> list[str]:
     """Return the names of a region's availability zones."""
-    return [each.name for each in RegionsAndZonesBackend.zones.get(region, [])]
+    return [zone.name for zone in RegionsAndZonesBackend.zones.get(region, [])]
 
 
 def free_addresses(backend: Any, subnet: Any) -> int:
@@ -89,7 +89,11 @@ def free_addresses(backend: Any, subnet: Any) -> int:
 
 def live_interfaces(backend: Any) -> list[Any]:
     """Return the interfaces but those of terminated instances, which moto keeps."""
-    return [each for each in backend.enis.values() if not (each.instance and each.instance.state == "terminated")]
+    return [
+        interface
+        for interface in backend.enis.values()
+        if not (interface.instance and interface.instance.state == "terminated")
+    ]
 
 
 def _subnets(backend: Any) -> list[Any]:

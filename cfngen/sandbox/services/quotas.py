@@ -71,5 +71,5 @@ def kept(quotas: Mapping[Key, Quota]) -> Iterator[None]:
 
 def applied(quota: Key) -> float:
     """Return what the account has of a quota."""
-    known = _KEPT[-1].get(quota) or _DEFAULTS[quota]
-    return known.default if known.value is None else known.value
+    entry = _KEPT[-1].get(quota) or _DEFAULTS[quota]
+    return entry.default if entry.value is None else entry.value

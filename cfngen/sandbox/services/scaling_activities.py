@@ -85,7 +85,7 @@ def activities(backend: Any, group_name: str) -> list[dict[str, Any]]:
     made: dict[str, list[dict[str, Any]]] = backend.__dict__.setdefault("launches_tried", {})
     if group_name:
         return made.setdefault(group_name, [])
-    return [each for found in made.values() for each in found]
+    return [activity for group_activities in made.values() for activity in group_activities]
 
 
 def hold_of(state: Any) -> Hold | None:
@@ -139,8 +139,8 @@ def beat(state: Any) -> None:
 def _hold(group: Any, state: Any, transition: str, waiting: str) -> bool:
     """Let a hook hold an instance; False if the group has none for the transition."""
     hooks = group.autoscaling_backend.lifecycle_hooks.values()
-    mine = [each for each in hooks if each.auto_scaling_group_name == group.name]
-    hook = next((each for each in mine if each.lifecycle_transition == transition), None)
+    group_hooks = [candidate for candidate in hooks if candidate.auto_scaling_group_name == group.name]
+    hook = next((candidate for candidate in group_hooks if candidate.lifecycle_transition == transition), None)
     if hook is None:
         return False
     now, timeout = time_in(group.region), int(hook.heartbeat_timeout)
@@ -177,15 +177,15 @@ def _fill(group: Any) -> None:
     """Let a group have as many instances as it is to have, if it is still there."""
     if group.autoscaling_backend.autoscaling_groups.get(group.name) is not group:
         return
-    before = {instance_state.instance.id for instance_state in group.instance_states}
+    previous_ids = {instance_state.instance.id for instance_state in group.instance_states}
     group.set_desired_capacity(group.desired_capacity)
-    new = [
+    new_ids = [
         instance_state.instance.id
         for instance_state in group.instance_states
-        if instance_state.instance.id not in before
+        if instance_state.instance.id not in previous_ids
     ]
-    if new and group.region in _OBSERVERS:
-        _OBSERVERS[group.region].launched(group.name, new)
+    if new_ids and group.region in _OBSERVERS:
+        _OBSERVERS[group.region].launched(group.name, new_ids)
 
 
 def _launchable(group: Any, count: int) -> tuple[int, str]:
@@ -194,7 +194,7 @@ def _launchable(group: Any, count: int) -> tuple[int, str]:
     if template is None or group.mixed_instances_policy:
         return count, ""
     data = template.get_version(group.launch_template_version).data
-    subnets = [each for each in (group.vpc_zone_identifier or "").split(",") if each]
+    subnets = [subnet_id for subnet_id in (group.vpc_zone_identifier or "").split(",") if subnet_id]
     for number in range(1, count + 1):
         launch = Launch(group.ec2_backend, data, subnets, group.availability_zones, number)
         try:
@@ -269,11 +269,11 @@ def _launches(model_of_groups: Any) -> None:
 
     def replace_autoscaling_group_instances(self: Any, count_needed: int, propagated_tags: Any) -> None:
         count, reason = _launchable(self, count_needed)
-        known = {id(instance_state) for instance_state in self.instance_states}
+        previous_states = {id(instance_state) for instance_state in self.instance_states}
         if count:
             launch(self, count, propagated_tags)
         for state in self.instance_states:
-            if id(state) not in known:
+            if id(state) not in previous_states:
                 _note(self, state.instance.id, "")
                 _hold(self, state, LAUNCHING, "Pending:Wait")
         if reason:
@@ -288,12 +288,12 @@ def _terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
     resize = model_of_groups.set_desired_capacity
 
     def set_desired_capacity(self: Any, new_capacity: int | None) -> None:
-        wanted = self.min_size if new_capacity is None else new_capacity
-        surplus = len(self.active_instances()) - int(wanted or 0)
+        desired = self.min_size if new_capacity is None else new_capacity
+        surplus = len(self.active_instances()) - int(desired or 0)
         if self.mixed_instances_policy or surplus <= 0:
             resize(self, new_capacity)
             return
-        self.desired_capacity = wanted
+        self.desired_capacity = desired
         unprotected = [
             active_instance
             for active_instance in self.active_instances()
@@ -323,7 +323,7 @@ def _terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
     def delete_auto_scaling_group(self: Any, group_name: str) -> None:
         """Forced: what a hook holds goes as well (API, DeleteAutoScalingGroup)."""
         group = self.autoscaling_groups.get(group_name)
-        hooks = [key for key, each in self.lifecycle_hooks.items() if each.auto_scaling_group_name == group_name]
+        hooks = [key for key, hook in self.lifecycle_hooks.items() if hook.auto_scaling_group_name == group_name]
         for key in hooks:
             del self.lifecycle_hooks[key]
         for state in list(group.instance_states) if group else ():
@@ -356,26 +356,26 @@ def _actions(backend: Any) -> None:
 
     def create_auto_scaling_group(self: Any) -> Any:
         """With its hooks, before instances are launched (API, CreateAutoScalingGroup)."""
-        asked = self._get_params()
-        for each in asked.get("LifecycleHookSpecificationList", []):
+        params = self._get_params()
+        for specification in params.get("LifecycleHookSpecificationList", []):
             self.autoscaling_backend.create_lifecycle_hook(
-                each["LifecycleHookName"],
-                asked["AutoScalingGroupName"],
-                each["LifecycleTransition"],
-                int(each.get("HeartbeatTimeout", 3600)),
-                each.get("DefaultResult", "ABANDON"),
+                specification["LifecycleHookName"],
+                params["AutoScalingGroupName"],
+                specification["LifecycleTransition"],
+                int(specification.get("HeartbeatTimeout", 3600)),
+                specification.get("DefaultResult", "ABANDON"),
             )
         return create(self)
 
     def complete_lifecycle_action(self: Any) -> Any:
-        asked = self._get_params()
-        state = held(self.autoscaling_backend, asked["AutoScalingGroupName"], asked["InstanceId"])
-        let_go(state.auto_scaling_group, state, asked["LifecycleActionResult"])
+        params = self._get_params()
+        state = held(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"])
+        let_go(state.auto_scaling_group, state, params["LifecycleActionResult"])
         return EmptyResult()
 
     def record_lifecycle_action_heartbeat(self: Any) -> Any:
-        asked = self._get_params()
-        beat(held(self.autoscaling_backend, asked["AutoScalingGroupName"], asked["InstanceId"]))
+        params = self._get_params()
+        beat(held(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"]))
         return EmptyResult()
 
     setattr(backend, "delete_lifecycle_hook", delete_lifecycle_hook)  # noqa: B010

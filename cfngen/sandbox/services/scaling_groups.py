@@ -79,34 +79,38 @@ def unknown_group(attempt: Attempt) -> None:
 def sizes(attempt: Attempt) -> None:
     """Refuse a minimum above the maximum, and a desired capacity outside of both."""
     group = _group(attempt)
-    least = attempt.get("MinSize", getattr(group, "min_size", 0))
-    most = attempt.get("MaxSize", getattr(group, "max_size", 0))
-    for name, value in (("minSize", least), ("maxSize", most), ("desiredCapacity", attempt.get("DesiredCapacity", 0))):
+    min_size = attempt.get("MinSize", getattr(group, "min_size", 0))
+    max_size = attempt.get("MaxSize", getattr(group, "max_size", 0))
+    for name, value in (
+        ("minSize", min_size),
+        ("maxSize", max_size),
+        ("desiredCapacity", attempt.get("DesiredCapacity", 0)),
+    ):
         if value < 0:
             raise Refused(INVALID, _at_least(name, value, 0))
-    if least > most:
-        raise Refused(INVALID, f"Max bound, {most}, must be greater than or equal to min bound, {least}")
+    if min_size > max_size:
+        raise Refused(INVALID, f"Max bound, {max_size}, must be greater than or equal to min bound, {min_size}")
     desired = attempt.get("DesiredCapacity")
-    if desired is not None and not least <= desired <= most:
+    if desired is not None and not min_size <= desired <= max_size:
         raise Refused(
             INVALID,
-            f"Desired capacity:{desired} must be between the specified min size:{least} and max size:{most}",
+            f"Desired capacity:{desired} must be between the specified min size:{min_size} and max size:{max_size}",
         )
 
 
 @rule("autoscaling", "SetDesiredCapacity")
 def capacity(attempt: Attempt) -> None:
     """Refuse a desired capacity outside of the group's sizes."""
-    group, wanted = _group(attempt), attempt.get("DesiredCapacity")
-    if wanted > group.max_size:
+    group, desired = _group(attempt), attempt.get("DesiredCapacity")
+    if desired > group.max_size:
         raise Refused(
             INVALID,
-            f"New SetDesiredCapacity value {wanted} is above max value {group.max_size} for the AutoScalingGroup.",
+            f"New SetDesiredCapacity value {desired} is above max value {group.max_size} for the AutoScalingGroup.",
         )
-    if wanted < group.min_size:
+    if desired < group.min_size:
         raise Refused(
             INVALID,
-            f"New SetDesiredCapacity value {wanted} is below min value {group.min_size} for the AutoScalingGroup.",
+            f"New SetDesiredCapacity value {desired} is below min value {group.min_size} for the AutoScalingGroup.",
         )
 
 
@@ -114,19 +118,19 @@ def capacity(attempt: Attempt) -> None:
 def place(attempt: Attempt) -> None:
     """Refuse zones and subnets that are not there, are of several VPCs, or do not match each other."""
     ec2 = attempt.backend.ec2_backend
-    known = {availability_zone.name for availability_zone in ec2.describe_availability_zones()}
+    region_zones = {availability_zone.name for availability_zone in ec2.describe_availability_zones()}
     zones = attempt.get("AvailabilityZones", [])
-    if unknown := sorted(set(zones) - known):
+    if unknown := sorted(set(zones) - region_zones):
         raise Refused(INVALID, f"Invalid availability zones: [{', '.join(unknown)}]")
-    identifiers = [each for each in (attempt.get("VPCZoneIdentifier") or "").split(",") if each]
+    subnet_ids = [subnet_id for subnet_id in (attempt.get("VPCZoneIdentifier") or "").split(",") if subnet_id]
     subnets = []
-    for identifier in identifiers:
-        found = [zone[identifier] for zone in ec2.subnets.values() if identifier in zone]
-        if not found:
+    for identifier in subnet_ids:
+        matches = [zone[identifier] for zone in ec2.subnets.values() if identifier in zone]
+        if not matches:
             raise Refused(INVALID, f"The subnet ID '{identifier}' does not exist")
-        subnets.append(found[0])
+        subnets.append(matches[0])
     if len({subnet.vpc_id for subnet in subnets}) > 1:
-        raise Refused(INVALID, f"The subnets [{', '.join(identifiers)}] are of several VPCs")
+        raise Refused(INVALID, f"The subnets [{', '.join(subnet_ids)}] are of several VPCs")
     if zones and subnets and {subnet.availability_zone for subnet in subnets} != set(zones):
         raise Refused(
             INVALID, "The availability zones of the specified subnets and the Auto Scaling group do not match"
@@ -173,7 +177,9 @@ def _check_template(ec2: Any, specification: Mapping[str, Any]) -> None:
             f"{'ID' if identifier else 'name'} {identifier or name}, does not exist.",
         ) from None
     version = str(specification.get("Version") or "$Default")
-    if version not in ("$Default", "$Latest") and version not in {str(each.number) for each in template.versions}:
+    if version not in ("$Default", "$Latest") and version not in {
+        str(template_version.number) for template_version in template.versions
+    }:
         raise Refused(
             INVALID,
             "You must use a valid fully-formed launch template. Could not find launch template version "
@@ -214,7 +220,7 @@ def _check_mixture(policy: Mapping[str, Any]) -> None:
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def settings(attempt: Attempt) -> None:
     """Refuse health checks, termination policies and times that there are not."""
-    checks = {each.strip() for each in (attempt.get("HealthCheckType") or "EC2").split(",")}
+    checks = {health_check.strip() for health_check in (attempt.get("HealthCheckType") or "EC2").split(",")}
     if checks - HEALTH_CHECKS:
         raise Refused(INVALID, f"HealthCheckType must be of {', '.join(sorted(HEALTH_CHECKS))}")
     for key in ("HealthCheckGracePeriod", "DefaultCooldown"):
@@ -232,14 +238,14 @@ def settings(attempt: Attempt) -> None:
 def balancers(attempt: Attempt) -> None:
     """Refuse load balancers and target groups that are not there, and target groups of addresses."""
     if arns := attempt.get("TargetGroupARNs", []):
-        known = elbv2_backends[attempt.backend.account_id][attempt.region].target_groups
+        target_groups = elbv2_backends[attempt.backend.account_id][attempt.region].target_groups
         for arn in arns:
-            if arn not in known:
+            if arn not in target_groups:
                 raise Refused(
                     INVALID,
                     "Provided Target Groups may not be valid. Please ensure they exist and try again.",
                 )
-            if known[arn].target_type not in ("", None, "instance"):
+            if target_groups[arn].target_type not in ("", None, "instance"):
                 raise Refused(
                     INVALID,
                     f"Provided Target Group '{arn}' has invalid target type. Please ensure all provided Target "
@@ -253,14 +259,14 @@ def balancers(attempt: Attempt) -> None:
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
 def tags(attempt: Attempt) -> None:
     """Refuse tags that a group cannot have; the words for keys and values are assumed."""
-    found = attempt.get("Tags", [])
-    keys = [each["Key"] for each in found]
+    new_tags = attempt.get("Tags", [])
+    keys = [each["Key"] for each in new_tags]
     if len(set(keys)) < len(keys) and attempt.operation == "CreateAutoScalingGroup":
-        twice = sorted({each for each in keys if keys.count(each) > 1})
-        raise Refused(INVALID, f"Duplicate Keys Specified: {', '.join(twice)}")
+        duplicates = sorted({each for each in keys if keys.count(each) > 1})
+        raise Refused(INVALID, f"Duplicate Keys Specified: {', '.join(duplicates)}")
     if len(keys) > MOST_TAGS:
         raise Refused(INVALID, f"The number of tags must not exceed {MOST_TAGS}, and is {len(keys)}")
-    for each in found:
+    for each in new_tags:
         if each["Key"].lower().startswith(RESERVED):
             raise Refused(INVALID, f"Only the AWS services can use the tag prefix {RESERVED}: {each['Key']}")
         if not 1 <= len(each["Key"]) <= LONGEST_KEY or len(each.get("Value") or "") > LONGEST_VALUE:
@@ -302,17 +308,17 @@ def emptied(attempt: Attempt) -> None:
 @rule("autoscaling", "TerminateInstanceInAutoScalingGroup", "SetInstanceProtection")
 def members(attempt: Attempt) -> None:
     """Refuse instances that no group has, and a termination that would leave fewer than the minimum."""
-    identifiers = attempt.get("InstanceIds") or [attempt.get("InstanceId")]
+    instance_ids = attempt.get("InstanceIds") or [attempt.get("InstanceId")]
     groups = {
         state.instance.id: group
         for group in attempt.backend.autoscaling_groups.values()
         for state in group.instance_states
     }
-    for identifier in identifiers:
-        if identifier not in groups:
-            raise Refused(INVALID, f"Instance Id not found - No managed instance found for instance ID {identifier}")
+    for instance_id in instance_ids:
+        if instance_id not in groups:
+            raise Refused(INVALID, f"Instance Id not found - No managed instance found for instance ID {instance_id}")
     if attempt.operation == "TerminateInstanceInAutoScalingGroup" and attempt.get("ShouldDecrementDesiredCapacity"):
-        group = groups[identifiers[0]]
+        group = groups[instance_ids[0]]
         if group.desired_capacity <= (group.min_size or 0):
             raise Refused(
                 INVALID,
@@ -326,8 +332,8 @@ def _group(attempt: Attempt) -> Any:
     return attempt.backend.autoscaling_groups.get(attempt.get("AutoScalingGroupName"))
 
 
-def _at_least(name: str, value: int, least: int) -> str:
+def _at_least(name: str, value: int, minimum: int) -> str:
     return (
         f"1 validation error detected: Value '{value}' at '{name}' failed to satisfy constraint: Member must have "
-        f"value greater than or equal to {least}"
+        f"value greater than or equal to {minimum}"
     )

@@ -17,13 +17,13 @@ TAGS = 50
 @rule("secretsmanager", "CreateSecret")
 def name(attempt: Attempt) -> None:
     """Refuse a name with other characters, and one that a deleted secret has until its window is over."""
-    wanted = attempt.get("Name", "")
-    if not re.fullmatch(r"[A-Za-z0-9/_+=.@-]{1,512}", wanted):
+    secret_name = attempt.get("Name", "")
+    if not re.fullmatch(r"[A-Za-z0-9/_+=.@-]{1,512}", secret_name):
         raise Refused(
             "ValidationException",
             "Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!",
         )
-    existing = attempt.backend.secrets.get(wanted)
+    existing = attempt.backend.secrets.get(secret_name)
     if existing is not None and existing.is_deleted():
         raise Refused(
             "InvalidRequestException",

@@ -31,7 +31,7 @@ def name_of_a_group(attempt: Attempt) -> None:
         raise Refused("InvalidVpcID.NotFound", f"The vpc ID '{vpc}' does not exist")
     if name == "default":
         raise Refused("InvalidGroup.Reserved", "Cannot use reserved security group name: default")
-    if any(each.name == name for each in attempt.backend.groups[vpc or attempt.backend.default_vpc.id].values()):
+    if any(group.name == name for group in attempt.backend.groups[vpc or attempt.backend.default_vpc.id].values()):
         raise Refused("InvalidGroup.Duplicate", f"The security group '{name}' already exists for VPC '{vpc}'")
     if sum(len(group) for group in attempt.backend.groups.values()) >= quotas.applied(quotas.SECURITY_GROUPS):
         raise Refused("SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
@@ -44,22 +44,22 @@ def rules_of_a_group(attempt: Attempt) -> None:
     group = backend.get_security_group_from_id(attempt.get("GroupId")) if attempt.get("GroupId") else None
     if group is None:
         return  # moto finds it by name, or refuses
-    wanted = [
+    requested = [
         flat for permission in attempt.get("IpPermissions", []) for flat in _flat(permission)
     ] or _flat(_old_form(attempt.parameters))  # fmt: skip
-    if not wanted:
+    if not requested:
         raise Refused("MissingParameter", "The request must contain a source or a destination of the rule")
-    for protocol, first, last, kind, source in wanted:
+    for protocol, first, last, kind, source in requested:
         _check_ports(protocol, first, last)
         _check_source(backend, group, kind, source)
-    if len(set(wanted)) < len(wanted):
+    if len(set(requested)) < len(requested):
         raise Refused("InvalidParameterValue", "The same permission must not appear multiple times")
     egress = attempt.operation.endswith("Egress")
     present = {_of_moto(egress_rule) for egress_rule in (group.egress_rules if egress else group.ingress_rules)}
-    for flat in wanted:
+    for flat in requested:
         if flat in present:
             raise Refused("InvalidPermission.Duplicate", f'the specified rule "{_told(flat)}" already exists')
-    weight = sum(_weight(backend, kind, source) for _, _, _, kind, source in {*present, *wanted})
+    weight = sum(_weight(backend, kind, source) for _, _, _, kind, source in {*present, *requested})
     if weight > quotas.applied(quotas.RULES):
         raise Refused(
             "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached."

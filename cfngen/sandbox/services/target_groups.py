@@ -111,20 +111,20 @@ def health_check(attempt: Attempt) -> None:
 def attributes(attempt: Attempt) -> None:
     """Refuse attributes that do not exist, that are another protocol's, or that have no such value."""
     group = _group(attempt, attempt.get("TargetGroupArn"))
-    mine, others = (
+    protocol_attributes, unsupported = (
         (ATTRIBUTES_OF_NETWORK, ATTRIBUTES_OF_APPLICATION)
         if group.protocol in OF_NETWORK
         else (ATTRIBUTES_OF_APPLICATION, ATTRIBUTES_OF_NETWORK)
     )
-    known = {**ATTRIBUTES, **mine}
+    supported = {**ATTRIBUTES, **protocol_attributes}
     for attribute in attempt.get("Attributes") or []:
         key, value = attribute["Key"], str(attribute.get("Value", ""))
-        if key in others:
+        if key in unsupported:
             message = f"is not supported on target groups with the {group.protocol} protocol"
             raise Refused(CONFIGURATION, f"Target group attribute key '{key}' {message}")
-        if key not in known:
+        if key not in supported:
             raise Refused(INVALID, f"Target group attribute key '{key}' is not recognized")
-        check_value("Target group attribute", key, value, known[key])
+        check_value("Target group attribute", key, value, supported[key])
         if key == "preserve_client_ip.enabled" and value == "false" and group.protocol in ("UDP", "TCP_UDP"):
             message = f"Client IP preservation cannot be disabled for target groups with the {group.protocol} protocol"
             raise Refused(CONFIGURATION, message)
@@ -209,9 +209,9 @@ def _check_action(attempt: Attempt, action: Mapping[str, Any], balancer: Any, pr
             raise Refused(
                 CONFIGURATION, f"The target group with targetGroupARN '{arn}' must be in the VPC of the load balancer"
             )
-        if others := [other for other in group.load_balancer_arns if other != balancer.arn]:
+        if other_arns := [other for other in group.load_balancer_arns if other != balancer.arn]:
             message = f"The following target groups cannot be associated with more than one load balancer: {arn}"
-            raise Refused("TargetGroupAssociationLimit", f"{message} ({others[0]})")
+            raise Refused("TargetGroupAssociationLimit", f"{message} ({other_arns[0]})")
 
 
 def _owner(attempt: Attempt) -> str:

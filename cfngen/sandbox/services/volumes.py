@@ -122,11 +122,11 @@ def check_snapshot(backend: Any, snapshot: str, size: int | None) -> None:
     """Refuse a snapshot that there is not, or one larger than the volume."""
     if snapshot not in backend.snapshots:
         raise Refused("InvalidSnapshot.NotFound", f"The snapshot '{snapshot}' does not exist.")
-    least = backend.snapshots[snapshot].volume.size
-    if size is not None and size < least:
+    minimum = backend.snapshots[snapshot].volume.size
+    if size is not None and size < minimum:
         raise Refused(
             "InvalidBlockDeviceMapping",
-            f"Volume of size {size}GB is smaller than snapshot '{snapshot}', expect size >= {least}GB",
+            f"Volume of size {size}GB is smaller than snapshot '{snapshot}', expect size >= {minimum}GB",
         )
 
 

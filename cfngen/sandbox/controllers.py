@@ -18,9 +18,9 @@ from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.kubernetes_objects import forget
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object, uid
 
-BALANCER_TYPE_ANNOTATION = "service.beta.kubernetes.io/aws-load-balancer_name-type"
-CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer_name-cleanup"
-DELETION_SECONDS = 15.0  # until a balancer_name or a volume is gone
+BALANCER_TYPE_ANNOTATION = "service.beta.kubernetes.io/aws-load-balancer-type"
+CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
+DELETION_SECONDS = 15.0  # until a balancer or a volume is gone
 
 
 class Controllers:
@@ -72,12 +72,12 @@ class Controllers:
             self.later(DELETION_SECONDS, lambda: self._finish_deletion(clean_up, kind, name, namespace))
 
     def add_load_balancer(self, name: str, namespace: str = "default", *, network: bool = False) -> Object:
-        """Add a Service of type LoadBalancer and the balancer_name that the cloud controller makes for it.
+        """Add a Service of type LoadBalancer and the load balancer that the cloud controller makes for it.
 
         Args:
             name: of the Service.
             namespace: of the Service.
-            network: a network load balancer_name instead of a classic one.
+            network: a network load balancer instead of a classic one.
         """
         metadata: Object = {"name": name, "namespace": namespace}
         if network:
@@ -292,7 +292,7 @@ class Controllers:
 
 
 def balancer_name(service: Object) -> str:
-    """Return the name of a Service's balancer_name: `a` and its uid, cut to the 32 characters that AWS takes."""
+    """Return the name of a Service's load balancer: `a` and its uid, cut to the 32 characters that AWS takes."""
     return f"a{service['metadata']['uid'].replace('-', '')}"[:32]
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-REFERENCES_LINE = re.compile(r"^REFERENCES_LINE = (\{.*\})$", re.MULTILINE)
-PROGRAM_LINE = re.compile(r'^PROGRAM_LINE = "(.*)"$', re.MULTILINE)
+REFERENCES_LINE = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
+PROGRAM_LINE = re.compile(r'^PROGRAM = "(.*)"$', re.MULTILINE)
 # Returns the metadata of a stack's resource: the stack's name, the logical id.
 Metadata = Callable[[str, str], Mapping[str, Any]]
 

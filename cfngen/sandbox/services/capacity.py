@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from cfngen.sandbox.services.networks import zones
 from cfngen.sandbox.services.rules import Refused
 
-LOWEST_PRICE = 0.001  # dollars for an hour: no bid is taken below it
+MIN_SPOT_PRICE = 0.001  # dollars for an hour: no bid is taken below it
 
 
 @dataclass
-class _Market:
+class _RegionCapacity:
     """What a region lacks.
 
     Attributes:
@@ -23,11 +23,11 @@ class _Market:
         prices: what a Spot Instance of a type costs.
     """
 
-    short: set[tuple[str, str]] = field(default_factory=set)
+    exhausted: set[tuple[str, str]] = field(default_factory=set)
     prices: dict[str, float] = field(default_factory=dict)
 
 
-_MARKETS: dict[str, _Market] = {}
+_CAPACITY_BY_REGION: dict[str, _RegionCapacity] = {}
 
 
 def exhaust(region: str, instance_type: str, *names: str) -> None:
@@ -38,22 +38,22 @@ def exhaust(region: str, instance_type: str, *names: str) -> None:
         instance_type: e.g. `m5.large`.
         names: of the zones; all of the region if left out.
     """
-    _market(region).short.update((instance_type, name) for name in names or zones(region))
+    _capacity_of(region).exhausted.update((instance_type, name) for name in names or zones(region))
 
 
 def price(region: str, instance_type: str, dollars: float) -> None:
     """Let a Spot Instance of a type cost so much for an hour."""
-    _market(region).prices[instance_type] = dollars
+    _capacity_of(region).prices[instance_type] = dollars
 
 
 def restore(region: str) -> None:
     """Let there be room for everything, at the lowest price."""
-    _MARKETS.pop(region, None)
+    _CAPACITY_BY_REGION.pop(region, None)
 
 
 def has_room(region: str, instance_type: str, zone: str) -> bool:
     """Return whether there is room for instances of a type in a zone."""
-    return (instance_type, zone) not in _market(region).short
+    return (instance_type, zone) not in _capacity_of(region).exhausted
 
 
 def no_room(region: str, instance_type: str, zone: str) -> Refused:
@@ -76,7 +76,7 @@ def check_bid(region: str, instance_type: str, bid: float) -> None:
     Raises:
         Refused: SpotMaxPriceTooLow
     """
-    minimum = _market(region).prices.get(instance_type, LOWEST_PRICE)
+    minimum = _capacity_of(region).prices.get(instance_type, MIN_SPOT_PRICE)
     if bid < minimum:
         raise Refused(
             "SpotMaxPriceTooLow",
@@ -85,5 +85,5 @@ def check_bid(region: str, instance_type: str, bid: float) -> None:
         )
 
 
-def _market(region: str) -> _Market:
-    return _MARKETS.setdefault(region, _Market())
+def _capacity_of(region: str) -> _RegionCapacity:
+    return _CAPACITY_BY_REGION.setdefault(region, _RegionCapacity())

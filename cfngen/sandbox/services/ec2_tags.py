@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Set
 
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-MOST = 50
-KEY, VALUE = 128, 256  # characters
-CREATING = (
+MAX_TAGS = 50
+MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters
+TAGGING_OPERATIONS = (
     "AllocateAddress",
     "CreateDhcpOptions",
     "CreateInternetGateway",
@@ -29,8 +29,8 @@ CREATING = (
 )
 
 
-@rule("ec2", *CREATING)
-def tags_of_something_new(attempt: Attempt) -> None:
+@rule("ec2", *TAGGING_OPERATIONS)
+def tags_on_create(attempt: Attempt) -> None:
     """Refuse a resource whose tags EC2 does not take."""
     for specification in attempt.get("TagSpecifications", []):
         check(specification.get("Tags") or [])
@@ -61,10 +61,12 @@ def check(tags: Iterable[Mapping[str, str]], present: Set[str] = frozenset()) ->
             raise Refused("InvalidParameterValue", f"Duplicate tag key '{key}' specified.")
         if key.lower().startswith("aws:"):
             raise Refused("InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
-        if not 1 <= len(key) <= KEY:
-            raise Refused("InvalidParameterValue", f"Tag key exceeds the maximum length of {KEY} characters")
-        if len(value) > VALUE:
-            raise Refused("InvalidParameterValue", f"Tag value exceeds the maximum length of {VALUE} characters")
+        if not 1 <= len(key) <= MAX_KEY_LENGTH:
+            raise Refused("InvalidParameterValue", f"Tag key exceeds the maximum length of {MAX_KEY_LENGTH} characters")
+        if len(value) > MAX_VALUE_LENGTH:
+            raise Refused(
+                "InvalidParameterValue", f"Tag value exceeds the maximum length of {MAX_VALUE_LENGTH} characters"
+            )
         keys.append(key)
-    if len({*keys, *present}) > MOST:
-        raise Refused("TagLimitExceeded", f"More than {MOST} tags specified")
+    if len({*keys, *present}) > MAX_TAGS:
+        raise Refused("TagLimitExceeded", f"More than {MAX_TAGS} tags specified")

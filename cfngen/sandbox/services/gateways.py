@@ -8,7 +8,7 @@ from typing import Any
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-TARGETS = frozenset(
+TARGET_PARAMETERS = frozenset(
     {
         "CarrierGatewayId",
         "CoreNetworkArn",
@@ -44,7 +44,7 @@ def one_gateway_of_a_vpc(attempt: Attempt) -> None:
 @rule("ec2", "CreateRoute", "ReplaceRoute")
 def target_of_a_route(attempt: Attempt) -> None:
     """Refuse a route without a target, with several, or to something outside of the table's VPC."""
-    targets = sorted(TARGETS & {key for key, value in attempt.parameters.items() if value})
+    targets = sorted(TARGET_PARAMETERS & {key for key, value in attempt.parameters.items() if value})
     if not targets:
         raise Refused(
             "MissingParameter", "The request must contain exactly one of gatewayId, natGatewayId, networkInterfaceId, "
@@ -64,10 +64,10 @@ def target_of_a_route(attempt: Attempt) -> None:
         )
     if interface_id := attempt.get("NetworkInterfaceId"):
         vpc_id = backend.get_network_interface(interface_id).subnet.vpc_id
-        _same_network(table, vpc_id, f"interface {interface_id}")
+        _check_same_vpc(table, vpc_id, f"interface {interface_id}")
     if instance_id := attempt.get("InstanceId"):
         instance = backend.get_instance(instance_id)
-        _same_network(table, instance.vpc_id, f"interface of {instance_id}")
+        _check_same_vpc(table, instance.vpc_id, f"interface of {instance_id}")
         if instance.state in ("terminated", "shutting-down"):
             raise Refused("IncorrectInstanceState", f"Instance '{instance_id}' is not in the correct state")
 
@@ -102,7 +102,7 @@ def one_table_of_a_subnet(attempt: Attempt) -> None:
     if not subnet_id:
         return
     table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
-    _same_network(table, attempt.backend.get_subnet(subnet_id).vpc_id, f"subnet {subnet_id}")
+    _check_same_vpc(table, attempt.backend.get_subnet(subnet_id).vpc_id, f"subnet {subnet_id}")
     for other in attempt.backend.route_tables.values():
         if subnet_id in other._associations.values() and other.id != table.id:  # noqa: SLF001
             raise Refused(
@@ -112,7 +112,7 @@ def one_table_of_a_subnet(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DeleteRouteTable")
-def main_table_stays(attempt: Attempt) -> None:
+def main_table_is_kept(attempt: Attempt) -> None:
     """Refuse to delete a VPC's main route table."""
     table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
     if table.main_association_id:
@@ -130,6 +130,6 @@ def _gateways(backend: Any) -> list[Any]:
     return list(backend.internet_gateways.values())
 
 
-def _same_network(table: Any, vpc_id: str | None, target: str) -> None:
+def _check_same_vpc(table: Any, vpc_id: str | None, target: str) -> None:
     if vpc_id != table.vpc_id:
         raise Refused("InvalidParameterValue", f"route table {table.id} and {target} belong to different networks")

@@ -16,12 +16,12 @@ from moto.iam.models import AWSManagedPolicy
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
 
-INLINE_POLICIES = 10_240  # characters without white space, all inline policies of a role together
-MANAGED_POLICY = 6_144  # likewise, one policy
-TRUST_POLICY = 2_048  # likewise
-POLICIES_OF_ROLE = 10
-TAGS = 50
-SESSION = range(3_600, 43_201)  # seconds
+MAX_INLINE_POLICY_CHARACTERS = 10_240  # characters without white space, all inline policies of a role together
+MAX_MANAGED_POLICY_CHARACTERS = 6_144  # likewise, one policy
+MAX_TRUST_POLICY_CHARACTERS = 2_048  # likewise
+MAX_POLICIES_PER_ROLE = 10
+MAX_TAGS = 50
+SESSION_SECONDS = range(3_600, 43_201)  # seconds
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy")
@@ -37,8 +37,8 @@ def trust_policy(attempt: Attempt) -> None:
             )
         principal_type = "SERVICE" if kind == "Service" else kind
         raise Refused("MalformedPolicyDocument", f'Invalid principal in policy: "{principal_type}":"{name}"')
-    if policy_documents.characters(text) > TRUST_POLICY:
-        raise Refused("LimitExceeded", f"Cannot exceed quota for ACLSizePerRole: {TRUST_POLICY}")
+    if policy_documents.characters(text) > MAX_TRUST_POLICY_CHARACTERS:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for ACLSizePerRole: {MAX_TRUST_POLICY_CHARACTERS}")
 
 
 @rule("iam", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
@@ -49,28 +49,28 @@ def permissions_policy(attempt: Attempt) -> None:
         raise Refused("MalformedPolicyDocument", fault)
     size = policy_documents.characters(text)
     if attempt.operation == "PutRolePolicy":
-        role = _role(attempt, attempt.get("RoleName"))
+        role = _get_role(attempt, attempt.get("RoleName"))
         other_policies = {name: policy for name, policy in role.policies.items() if name != attempt.get("PolicyName")}
-        if size + sum(map(policy_documents.characters, other_policies.values())) > INLINE_POLICIES:
-            message = f"Maximum policy size of {INLINE_POLICIES} bytes exceeded for role {role.name}"
+        if size + sum(map(policy_documents.characters, other_policies.values())) > MAX_INLINE_POLICY_CHARACTERS:
+            message = f"Maximum policy size of {MAX_INLINE_POLICY_CHARACTERS} bytes exceeded for role {role.name}"
             raise Refused("LimitExceeded", message)
-    elif size > MANAGED_POLICY:
-        raise Refused("LimitExceeded", f"Cannot exceed quota for PolicySize: {MANAGED_POLICY}")
+    elif size > MAX_MANAGED_POLICY_CHARACTERS:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for PolicySize: {MAX_MANAGED_POLICY_CHARACTERS}")
 
 
 @rule("iam", "CreateRole", "PutRolePermissionsBoundary", "AttachRolePolicy")
-def policies_of_aws(attempt: Attempt) -> None:
+def load_aws_managed_policies(attempt: Attempt) -> None:
     """Let the policies of AWS be there, which moto has and does not show unless it is told to; refuses nothing."""
     arn = attempt.get("PermissionsBoundary") or attempt.get("PolicyArn") or ""
     path, _, name = arn.partition(":iam::aws:policy")[2].rpartition("/")
-    data = _policies_of_aws().get(name) if ":iam::aws:policy/" in arn else None
+    data = _aws_managed_policies().get(name) if ":iam::aws:policy/" in arn else None
     if data and data["Path"] == f"{path}/" and arn not in attempt.backend.managed_policies:
         policy = AWSManagedPolicy.from_data(name, attempt.backend.account_id, attempt.backend.region_name, data)
         attempt.backend.managed_policies[arn] = policy
 
 
 @functools.cache
-def _policies_of_aws() -> dict[str, dict[str, Any]]:
+def _aws_managed_policies() -> dict[str, dict[str, Any]]:
     policies: dict[str, dict[str, Any]] = json.loads(aws_managed_policies_data)
     return policies
 
@@ -84,17 +84,17 @@ def permissions_boundary(attempt: Attempt) -> None:
 
 
 @rule("iam", "AttachRolePolicy")
-def policies_of_a_role(attempt: Attempt) -> None:
+def quota_of_attached_policies(attempt: Attempt) -> None:
     """Refuse one managed policy too many."""
-    attached = _role(attempt, attempt.get("RoleName")).managed_policies
-    if len(attached) >= POLICIES_OF_ROLE and attempt.get("PolicyArn") not in attached:
-        raise Refused("LimitExceeded", f"Cannot exceed quota for PoliciesPerRole: {POLICIES_OF_ROLE}")
+    attached = _get_role(attempt, attempt.get("RoleName")).managed_policies
+    if len(attached) >= MAX_POLICIES_PER_ROLE and attempt.get("PolicyArn") not in attached:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for PoliciesPerRole: {MAX_POLICIES_PER_ROLE}")
 
 
 @rule("iam", "PutRolePolicy", "AttachRolePolicy", "AddRoleToInstanceProfile", "DeleteRole")
 def role_exists(attempt: Attempt) -> None:
     """Refuse in IAM's own words what is about a role that is not there."""
-    _role(attempt, attempt.get("RoleName"))
+    _get_role(attempt, attempt.get("RoleName"))
 
 
 @rule("iam", "DeletePolicy")
@@ -114,7 +114,7 @@ def attached_policy(attempt: Attempt) -> None:
 
 
 @rule("iam", "CreateRole", "CreateInstanceProfile")
-def name_but_for_case(attempt: Attempt) -> None:
+def name_unique_ignoring_case(attempt: Attempt) -> None:
     """Refuse a name that differs from another one in upper and lower case only."""
     kind, existing_names = "Role", [role.name for role in attempt.backend.get_roles()]
     if attempt.operation == "CreateInstanceProfile":
@@ -126,7 +126,7 @@ def name_but_for_case(attempt: Attempt) -> None:
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
-def characters_of_documents(attempt: Attempt) -> None:
+def policy_characters(attempt: Attempt) -> None:
     """Refuse a document with characters beyond those of Latin-1 ("IAM name requirements")."""
     name = "AssumeRolePolicyDocument" if attempt.operation == "CreateRole" else "PolicyDocument"
     if not re.fullmatch(r"[\t\n\r -\xff]+", attempt.get(name, "")):
@@ -144,19 +144,19 @@ def tags(attempt: Attempt) -> None:
     roles = [role for role in attempt.backend.get_roles() if role.name == attempt.get("RoleName")]
     if attempt.operation == "TagRole" and roles:
         new |= {tag["Key"] for tag in roles[0].tags}
-    if len(new) > TAGS >= len(attempt.get("Tags") or []):  # of too many at once moto itself tells
-        raise Refused("LimitExceeded", f"Cannot exceed quota for TagsPerRole: {TAGS}")
+    if len(new) > MAX_TAGS >= len(attempt.get("Tags") or []):  # of too many at once moto itself tells
+        raise Refused("LimitExceeded", f"Cannot exceed quota for TagsPerRole: {MAX_TAGS}")
 
 
 @rule("iam", "CreateRole", "UpdateRole")
 def session_duration(attempt: Attempt) -> None:
     """Refuse sessions shorter than an hour or longer than twelve."""
     seconds = attempt.get("MaxSessionDuration")
-    if seconds is not None and (fault := out_of_range("maxSessionDuration", seconds, SESSION)):
+    if seconds is not None and (fault := out_of_range("maxSessionDuration", seconds, SESSION_SECONDS)):
         raise Refused("ValidationError", fault)
 
 
-def _role(attempt: Attempt, name: str) -> Any:
+def _get_role(attempt: Attempt, name: str) -> Any:
     for role in attempt.backend.get_roles():
         if role.name == name:
             return role

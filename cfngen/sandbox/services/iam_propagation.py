@@ -18,16 +18,16 @@ from weakref import WeakKeyDictionary
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, rule, time_in, times
 
-SECONDS = 15.0
+PROPAGATION_SECONDS = 15.0
 
-_changed: WeakKeyDictionary[Any, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
+_changed_at: WeakKeyDictionary[Any, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
 """By what moto has of IAM and by instance profile: what the clocks showed when it was changed."""
 
 
 @rule("iam", "CreateInstanceProfile", "AddRoleToInstanceProfile", "RemoveRoleFromInstanceProfile")
 def remember(attempt: Attempt) -> None:
     """Remember when an instance profile is changed; refuses nothing."""
-    _changed.setdefault(attempt.backend, {})[attempt.get("InstanceProfileName")] = times()
+    _changed_at.setdefault(attempt.backend, {})[attempt.get("InstanceProfileName")] = times()
 
 
 def awaited(region: str, profile: str) -> None:
@@ -37,7 +37,7 @@ def awaited(region: str, profile: str) -> None:
         region: of the one who has waited.
         profile: its name.
     """
-    _changed.get(policy_documents.iam(region), {}).pop(profile, None)
+    _changed_at.get(policy_documents.iam(region), {}).pop(profile, None)
 
 
 def check_launch(region: str, profile: Mapping[str, str]) -> None:
@@ -59,7 +59,7 @@ def check_launch(region: str, profile: Mapping[str, str]) -> None:
         for candidate in backend.get_instance_profiles()
         if identifier in (candidate.arn if key == "Arn" else candidate.name,)
     ]
-    if not profiles or not _arrived(region, backend, profiles[0].name):
+    if not profiles or not _has_propagated(region, backend, profiles[0].name):
         kind = "ARN" if key == "Arn" else "name"
         raise Refused(
             "InvalidParameterValue",
@@ -76,6 +76,9 @@ def profile_of_instances(attempt: Attempt) -> None:
     check_launch(attempt.region, attempt.get("IamInstanceProfile") or {})
 
 
-def _arrived(region: str, backend: Any, name: str) -> bool:
-    changed = _changed.get(backend, {}).get(name)
-    return changed is None or not 0 <= time_in(region) - changed.get(region, -SECONDS) < SECONDS
+def _has_propagated(region: str, backend: Any, name: str) -> bool:
+    changed_at = _changed_at.get(backend, {}).get(name)
+    return (
+        changed_at is None
+        or not 0 <= time_in(region) - changed_at.get(region, -PROPAGATION_SECONDS) < PROPAGATION_SECONDS
+    )

@@ -14,11 +14,11 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
 
-POLICY = 32_768  # bytes
-TAGS = 50
-WINDOW = range(7, 31)  # days
+MAX_POLICY_BYTES = 32_768  # bytes
+MAX_TAGS = 50
+WAITING_PERIOD_DAYS = range(7, 31)  # days
 CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"  # whoever calls; CloudFormation calls in their name
-MALFORMED = "MalformedPolicyDocumentException"
+MALFORMED_POLICY = "MalformedPolicyDocumentException"
 
 
 @rule("kms", "CreateKey", "PutKeyPolicy")
@@ -30,22 +30,26 @@ def key_policy(attempt: Attempt) -> None:
     try:
         document = policy_documents.read(text)
     except ValueError:
-        raise Refused(MALFORMED, "") from None
+        raise Refused(MALFORMED_POLICY, "") from None
     statements = policy_documents.statements(document)
-    if not statements or not all(map(_whole, statements)) or document.get("Version", "2012-10-17") not in _VERSIONS:
-        raise Refused(MALFORMED, "The specified policy is not syntactically or semantically correct")
-    if len(text.encode()) > POLICY:
-        raise Refused("LimitExceededException", f"Key policy size must not exceed {POLICY} bytes")
+    if (
+        not statements
+        or not all(map(_is_well_formed, statements))
+        or document.get("Version", "2012-10-17") not in _VERSIONS
+    ):
+        raise Refused(MALFORMED_POLICY, "The specified policy is not syntactically or semantically correct")
+    if len(text.encode()) > MAX_POLICY_BYTES:
+        raise Refused("LimitExceededException", f"Key policy size must not exceed {MAX_POLICY_BYTES} bytes")
     if list(policy_documents.dead_principals(document, attempt.region)):
-        raise Refused(MALFORMED, "Policy contains a statement with one or more invalid principals.")
-    if not attempt.get("BypassPolicyLockoutSafetyCheck") and not _lets_the_caller_change_it(statements):
-        raise Refused(MALFORMED, "The new key policy will not allow you to update the key policy in the future.")
+        raise Refused(MALFORMED_POLICY, "Policy contains a statement with one or more invalid principals.")
+    if not attempt.get("BypassPolicyLockoutSafetyCheck") and not _lets_caller_change_policy(statements):
+        raise Refused(MALFORMED_POLICY, "The new key policy will not allow you to update the key policy in the future.")
 
 
 _VERSIONS = ("2012-10-17", "2008-10-17")
 
 
-def _whole(statement: dict[str, Any]) -> bool:
+def _is_well_formed(statement: dict[str, Any]) -> bool:
     actions = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
     return (
         set(statement) <= policy_documents.ELEMENTS
@@ -57,19 +61,23 @@ def _whole(statement: dict[str, Any]) -> bool:
     )
 
 
-def _lets_the_caller_change_it(statements: list[dict[str, Any]]) -> bool:
-    about = [statement for statement in statements if _is_about_the_caller(statement) and _covers_policy(statement)]
-    denied = [statement for statement in about if statement["Effect"] == "Deny" and "Condition" not in statement]
-    return not denied and any(statement["Effect"] == "Allow" for statement in about)
+def _lets_caller_change_policy(statements: list[dict[str, Any]]) -> bool:
+    caller_statements = [
+        statement for statement in statements if _applies_to_caller(statement) and _covers_put_key_policy(statement)
+    ]
+    denials = [
+        statement for statement in caller_statements if statement["Effect"] == "Deny" and "Condition" not in statement
+    ]
+    return not denials and any(statement["Effect"] == "Allow" for statement in caller_statements)
 
 
-def _is_about_the_caller(statement: dict[str, Any]) -> bool:
+def _applies_to_caller(statement: dict[str, Any]) -> bool:
     account = CALLER.removesuffix("user/operator") + "root"
-    named = [name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)]
-    return bool({"*", CALLER, account, DEFAULT_ACCOUNT_ID} & set(named)) != ("NotPrincipal" in statement)
+    principals = [name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)]
+    return bool({"*", CALLER, account, DEFAULT_ACCOUNT_ID} & set(principals)) != ("NotPrincipal" in statement)
 
 
-def _covers_policy(statement: dict[str, Any]) -> bool:
+def _covers_put_key_policy(statement: dict[str, Any]) -> bool:
     patterns = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
     matches = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
     return matches != ("NotAction" in statement)
@@ -81,15 +89,15 @@ def tags(attempt: Attempt) -> None:
     keys = [tag["TagKey"] for tag in attempt.get("Tags") or []]
     if len(set(keys)) < len(keys):
         raise Refused("TagException", "Duplicate tag keys")
-    if len(keys) > TAGS:
-        raise Refused("LimitExceededException", f"The number of tags exceeds the limit of {TAGS}")
+    if len(keys) > MAX_TAGS:
+        raise Refused("LimitExceededException", f"The number of tags exceeds the limit of {MAX_TAGS}")
 
 
 @rule("kms", "ScheduleKeyDeletion")
 def waiting_period(attempt: Attempt) -> None:
     """Refuse a waiting period shorter than a week or longer than thirty days."""
     days = attempt.get("PendingWindowInDays")
-    if days is not None and (fault := out_of_range("pendingWindowInDays", days, WINDOW)):
+    if days is not None and (fault := out_of_range("pendingWindowInDays", days, WAITING_PERIOD_DAYS)):
         raise Refused("ValidationException", fault)
 
 

@@ -11,9 +11,9 @@ from cfngen.sandbox.services.ec2_tags import check as check_tags
 from cfngen.sandbox.services.launches import check_request, check_user_data, from_template
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-HOPS = range(1, 65)  # API, LaunchTemplateInstanceMetadataOptionsRequest
-TAGGED = frozenset({"instance", "volume", "network-interface", "spot-instances-request"})
-PREFIX = "You must use a valid fully-formed launch template. "
+HOP_LIMITS = range(1, 65)  # API, LaunchTemplateInstanceMetadataOptionsRequest
+TAGGABLE_TYPES = frozenset({"instance", "volume", "network-interface", "spot-instances-request"})
+MESSAGE_PREFIX = "You must use a valid fully-formed launch template. "
 
 
 @rule("ec2", "CreateLaunchTemplate", "CreateLaunchTemplateVersion")
@@ -27,14 +27,14 @@ def data_of_a_template(attempt: Attempt) -> None:
     if repeated := sorted({kind for kind in resource_types if resource_types.count(kind) > 1}):
         raise Refused("InvalidParameterValue", f"Duplicate tag specifications for resource type {repeated[0]}")
     for specification in data.get("TagSpecifications") or []:
-        if specification.get("ResourceType") not in TAGGED:
+        if specification.get("ResourceType") not in TAGGABLE_TYPES:
             kind = specification.get("ResourceType")
             raise Refused(
                 "InvalidParameterValue", f"'{kind}' is not a valid taggable resource type for this operation."
             )
         check_tags(specification.get("Tags") or [])
     hops = (data.get("MetadataOptions") or {}).get("HttpPutResponseHopLimit")
-    if hops is not None and int(hops) not in HOPS:
+    if hops is not None and int(hops) not in HOP_LIMITS:
         raise Refused("InvalidParameterValue", f"Invalid value '{hops}' for HttpPutResponseHopLimit")
 
 
@@ -65,6 +65,6 @@ def template_of_a_group(attempt: Attempt) -> None:
         )
         check_request(launch)
     except Refused as refused:
-        raise Refused("ValidationError", f"{PREFIX}{refused.message}") from refused
+        raise Refused("ValidationError", f"{MESSAGE_PREFIX}{refused.message}") from refused
     except EC2ClientError as error:
-        raise Refused("ValidationError", f"{PREFIX}{error.message}") from error
+        raise Refused("ValidationError", f"{MESSAGE_PREFIX}{error.message}") from error

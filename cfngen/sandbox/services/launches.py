@@ -25,9 +25,9 @@ from cfngen.sandbox.services.networks import free_addresses, zones
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 from cfngen.sandbox.services.volumes import check_settings, check_snapshot
 
-USER_DATA = 16384  # bytes before base64, EC2 user guide, "Run commands when you launch an instance"
-STANDARD = re.compile(r"(?:[acdhimrtz]|im|is)\d")  # families that the quotas of standard instances count
-DEVICE = re.compile(r"/dev/(sd[a-z]\d{0,2}|xvd[a-z]{1,2}\d{0,2})|xvd[a-z]{1,2}")
+MAX_USER_DATA_BYTES = 16384  # bytes before base64, EC2 user guide, "Run commands when you launch an instance"
+STANDARD_FAMILIES = re.compile(r"(?:[acdhimrtz]|im|is)\d")  # families that the quotas of standard instances count
+DEVICE_NAME = re.compile(r"/dev/(sd[a-z]\d{0,2}|xvd[a-z]{1,2}\d{0,2})|xvd[a-z]{1,2}")
 DEFAULT_TYPE = "m1.small"  # EC2 API, RunInstances
 
 
@@ -64,7 +64,7 @@ class Launch:
         return str(self.data.get("InstanceType", DEFAULT_TYPE))
 
     @property
-    def existing(self) -> list[Any]:
+    def existing_interfaces(self) -> list[Any]:
         """The interfaces that the request names."""
         interface_ids = [
             interface["NetworkInterfaceId"] for interface in self.interfaces if interface.get("NetworkInterfaceId")
@@ -72,10 +72,14 @@ class Launch:
         return [self.backend.get_network_interface(interface_id) for interface_id in interface_ids]
 
     @property
-    def places(self) -> list[str]:
+    def candidate_zones(self) -> list[str]:
         """The zones in which instances may come to be."""
         subnet_zones = [self.backend.get_subnet(subnet).availability_zone for subnet in self.subnets]
-        return subnet_zones or list(self.zones) or [interface.subnet.availability_zone for interface in self.existing]
+        return (
+            subnet_zones
+            or list(self.zones)
+            or [interface.subnet.availability_zone for interface in self.existing_interfaces]
+        )
 
     @property
     def bid(self) -> float | None:
@@ -87,13 +91,13 @@ class Launch:
         return math.inf if text is None else float(text)
 
 
-def from_template(backend: Any, reference: Mapping[str, Any], **place: Any) -> Launch:
+def from_template(backend: Any, reference: Mapping[str, Any], **options: Any) -> Launch:
     """Return what a launch template asks for.
 
     Args:
         backend: moto's EC2 of the region.
         reference: with `LaunchTemplateId` or `LaunchTemplateName`, and `Version`.
-        place: `subnets`, `zones` and `count` of the launch.
+        **options: `subnets`, `zones` and `count` of the launch.
 
     Raises:
         Refused: there is no such template, or no such version of it
@@ -112,11 +116,11 @@ def from_template(backend: Any, reference: Mapping[str, Any], **place: Any) -> L
             "InvalidLaunchTemplateId.VersionNotFound",
             f"Could not find launch template version {version} for launch template id {identifier}",
         )
-    return Launch(backend, template.get_version(version).data, **place)
+    return Launch(backend, template.get_version(version).data, **options)
 
 
 @rule("ec2", "RunInstances")
-def instances_of_a_request(attempt: Attempt) -> None:
+def valid_request(attempt: Attempt) -> None:
     """Refuse instances that cannot be launched."""
     request = {key: value for key, value in attempt.parameters.items() if value not in (None, [], "")}
     reference = request.pop("LaunchTemplate", None)
@@ -150,7 +154,16 @@ def check_request(launch: Launch) -> None:
     Raises:
         Refused: as RunInstances does
     """
-    for check in (_image, _type, _network, _key_pair, _profile, _devices, _market, _user_data):
+    for check in (
+        _check_image,
+        _check_type,
+        _check_network,
+        _check_key_pair,
+        _check_profile,
+        _check_devices,
+        _check_market,
+        _check_user_data,
+    ):
         check(launch)
 
 
@@ -160,11 +173,11 @@ def check_launch(launch: Launch) -> None:
     Raises:
         Refused: as RunInstances does
     """
-    for check in (_interface, _offered, _quota, _room, _key):
+    for check in (_check_free_interfaces, _check_offered, _check_quota, _check_capacity, _check_key):
         check(launch)
 
 
-def _image(launch: Launch) -> None:
+def _check_image(launch: Launch) -> None:
     image = str(launch.data.get("ImageId", ""))
     if not image:
         raise Refused("MissingParameter", "The request must contain the parameter ImageId")
@@ -178,7 +191,7 @@ def _image(launch: Launch) -> None:
         raise Refused("InvalidAMIID.Unavailable", f"The image id '[{image}]' is no longer available")
 
 
-def _type(launch: Launch) -> None:
+def _check_type(launch: Launch) -> None:
     if launch.type not in INSTANCE_TYPES:
         raise Refused("InvalidParameterValue", f"Invalid value '{launch.type}' for InstanceType.")
     offered = INSTANCE_TYPES[launch.type]["ProcessorInfo"]["SupportedArchitectures"]
@@ -192,7 +205,7 @@ def _type(launch: Launch) -> None:
         )
 
 
-def _network(launch: Launch) -> None:
+def _check_network(launch: Launch) -> None:
     subnets = [launch.backend.get_subnet(subnet_id) for subnet_id in launch.subnets]
     groups = launch.data.get("SecurityGroupIds") or []
     if launch.interfaces and groups:
@@ -216,8 +229,8 @@ def _network(launch: Launch) -> None:
         if subnet and specification.get("PrivateIpAddress"):
             check_address(launch.backend, subnet, specification["PrivateIpAddress"])
     check_groups(launch.backend, groups, next(iter(subnets), None))
-    for interface in launch.existing:
-        if launch.places and interface.subnet.availability_zone not in launch.places:
+    for interface in launch.existing_interfaces:
+        if launch.candidate_zones and interface.subnet.availability_zone not in launch.candidate_zones:
             raise Refused("InvalidParameterCombination", ANOTHER_ZONE)
 
 
@@ -239,13 +252,13 @@ def _check_existing(specification: Mapping[str, Any], *, in_subnets: bool) -> No
         )
 
 
-def _key_pair(launch: Launch) -> None:
+def _check_key_pair(launch: Launch) -> None:
     name = launch.data.get("KeyName")
     if name and name not in launch.backend.key_pairs:
         raise Refused("InvalidKeyPair.NotFound", f"The key pair '{name}' does not exist")
 
 
-def _profile(launch: Launch) -> None:
+def _check_profile(launch: Launch) -> None:
     reference = launch.data.get("IamInstanceProfile") or {}
     for kind, value, label in (("name", reference.get("Name"), "name"), ("arn", reference.get("Arn"), "ARN")):
         if not value:
@@ -262,14 +275,14 @@ def _profile(launch: Launch) -> None:
             raise Refused("InvalidParameterValue", f'IAM Instance Profile "{match.arn}" has no associated IAM Roles')
 
 
-def _devices(launch: Launch) -> None:
+def _check_devices(launch: Launch) -> None:
     image = launch.backend.amis[launch.data["ImageId"]]
     names = [
         str(block_device_mapping.get("DeviceName", ""))
         for block_device_mapping in launch.data.get("BlockDeviceMappings") or []
     ]
     for name in names:
-        if not DEVICE.fullmatch(name):
+        if not DEVICE_NAME.fullmatch(name):
             raise Refused("InvalidBlockDeviceMapping", f"Invalid device name {name}")
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise Refused("InvalidBlockDeviceMapping", f"The device '{repeated[0]}' is used in more than one mapping")
@@ -290,7 +303,7 @@ def _devices(launch: Launch) -> None:
             raise Refused("InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted.")
 
 
-def _market(launch: Launch) -> None:
+def _check_market(launch: Launch) -> None:
     options = launch.data.get("InstanceMarketOptions") or {}
     if options and not options.get("MarketType"):
         raise Refused("MissingParameter", "The request must contain the parameter MarketType.")
@@ -301,14 +314,14 @@ def _market(launch: Launch) -> None:
     if bid is not None and not bid > 0:
         text = (options.get("SpotOptions") or {}).get("MaxPrice")
         raise Refused("InvalidParameterValue", f"Invalid value '{text}' for spotPrice")
-    if bid is not None and bid < capacity.LOWEST_PRICE:
+    if bid is not None and bid < capacity.MIN_SPOT_PRICE:
         raise Refused(
             "InvalidParameterValue",
-            f"Invalid bid price: {bid:g}. Bid price must be greater than or equal to {capacity.LOWEST_PRICE:g}",
+            f"Invalid bid price: {bid:g}. Bid price must be greater than or equal to {capacity.MIN_SPOT_PRICE:g}",
         )
 
 
-def _user_data(launch: Launch) -> None:
+def _check_user_data(launch: Launch) -> None:
     check_user_data(launch.data.get("UserData"))
 
 
@@ -322,15 +335,15 @@ def check_user_data(text: Any) -> None:
         decoded = base64.b64decode(str(text or ""), validate=True)
     except binascii.Error:
         raise Refused("InvalidUserData.Malformed", "Invalid BASE64 encoding of user data.") from None
-    if len(decoded) > USER_DATA:
-        raise Refused("InvalidParameterValue", f"User data is limited to {USER_DATA} bytes")
+    if len(decoded) > MAX_USER_DATA_BYTES:
+        raise Refused("InvalidParameterValue", f"User data is limited to {MAX_USER_DATA_BYTES} bytes")
 
 
-def _interface(launch: Launch) -> None:
-    for interface in launch.existing:
+def _check_free_interfaces(launch: Launch) -> None:
+    for interface in launch.existing_interfaces:
         if user(interface) or launch.count > 1:
             raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
-    if not launch.existing and launch.subnets:
+    if not launch.existing_interfaces and launch.subnets:
         free = sum(free_addresses(launch.backend, launch.backend.get_subnet(subnet)) for subnet in launch.subnets)
         if free < launch.count:
             raise Refused(
@@ -339,38 +352,38 @@ def _interface(launch: Launch) -> None:
             )
 
 
-def _offered(launch: Launch) -> None:
-    offered = _offerings(launch.region)
+def _check_offered(launch: Launch) -> None:
+    offered = _zone_offerings(launch.region)
     region_zones = zones(launch.region)
-    places = [place for place in launch.places if place in region_zones] or region_zones
-    if not any((launch.type, place) in offered for place in places):
+    candidate_zones = [zone for zone in launch.candidate_zones if zone in region_zones] or region_zones
+    if not any((launch.type, zone) in offered for zone in candidate_zones):
         other_zones = [zone for zone in region_zones if (launch.type, zone) in offered]
         raise Refused(
             "Unsupported",
             f"Your requested instance type ({launch.type}) is not supported in your requested Availability Zone "
-            f"({places[0]}). Please retry your request by not specifying an Availability Zone or choosing "
+            f"({candidate_zones[0]}). Please retry your request by not specifying an Availability Zone or choosing "
             f"{', '.join(other_zones) or 'another region'}.",
         )
 
 
 @functools.cache
-def _offerings(region: str) -> frozenset[tuple[str, str]]:
+def _zone_offerings(region: str) -> frozenset[tuple[str, str]]:
     offerings = INSTANCE_TYPE_OFFERINGS["availability-zone"].get(region, [])
     return frozenset((offering["InstanceType"], offering["Location"]) for offering in offerings)
 
 
-def _quota(launch: Launch) -> None:
-    if not STANDARD.match(launch.type):
+def _check_quota(launch: Launch) -> None:
+    if not STANDARD_FAMILIES.match(launch.type):
         return
     is_spot = launch.bid is not None
     used = sum(
-        _processors(instance.instance_type)
+        _vcpus(instance.instance_type)
         for instance in launch.backend.all_instances()
         if instance.state in ("pending", "running")
-        and STANDARD.match(instance.instance_type)
+        and STANDARD_FAMILIES.match(instance.instance_type)
         and _is_spot(instance) is is_spot
     )
-    if used + launch.count * _processors(launch.type) > quotas.applied(quotas.SPOT if is_spot else quotas.ON_DEMAND):
+    if used + launch.count * _vcpus(launch.type) > quotas.applied(quotas.SPOT if is_spot else quotas.ON_DEMAND):
         if is_spot:
             raise Refused("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
         limit = quotas.applied(quotas.ON_DEMAND)
@@ -382,7 +395,7 @@ def _quota(launch: Launch) -> None:
         )
 
 
-def _processors(instance_type: str) -> int:
+def _vcpus(instance_type: str) -> int:
     instance_type_info = INSTANCE_TYPES.get(instance_type)
     return int(instance_type_info["VCpuInfo"]["DefaultVCpus"]) if instance_type_info else 0
 
@@ -399,16 +412,16 @@ def _is_spot(instance: Any) -> bool:
     return bool((data.get("InstanceMarketOptions") or {}).get("MarketType") == "spot")
 
 
-def _room(launch: Launch) -> None:
+def _check_capacity(launch: Launch) -> None:
     bid = launch.bid
     if bid is not None:
         capacity.check_bid(launch.region, launch.type, bid)
-    places = launch.places or zones(launch.region)
-    if not any(capacity.has_room(launch.region, launch.type, zone) for zone in places):
-        raise capacity.no_room(launch.region, launch.type, places[0])
+    candidate_zones = launch.candidate_zones or zones(launch.region)
+    if not any(capacity.has_room(launch.region, launch.type, zone) for zone in candidate_zones):
+        raise capacity.no_room(launch.region, launch.type, candidate_zones[0])
 
 
-def _key(launch: Launch) -> None:
+def _check_key(launch: Launch) -> None:
     for mapping in launch.data.get("BlockDeviceMappings") or []:
         fault = keys.fault(launch.region, str((mapping.get("Ebs") or {}).get("KmsKeyId") or ""))
         if fault:

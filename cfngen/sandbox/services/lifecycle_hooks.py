@@ -12,13 +12,13 @@ from typing import Any
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 from cfngen.sandbox.services.scaling_activities import LAUNCHING, TERMINATING, held, hold_of
 
-TIMEOUTS = range(30, 7201)  # seconds
-RESULTS = {"CONTINUE", "ABANDON"}
-NAME = re.compile(r"[A-Za-z0-9\-_/]{1,255}")
-TARGET = re.compile(r"arn:aws[\w-]*:(sns|sqs):[\w-]+:\d{12}:\S+")
-ROLE = re.compile(r"arn:aws[\w-]*:iam::\d{12}:role/\S+")
-MOST = 50  # of a group; Auto Scaling user guide, "Quotas for Auto Scaling resources and groups"
-INVALID = "ValidationError"
+HEARTBEAT_TIMEOUTS = range(30, 7201)  # seconds
+ACTION_RESULTS = {"CONTINUE", "ABANDON"}
+NAME_PATTERN = re.compile(r"[A-Za-z0-9\-_/]{1,255}")
+TARGET_ARN = re.compile(r"arn:aws[\w-]*:(sns|sqs):[\w-]+:\d{12}:\S+")
+ROLE_ARN = re.compile(r"arn:aws[\w-]*:iam::\d{12}:role/\S+")
+MAX_HOOKS = 50  # of a group; Auto Scaling user guide, "Quotas for Auto Scaling resources and groups"
+VALIDATION_ERROR = "ValidationError"
 
 
 @rule("autoscaling", "PutLifecycleHook")
@@ -27,8 +27,8 @@ def hook(attempt: Attempt) -> None:
     existing = attempt.backend.describe_lifecycle_hooks(attempt.get("AutoScalingGroupName"))
     name = attempt.get("LifecycleHookName", "")
     is_new = name not in [existing_hook.name for existing_hook in existing]
-    if is_new and len(existing) >= MOST:
-        raise Refused("LimitExceeded", f"A group has {MOST} lifecycle hooks at most")
+    if is_new and len(existing) >= MAX_HOOKS:
+        raise Refused("LimitExceeded", f"A group has {MAX_HOOKS} lifecycle hooks at most")
     check(attempt.parameters, new=is_new)
 
 
@@ -38,9 +38,9 @@ def hooks(attempt: Attempt) -> None:
     specifications = attempt.get("LifecycleHookSpecificationList", [])
     names = [specification.get("LifecycleHookName") for specification in specifications]
     if len(set(names)) < len(names):
-        raise Refused(INVALID, f"Lifecycle hooks have names of their own: {', '.join(names)}")
-    if len(specifications) > MOST:
-        raise Refused("LimitExceeded", f"A group has {MOST} lifecycle hooks at most")
+        raise Refused(VALIDATION_ERROR, f"Lifecycle hooks have names of their own: {', '.join(names)}")
+    if len(specifications) > MAX_HOOKS:
+        raise Refused("LimitExceeded", f"A group has {MAX_HOOKS} lifecycle hooks at most")
     for specification in specifications:
         check(specification, new=True)
 
@@ -56,34 +56,36 @@ def check(specification: Mapping[str, Any], *, new: bool) -> None:
         Refused: why
     """
     name = specification.get("LifecycleHookName", "")
-    if not NAME.fullmatch(name):
+    if not NAME_PATTERN.fullmatch(name):
         raise Refused(
-            INVALID,
+            VALIDATION_ERROR,
             f"1 validation error detected: Value '{name}' at 'lifecycleHookName' failed to satisfy constraint: Member "
             "must satisfy regular expression pattern: [A-Za-z0-9\\-_\\/]+",
         )
     transition = specification.get("LifecycleTransition")
     if transition not in (LAUNCHING, TERMINATING) and (new or transition is not None):
-        raise Refused(INVALID, f"Lifecycle transition {transition} is none of {LAUNCHING}, {TERMINATING}")
+        raise Refused(VALIDATION_ERROR, f"Lifecycle transition {transition} is none of {LAUNCHING}, {TERMINATING}")
     timeout = specification.get("HeartbeatTimeout")
-    if timeout is not None and int(timeout) not in TIMEOUTS:
+    if timeout is not None and int(timeout) not in HEARTBEAT_TIMEOUTS:
         raise Refused(
-            INVALID,
-            f"Heartbeat timeout must be between {TIMEOUTS[0]} and {TIMEOUTS[-1]} seconds, and is {timeout}",
+            VALIDATION_ERROR,
+            f"Heartbeat timeout must be between {HEARTBEAT_TIMEOUTS[0]} and {HEARTBEAT_TIMEOUTS[-1]} seconds, and is {timeout}",
         )
     result = specification.get("DefaultResult")
-    if result is not None and result not in RESULTS:
-        raise Refused(INVALID, f"Lifecycle action result {result} is none of {', '.join(sorted(RESULTS))}")
+    if result is not None and result not in ACTION_RESULTS:
+        raise Refused(
+            VALIDATION_ERROR, f"Lifecycle action result {result} is none of {', '.join(sorted(ACTION_RESULTS))}"
+        )
     target, role = specification.get("NotificationTargetARN"), specification.get("RoleARN")
-    if target and not TARGET.fullmatch(target):
-        raise Refused(INVALID, f"Invalid notification target ARN: {target}")
-    if role and not ROLE.fullmatch(role):
-        raise Refused(INVALID, f"Invalid role ARN: {role}")
+    if target and not TARGET_ARN.fullmatch(target):
+        raise Refused(VALIDATION_ERROR, f"Invalid notification target ARN: {target}")
+    if role and not ROLE_ARN.fullmatch(role):
+        raise Refused(VALIDATION_ERROR, f"Invalid role ARN: {role}")
     if target and not role and new:
-        raise Refused(INVALID, "A notification target needs a role by which Auto Scaling may tell it")
+        raise Refused(VALIDATION_ERROR, "A notification target needs a role by which Auto Scaling may tell it")
     if target:  # the account has neither topics nor queues that Auto Scaling could tell
         raise Refused(
-            INVALID,
+            VALIDATION_ERROR,
             f"Unable to publish test message to notification target {target} using IAM role {role}. Please check your "
             "target and role configuration and try to put lifecycle hook again.",
         )
@@ -92,10 +94,10 @@ def check(specification: Mapping[str, Any], *, new: bool) -> None:
 @rule("autoscaling", "CompleteLifecycleAction", "RecordLifecycleActionHeartbeat")
 def active_action(attempt: Attempt) -> None:
     """Refuse what is said of an instance that no such hook holds."""
-    if attempt.operation == "CompleteLifecycleAction" and attempt.get("LifecycleActionResult") not in RESULTS:
-        raise Refused(INVALID, f"Lifecycle action result {attempt.get('LifecycleActionResult')} is invalid")
+    if attempt.operation == "CompleteLifecycleAction" and attempt.get("LifecycleActionResult") not in ACTION_RESULTS:
+        raise Refused(VALIDATION_ERROR, f"Lifecycle action result {attempt.get('LifecycleActionResult')} is invalid")
     instance = attempt.get("InstanceId")
     state = held(attempt.backend, attempt.get("AutoScalingGroupName"), instance)
     hold = hold_of(state) if state else None
     if hold is None or hold.hook.name != attempt.get("LifecycleHookName"):
-        raise Refused(INVALID, f"No active Lifecycle Action found with instance ID {instance}")
+        raise Refused(VALIDATION_ERROR, f"No active Lifecycle Action found with instance ID {instance}")

@@ -12,17 +12,17 @@ from typing import Any
 from cfngen.sandbox.services.rules import Refused
 from cfngen.text_limits import METADATA_TAG_KEY
 
-_SHOWN: set[str] = set()
+_REGIONS_WITH_METADATA_TAGS: set[str] = set()
 
 
 def show(region: str, enabled: bool) -> None:
     """Set the account's default in a region: whether instances read their tags from their metadata."""
-    (_SHOWN.add if enabled else _SHOWN.discard)(region)
+    (_REGIONS_WITH_METADATA_TAGS.add if enabled else _REGIONS_WITH_METADATA_TAGS.discard)(region)
 
 
 def shown(region: str) -> bool:
     """Return the account's default in a region."""
-    return region in _SHOWN
+    return region in _REGIONS_WITH_METADATA_TAGS
 
 
 def check(region: str, data: Mapping[str, Any], keys: Iterable[str]) -> None:

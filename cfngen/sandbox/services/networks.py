@@ -10,8 +10,8 @@ from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBacken
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-SUBNET_SIZES = range(16, 29)  # VPC user guide, "Subnet CIDR blocks": from /16 to /28
-RESERVED = 5  # addresses that AWS keeps in each subnet, likewise
+SUBNET_PREFIX_LENGTHS = range(16, 29)  # VPC user guide, "Subnet CIDR blocks": from /16 to /28
+RESERVED_ADDRESSES = 5  # addresses that AWS keeps in each subnet, likewise
 
 
 @rule("ec2", "CreateVpc")
@@ -22,10 +22,10 @@ def quota_of_vpcs(attempt: Attempt) -> None:
 
 
 @rule("ec2", "ModifyVpcAttribute")
-def host_names_need_resolution(attempt: Attempt) -> None:
+def host_names_need_dns_support(attempt: Attempt) -> None:
     """Refuse DNS host names where DNS is not supported (API: ModifyVpcAttribute)."""
     vpc = attempt.backend.get_vpc(attempt.get("VpcId"))
-    if (attempt.get("EnableDnsHostnames") or {}).get("Value") and not _true(vpc.enable_dns_support):
+    if (attempt.get("EnableDnsHostnames") or {}).get("Value") and not _is_true(vpc.enable_dns_support):
         raise Refused(
             "InvalidParameterValue",
             f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled",
@@ -47,7 +47,7 @@ def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
         size = ipaddress.ip_network(block, strict=False).prefixlen
     except ValueError:
         return  # moto refuses it
-    if size not in SUBNET_SIZES:
+    if size not in SUBNET_PREFIX_LENGTHS:
         raise Refused("InvalidSubnet.Range", f"The CIDR '{block}' is invalid.")
     vpc = attempt.get("VpcId")
     if sum(subnet.vpc_id == vpc for subnet in _subnets(attempt.backend)) >= quotas.applied(quotas.SUBNETS):
@@ -55,7 +55,7 @@ def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
 
 
 @rule("ec2", "CreateDhcpOptions")
-def servers_are_addresses(attempt: Attempt) -> None:
+def valid_dhcp_options(attempt: Attempt) -> None:
     """Refuse DHCP options that name servers otherwise than by address, or options that there are not."""
     known_options = ("domain-name", "domain-name-servers", "ntp-servers", "netbios-name-servers", "netbios-node-type",
              "ipv6-address-preferred-lease-time")  # fmt: skip
@@ -84,7 +84,7 @@ def free_addresses(backend: Any, subnet: Any) -> int:
     """Return how many addresses of a subnet nobody has."""
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
     taken = sum(1 for live_interface in live_interfaces(backend) if live_interface.subnet.id == subnet.id)
-    return block.num_addresses - RESERVED - taken
+    return block.num_addresses - RESERVED_ADDRESSES - taken
 
 
 def live_interfaces(backend: Any) -> list[Any]:
@@ -113,5 +113,5 @@ def _is_domain(text: str) -> bool:
     return all(label and len(label) <= 63 and label.replace("-", "").replace("_", "").isalnum() for label in labels)
 
 
-def _true(value: Any) -> bool:
+def _is_true(value: Any) -> bool:
     return str(value).lower() == "true"  # moto keeps what the call said, as text

@@ -26,10 +26,10 @@ ELEMENTS = frozenset(
 )
 """What a statement may have."""
 
-ARN = re.compile(r"arn:([^:]+):(iam|sts)::(\d{12}):(.+)")
-SERVICE = re.compile(r"([a-z0-9-]+)(\.[a-z0-9.-]+)?\.amazonaws\.com(\.cn)?")
+IDENTITY_ARN = re.compile(r"arn:([^:]+):(iam|sts)::(\d{12}):(.+)")
+SERVICE_PRINCIPAL = re.compile(r"([a-z0-9-]+)(\.[a-z0-9.-]+)?\.amazonaws\.com(\.cn)?")
 # Services whose principal has another name than their API has in boto3.
-OTHER_SERVICES = frozenset({"elasticloadbalancing", "spot", "spotfleet", "delivery", "vpc-flow-logs", "edgelambda",
+EXTRA_SERVICE_NAMES = frozenset({"elasticloadbalancing", "spot", "spotfleet", "delivery", "vpc-flow-logs", "edgelambda",
                             "ecs-tasks", "eks-nodegroup", "pods", "monitoring", "states"})  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def grammar_fault(text: str, *, trust: bool = False) -> str:
         return "Syntax errors in policy."
     if trust:
         # A trust policy may be of the version before, which is the one that counts where none is named.
-        document = {**document, **({"Version": "2012-10-17"} if document.get("Version", "") in _OLD else {})}
+        document = {**document, **({"Version": "2012-10-17"} if document.get("Version", "") in OLD_VERSIONS else {})}
     try:
         (IAMTrustPolicyDocumentValidator if trust else IAMPolicyDocumentValidator)(json.dumps(document)).validate()
     except MalformedPolicyDocument as error:
@@ -115,7 +115,7 @@ def grammar_fault(text: str, *, trust: bool = False) -> str:
     return ""
 
 
-_OLD = ("", "2008-10-17")
+OLD_VERSIONS = ("", "2008-10-17")
 
 
 def characters(text: str) -> int:
@@ -138,8 +138,8 @@ def _exists(kind: str, name: str, region: str) -> bool:
     if kind == "*" or name == "*":
         return name == "*" and kind in ("*", "AWS")
     if kind == "Service":
-        match = SERVICE.fullmatch(name)
-        return match is not None and match.group(1) in _services() | OTHER_SERVICES
+        match = SERVICE_PRINCIPAL.fullmatch(name)
+        return match is not None and match.group(1) in _aws_service_names() | EXTRA_SERVICE_NAMES
     if kind == "Federated":
         return name.startswith("arn:") or "." in name
     if kind == "CanonicalUser":
@@ -148,7 +148,7 @@ def _exists(kind: str, name: str, region: str) -> bool:
 
 
 def _identity_exists(arn: str, region: str) -> bool:
-    match = ARN.fullmatch(arn)
+    match = IDENTITY_ARN.fullmatch(arn)
     if not match or match.group(1) != partition(region) or "*" in arn:
         return False
     service, account, resource = match.group(2, 3, 4)
@@ -166,5 +166,5 @@ def _identity_exists(arn: str, region: str) -> bool:
 
 
 @functools.cache
-def _services() -> frozenset[str]:
+def _aws_service_names() -> frozenset[str]:
     return frozenset(boto3.Session(region_name="us-east-1").get_available_services())

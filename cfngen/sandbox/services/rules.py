@@ -46,7 +46,7 @@ class Refused(Exception):  # noqa: N818 (an answer of the service, not a fault o
         self.message = message
 
 
-class _Answer(ServiceException):
+class _MotoError(ServiceException):
     """A refusal as moto answers it; moto looks up errors of its own modules in the model of their service."""
 
 
@@ -86,12 +86,12 @@ def rule(service: str, *operations: str) -> Callable[[Rule], Rule]:
         operations: their names.
     """
 
-    def declare(function: Rule) -> Rule:
+    def register(function: Rule) -> Rule:
         for operation in operations:
             _RULES[service, operation].append(function)
         return function
 
-    return declare
+    return register
 
 
 def keep_time(region: str, clock: TimeIn) -> None:
@@ -137,7 +137,7 @@ def enforced() -> Iterator[None]:
         try:
             _check(response, response._get_action(), response.normalized_request)  # noqa: SLF001
         except (Refused, ServiceException) as refused:  # the second: what a rule looks up is not there
-            error = _Answer(refused.code, refused.message) if isinstance(refused, Refused) else refused
+            error = _MotoError(refused.code, refused.message) if isinstance(refused, Refused) else refused
             with warnings.catch_warnings():  # of codes that every service has and no model names, as AccessDenied
                 warnings.simplefilter("ignore", UserWarning)
                 status, headers, body = response.serialized(ActionResult(error))
@@ -146,8 +146,8 @@ def enforced() -> Iterator[None]:
 
     setattr(checked_action, "asks_rules", True)  # noqa: B010 - functions have no such attribute for mypy
 
-    def of_s3(original: Callable[..., Any]) -> Callable[..., Any]:
-        def checked(response: S3Response, request: Any, *arguments: Any, **options: Any) -> Any:
+    def check_s3(original: Callable[..., Any]) -> Callable[..., Any]:
+        def checked_response(response: S3Response, request: Any, *arguments: Any, **options: Any) -> Any:
             try:
                 operation, named = get_service_router("s3").match(response.normalized_request)
                 _check(response, str(operation.name), response.normalized_request, named)
@@ -157,12 +157,12 @@ def enforced() -> Iterator[None]:
                 raise S3ClientError(refused.code, refused.message) from refused
             return original(response, request, *arguments, **options)
 
-        return checked
+        return checked_response
 
     with (
         mock.patch.object(BaseResponse, "call_action", checked_action),
-        mock.patch.object(S3Response, "_bucket_response", of_s3(bucket_response)),
-        mock.patch.object(S3Response, "_key_response", of_s3(key_response)),
+        mock.patch.object(S3Response, "_bucket_response", check_s3(bucket_response)),
+        mock.patch.object(S3Response, "_key_response", check_s3(key_response)),
     ):
         yield
 

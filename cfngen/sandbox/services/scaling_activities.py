@@ -30,8 +30,8 @@ from cfngen.sandbox.services.schedule import after, lasting
 
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
-LONGEST_HOLD = 48 * 3600  # seconds
-MOST_HEARTBEATS = 100
+MAX_HOLD_SECONDS = 48 * 3600  # seconds
+MAX_HEARTBEATS = 100
 SHUTTING_DOWN = "instance shutting down"
 REPLACEMENT = "launch in place of a terminated instance"
 RETRY = "launch after a failed one"
@@ -104,7 +104,7 @@ def terminate(group: Any, state: Any) -> None:
     if leaves(state):
         return
     if not _hold(group, state, TERMINATING, "Terminating:Wait"):
-        _shut_down(group, state)
+        _begin_termination(group, state)
     elif observer := _OBSERVERS.get(group.region):
         observer.leaving(state.instance.id)
 
@@ -119,10 +119,10 @@ def let_go(group: Any, state: Any, result: str) -> None:
     """
     state.hold = None
     if state.lifecycle_state == "Terminating:Wait":
-        _shut_down(group, state)
+        _begin_termination(group, state)
     elif result == "ABANDON":
-        _shut_down(group, state)
-        _fill(group)
+        _begin_termination(group, state)
+        _fill_to_desired_capacity(group)
     else:
         state.lifecycle_state = "InService"
 
@@ -133,7 +133,7 @@ def beat(state: Any) -> None:
     if hold is not None:
         now = time_in(state.auto_scaling_group.region)
         hold.deadline = min(now + int(hold.hook.heartbeat_timeout), hold.last)
-        _watch(state.auto_scaling_group, state, hold)
+        _watch_deadline(state.auto_scaling_group, state, hold)
 
 
 def _hold(group: Any, state: Any, transition: str, waiting: str) -> bool:
@@ -145,35 +145,35 @@ def _hold(group: Any, state: Any, transition: str, waiting: str) -> bool:
         return False
     now, timeout = time_in(group.region), int(hook.heartbeat_timeout)
     state.lifecycle_state = waiting
-    state.hold = Hold(hook, now + timeout, now + min(LONGEST_HOLD, MOST_HEARTBEATS * timeout))
-    _watch(group, state, state.hold)
+    state.hold = Hold(hook, now + timeout, now + min(MAX_HOLD_SECONDS, MAX_HEARTBEATS * timeout))
+    _watch_deadline(group, state, state.hold)
     return True
 
 
-def _watch(group: Any, state: Any, hold: Hold) -> None:
-    def look() -> None:
+def _watch_deadline(group: Any, state: Any, hold: Hold) -> None:
+    def check_deadline() -> None:
         if hold_of(state) is hold and time_in(group.region) >= hold.deadline:
             let_go(group, state, hold.hook.default_result)
 
-    after(group.region, hold.deadline - time_in(group.region), look)
+    after(group.region, hold.deadline - time_in(group.region), check_deadline)
 
 
-def _shut_down(group: Any, state: Any) -> None:
+def _begin_termination(group: Any, state: Any) -> None:
     from moto.ec2.models.instances import InstanceState
 
     state.lifecycle_state = "Terminating"
     seconds = lasting(group.region, SHUTTING_DOWN)
     if seconds:
         state.instance._state = InstanceState("shutting-down", 32)  # noqa: SLF001 - moto has no other way
-    after(group.region, seconds, functools.partial(_terminated, group, state))
+    after(group.region, seconds, functools.partial(_finish_termination, group, state))
 
 
-def _terminated(group: Any, state: Any) -> None:
+def _finish_termination(group: Any, state: Any) -> None:
     group.instance_states = [instance_state for instance_state in group.instance_states if instance_state is not state]
     group.autoscaling_backend.ec2_backend.terminate_instances([state.instance.id])
 
 
-def _fill(group: Any) -> None:
+def _fill_to_desired_capacity(group: Any) -> None:
     """Let a group have as many instances as it is to have, if it is still there."""
     if group.autoscaling_backend.autoscaling_groups.get(group.name) is not group:
         return
@@ -188,7 +188,7 @@ def _fill(group: Any) -> None:
         _OBSERVERS[group.region].launched(group.name, new_ids)
 
 
-def _launchable(group: Any, count: int) -> tuple[int, str]:
+def _count_launchable(group: Any, count: int) -> tuple[int, str]:
     """Return how many instances EC2 launches for a group, so many at most, and why no more."""
     template = group.ec2_launch_template
     if template is None or group.mixed_instances_policy:
@@ -206,21 +206,21 @@ def _launchable(group: Any, count: int) -> tuple[int, str]:
     return count, ""
 
 
-def _try_again(group: Any) -> None:
+def _schedule_retry(group: Any) -> None:
     """Let a group launch again some time after a launch has failed; once, however many have."""
     seconds = lasting(group.region, RETRY)
     if not seconds or getattr(group, "tries_again", False):
         return
 
-    def again() -> None:
+    def retry() -> None:
         group.tries_again = False
-        _fill(group)
+        _fill_to_desired_capacity(group)
 
     group.tries_again = True
-    after(group.region, seconds, again)
+    after(group.region, seconds, retry)
 
 
-def _note(group: Any, launched: str, refused: str) -> None:
+def _record_activity(group: Any, launched: str, refused: str) -> None:
     """Remember an activity: a launch that has succeeded, or one that has not."""
     observer = _OBSERVERS.get(group.region)
     made = activities(group.autoscaling_backend, group.name)
@@ -251,12 +251,12 @@ def model() -> None:
     """Let moto's groups behave so, for as long as the process lasts."""
     from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity
 
-    _launches(FakeAutoScalingGroup)
-    _terminations(AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity)
-    _actions(AutoScalingBackend)
+    _patch_launches(FakeAutoScalingGroup)
+    _patch_terminations(AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity)
+    _patch_lifecycle_actions(AutoScalingBackend)
 
 
-def _launches(model_of_groups: Any) -> None:
+def _patch_launches(model_of_groups: Any) -> None:
     launch = model_of_groups.replace_autoscaling_group_instances
 
     def active_instances(self: Any) -> list[Any]:
@@ -268,23 +268,23 @@ def _launches(model_of_groups: Any) -> None:
         ]
 
     def replace_autoscaling_group_instances(self: Any, count_needed: int, propagated_tags: Any) -> None:
-        count, reason = _launchable(self, count_needed)
+        count, reason = _count_launchable(self, count_needed)
         previous_states = {id(instance_state) for instance_state in self.instance_states}
         if count:
             launch(self, count, propagated_tags)
         for state in self.instance_states:
             if id(state) not in previous_states:
-                _note(self, state.instance.id, "")
+                _record_activity(self, state.instance.id, "")
                 _hold(self, state, LAUNCHING, "Pending:Wait")
         if reason:
-            _note(self, "", reason)
-            _try_again(self)
+            _record_activity(self, "", reason)
+            _schedule_retry(self)
 
     setattr(model_of_groups, "active_instances", active_instances)  # noqa: B010 - as in moto_faults
     setattr(model_of_groups, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010
 
 
-def _terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
+def _patch_terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
     resize = model_of_groups.set_desired_capacity
 
     def set_desired_capacity(self: Any, new_capacity: int | None) -> None:
@@ -317,7 +317,7 @@ def _terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
         if should_decrement and not leaves(state):
             group.desired_capacity = original - 1
         terminate(group, state)
-        after(group.region, lasting(group.region, REPLACEMENT), functools.partial(_fill, group))
+        after(group.region, lasting(group.region, REPLACEMENT), functools.partial(_fill_to_desired_capacity, group))
         return activity(state.instance, original)
 
     def delete_auto_scaling_group(self: Any, group_name: str) -> None:
@@ -338,7 +338,7 @@ def _terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
     setattr(backend, "delete_auto_scaling_group", delete_auto_scaling_group)  # noqa: B010
 
 
-def _actions(backend: Any) -> None:
+def _patch_lifecycle_actions(backend: Any) -> None:
     """CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks, and the end of a hook."""
     from moto.autoscaling.responses import AutoScalingResponse
     from moto.core.responses import EmptyResult

@@ -9,12 +9,12 @@ Later = Callable[[float, Callable[[], None]], None]
 
 
 @dataclass(frozen=True)
-class _Timetable:
+class _Schedule:
     later: Later
     durations: Mapping[str, float]
 
 
-_TIMETABLES: dict[str, _Timetable] = {}
+_SCHEDULES: dict[str, _Schedule] = {}
 
 
 def keep_schedule(region: str, later: Later, durations: Mapping[str, float]) -> None:
@@ -25,17 +25,17 @@ def keep_schedule(region: str, later: Later, durations: Mapping[str, float]) -> 
         later: does something after so many seconds.
         durations: seconds that things take, by the names of `cfngen.sandbox.durations`; what is missing takes none.
     """
-    _TIMETABLES[region] = _Timetable(later, durations)
+    _SCHEDULES[region] = _Schedule(later, durations)
 
 
 def lasting(region: str, name: str) -> float:
     """Return how many seconds something takes; none where nobody has said so."""
-    return _TIMETABLES[region].durations.get(name, 0.0) if region in _TIMETABLES else 0.0
+    return _SCHEDULES[region].durations.get(name, 0.0) if region in _SCHEDULES else 0.0
 
 
 def after(region: str, seconds: float, action: Callable[[], None]) -> None:
     """Do something after so many seconds; at once if that is now, and never in a region without a clock."""
     if not seconds:
         action()
-    elif region in _TIMETABLES:
-        _TIMETABLES[region].later(seconds, action)
+    elif region in _SCHEDULES:
+        _SCHEDULES[region].later(seconds, action)

@@ -10,8 +10,8 @@ import re
 from cfngen.sandbox.services import keys
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-VALUE = 65_536  # bytes
-TAGS = 50
+MAX_VALUE_BYTES = 65_536  # bytes
+MAX_TAGS = 50
 
 
 @rule("secretsmanager", "CreateSecret")
@@ -42,15 +42,15 @@ def value(attempt: Attempt) -> None:
         raise Refused("InvalidParameterException", message)
     parameter = "secretBinary" if text is None else "secretString"
     size = len(binary) if text is None else len(text.encode())
-    if size > VALUE:
+    if size > MAX_VALUE_BYTES:
         raise Refused(
             "ValidationException",
             f"1 validation error detected: Value at '{parameter}' failed to satisfy constraint: Member must have "
-            f"length less than or equal to {VALUE}",
+            f"length less than or equal to {MAX_VALUE_BYTES}",
         )
     key = attempt.get("KmsKeyId")
     if not key and attempt.operation != "CreateSecret":
-        key = _key(attempt)
+        key = _key_of_secret(attempt)
     if key and keys.find(attempt.region, key) is None and not keys.usable(attempt.region, key):
         raise Refused("AccessDeniedException", "Access to KMS is not allowed")
     if key and not keys.usable(attempt.region, key):
@@ -64,7 +64,7 @@ def value(attempt: Attempt) -> None:
 @rule("secretsmanager", "GetSecretValue")
 def decryption(attempt: Attempt) -> None:
     """Refuse to tell a value whose key cannot decrypt."""
-    key = _key(attempt)
+    key = _key_of_secret(attempt)
     if key and not keys.usable(attempt.region, key):
         message = "Secrets Manager can't decrypt the protected secret text using the provided KMS key."
         raise Refused("DecryptionFailure", message)
@@ -84,8 +84,8 @@ def marked_for_deletion(attempt: Attempt) -> None:
 @rule("secretsmanager", "CreateSecret", "TagResource")
 def tags(attempt: Attempt) -> None:
     """Refuse more tags than a secret can have."""
-    if len(attempt.get("Tags") or []) > TAGS:
-        raise Refused("InvalidParameterException", f"You can't have more than {TAGS} tags on a secret.")
+    if len(attempt.get("Tags") or []) > MAX_TAGS:
+        raise Refused("InvalidParameterException", f"You can't have more than {MAX_TAGS} tags on a secret.")
 
 
 @rule("secretsmanager", "DeleteSecret")
@@ -100,7 +100,7 @@ def recovery_window(attempt: Attempt) -> None:
         raise Refused("InvalidParameterException", message)
 
 
-def _key(attempt: Attempt) -> str:
+def _key_of_secret(attempt: Attempt) -> str:
     identifier = attempt.get("SecretId", "")
     if identifier not in attempt.backend.secrets:
         return ""

@@ -1,7 +1,7 @@
-"""Snapshots of a sandboxed cluster: its objects, put into its bucket as the masters' boot program does with etcd's.
+"""Snapshots of a sandboxed cluster: its objects are put into its bucket, as the boot program of masters does with etcd.
 
-They are taken when somebody looks, if one is due by then or asked for; so a long time that passes at once brings one.
-Nothing expires. A master that boots with a request to restore finds the objects of the snapshot again.
+A snapshot is taken when the state is refreshed and one is due or requested; if a long time passes in one step, only one
+is taken. Nothing expires. A master that boots with a restore request loads the objects of that snapshot.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Backups:
         self._restored_volumes: dict[str, str] = {}
 
     def look(self, bucket: str, interval: int, instance: str) -> None:
-        """Take a snapshot if one is due or asked for.
+        """Take a snapshot if one is due or requested.
 
         Args:
             bucket: the bucket.
             interval: minutes between snapshots.
-            instance: the master of etcd's leader.
+            instance: id of the master on which etcd's leader runs.
         """
         minute = int(self._state.now().timestamp() // 60)
         if minute == self._last_minute:
@@ -55,15 +55,15 @@ class Backups:
                 self._take_snapshot(bucket, instance, request_id)
                 self._next_minute, self._answered_request = (minute // interval + 1) * interval, request_id
         except ClientError:
-            return  # the timer comes by again
+            return  # retried with the next refresh
 
     def pending(self, bucket: str, volume: str) -> Mapping[str, Any]:
-        """Return the request to restore that a master's volume has not seen yet; nothing if there is none."""
+        """Return the restore request that has not been applied to a master's volume yet; empty if there is none."""
         request = self._read_document(bucket, RESTORE_REQUEST) if bucket else {}
         return request if request and self._restored_volumes.get(volume) != request["id"] else {}
 
     def restore(self, bucket: str, volume: str, request: Mapping[str, Any]) -> None:
-        """Put the objects of a snapshot in the place of those there are; the other masters only note it."""
+        """Replace all objects by a snapshot's; only the first master does, the others just record the request."""
         if self._restored_request != request["id"]:
             response = client("s3", self._region).get_object(Bucket=bucket, Key=request["snapshot"])
             self._state.load(response["Body"].read().decode())

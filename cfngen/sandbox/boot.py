@@ -1,9 +1,9 @@
-"""What the boot program does on an instance, step by step over simulated time, and what it says on the console.
+"""Emulates the boot program on an instance, step by step over simulated time, with its lines on the console.
 
-The steps and their order are those of the program in the user data, and so are their words: a test compares every
-sentence here with the boot program's own. How long each step takes is a guess, as no instance of ours was timed on EC2.
-A boot is a generator that yields how many seconds to wait. What the first stage is told is in the user data; the rest
-comes from the stack at the step `program`, as on an instance.
+Steps, order and log lines are those of the program in the user data: a test compares every sentence here with the boot
+program's own. The durations are estimates; nothing was timed on EC2. A boot is a generator that yields the seconds to
+wait. The first stage reads its configuration from the user data; the rest comes from the stack's metadata in the step
+`program`, as on an instance.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Step = Callable[[], Generator[float, None, str]]
 
 FIRMWARE_SECONDS = 9.0  # seconds from launch to the kernel
 CLOUD_INIT_SECONDS = 11.0  # seconds from the kernel to the boot program
-# Seconds in which a wait condition must have come into being, and what says that it has not.
+# Seconds to retry a signal until its wait condition exists, by status; and the errors that say it does not exist yet.
 SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
 NOT_CREATED = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
 DEFAULT_HINT = "is the resource there?"
@@ -43,14 +43,14 @@ MODE_RESULTS = {
     "restore": "restored the cluster",
     "resume": "resumed the cluster of the volume",
 }
-DEVICE = "/dev/sdf"  # as which the boot program attaches the data volume
-POLL_SECONDS = 10.0  # seconds, the longest pause of the boot program
+DEVICE = "/dev/sdf"  # the device name under which the boot program attaches the data volume
+POLL_SECONDS = 10.0  # the boot program's longest pause between two attempts
 FIRST_MASTER_HINT = f"did the boot of master {FIRST_SLOT} fail? Its console says why"
-LOG_INTERVAL = 60.0  # seconds between two lines that say what is waited for
+LOG_INTERVAL = 60.0  # seconds between two log lines of one wait
 
 
 class BootFailure(Exception):  # noqa: N818 - the instance's failure, not this program's
-    """A step cannot go on; what the boot program says then."""
+    """A step of the boot program failed; the message is the reason that it logs."""
 
     def __init__(self, reason: str, hint: str) -> None:
         super().__init__(reason)
@@ -58,7 +58,7 @@ class BootFailure(Exception):  # noqa: N818 - the instance's failure, not this p
 
 
 class Environment(Protocol):
-    """What an instance finds environment it."""
+    """What the boot needs of the account; `Machines` implements it."""
 
     cloud: CloudFormation
     disks: dict[str, KubernetesCluster]
@@ -68,17 +68,26 @@ class Environment(Protocol):
         """Write a line on an instance's console."""
 
     def take_fault(self, instance: Instance) -> BootFault | None:
-        """What is to go wrong on an instance."""
+        """Return the fault that this instance's boot is to have, and count it; None for a normal boot."""
 
     def has_quorum(self, cluster: KubernetesCluster) -> bool:
-        """Whether more than half of the cluster's masters run."""
+        """Return whether more than half of the cluster's masters run."""
 
     def metadata(self, stack: str, resource: str) -> Mapping[str, Any]:
-        """The metadata of a stack's resource; refused with an ApiError if there is none."""
+        """Return the metadata of a stack's resource.
+
+        Raises:
+            ApiError: there is no such stack or resource.
+        """
 
 
 class Program:
-    """The boot program on one instance."""
+    """The emulated boot program of one instance.
+
+    Args:
+        environment: the account around it.
+        instance: the instance.
+    """
 
     def __init__(self, environment: Environment, instance: Instance) -> None:
         self.environment = environment
@@ -93,7 +102,7 @@ class Program:
 
     @property
     def steps(self) -> dict[str, Step]:
-        """Every step of the instance's role by title, in order."""
+        """The steps of the instance's role in order, by title."""
         functions: Mapping[str, str] = self.configuration["steps"]
         return {
             "identity": self._read_identity,
@@ -102,7 +111,7 @@ class Program:
         }
 
     def _step_function(self, function: str) -> Step:
-        """Return what stands for a function of the boot program."""
+        """Return the emulation of a step function, which is named `module.function` of the boot program."""
         if function in ROUTINE:
             return functools.partial(self._run_routine_step, function)
         return {
@@ -121,7 +130,7 @@ class Program:
         }[function]
 
     def boot(self) -> Boot:
-        """Boot: firmware, kernel, cloud-init, and the steps of the boot program."""
+        """Boot the instance: firmware, kernel, cloud-init, then the steps; yields the seconds to wait."""
         yield FIRMWARE_SECONDS
         for line in kernel(self.instance):
             self.environment.write_console(self.instance, line)
@@ -148,7 +157,7 @@ class Program:
 
     @property
     def _jitter(self) -> float:
-        """Some seconds that differ from instance to instance, and not from run to run."""
+        """A few seconds that differ between instances, but not between runs."""
         return self.instance.number * 7 % 10 / 3
 
     def _log(self, text: str) -> None:
@@ -156,10 +165,10 @@ class Program:
         self.environment.write_console(self.instance, f"[{seconds:12.6f}] python3[612]: cfngen: {text}")
 
     def _signal_stacks(self, status: str) -> Generator[float, None, str]:
-        """Signal the group and, of a master, its wait condition, which may be made later."""
+        """Signal the Auto Scaling group and, on a master, the wait condition; retry while that does not exist yet."""
         refusals = [self._send_signal(self.references["stack"], self.references["resource"], status)]
         if "condition" in self.references:
-            # The programs of before conditions had a stack of their own named none.
+            # Older boot programs name no stack for the condition: it is in the same stack.
             stack, name = self.references.get("conditionStack", self.references["stack"]), self.references["condition"]
             end = self._clock.now + SIGNAL_TIMEOUTS[status]
             refusal = self._send_signal(stack, name, status)
@@ -189,13 +198,13 @@ class Program:
 
     def _install_packages(self) -> Generator[float, None, str]:
         yield 12.4 + self._jitter
-        # Amazon Linux lacks one of them beside boto3, in either family of package names.
+        # Amazon Linux images lack iptables as well as boto3.
         missing_programs = ["iptables"] if "amazon" in self.instance.image.lower() else []
         names = [self.configuration["packages"][program][1] for program in missing_programs]
         return "installed " + ", ".join([*names, "python3-boto3"])
 
     def _fetch_program(self) -> Generator[float, None, str]:
-        """Get the second stage from the stack, which may not have it any more, or have another one."""
+        """Fetch the second stage from the stack's metadata; wait while it is missing or has another digest."""
         resource = self.configuration["program"]["resource"]
         first_stage = self.instance.boot_data
 
@@ -228,7 +237,7 @@ class Program:
 
     @property
     def _has_several_masters(self) -> bool:
-        """Whether the instance is one of several masters: they are told each other's addresses."""
+        """Whether the cluster has several masters: only then each one gets the others' addresses."""
         return "addressB" in self.references
 
     def _prepare_control_plane(self) -> Generator[float, None, str]:
@@ -237,7 +246,7 @@ class Program:
         return f"{self._boot_mode}: {result}"
 
     def _choose_boot_mode(self) -> Generator[float, None, str]:
-        """Decide how this master boots, and return what became of the authorities."""
+        """Decide whether this master initialises, joins, restores or resumes a cluster; return the step's result."""
         secret, volume = self.references["caSecretArn"], self.references["volumeId"]
         self._ca_bundle = self._read_secret(secret)
         if volume in self.environment.disks:
@@ -273,12 +282,12 @@ class Program:
         return "made certificate authorities"
 
     def _why_not_initialised(self) -> str:
-        """Return why a master other than the first must wait; nothing once there is a cluster."""
+        """Return why a master other than the first must wait; empty once the first has initialised the cluster."""
         is_initialised = certificates.INITIALISED in self._read_secret(self.references["caSecretArn"])
         return "" if is_initialised else f"slot {FIRST_SLOT} has not initialised the cluster yet"
 
     def _why_no_quorum(self) -> str:
-        """Return why etcd's other members cannot take this one yet; nothing if they can."""
+        """Return why etcd cannot add this member yet; empty if the other members have a quorum."""
         cluster = self.environment.clusters.get(self.references["joinSecretArn"])
         if cluster is not None and self.environment.has_quorum(cluster):
             return ""
@@ -350,7 +359,7 @@ class Program:
         return f"good until {certificates_end(self._clock.time)}"
 
     def _await_masters_upgrade(self) -> Generator[float, None, str]:
-        """Wait while a master is of an older minor version than this node's kubelet; see the boot program's own."""
+        """Wait while any master has an older minor version than this node's kubelet."""
         begin = self._clock.now
         hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
         yield from self._wait(
@@ -361,7 +370,7 @@ class Program:
         return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"
 
     def _why_masters_too_old(self) -> str:
-        """Return why this node's kubelet must not join yet, by the versions; nothing if they let it."""
+        """Return why this node must not join yet: a master older than its kubelet; empty if there is none."""
         own_version, oldest_version = (
             self.configuration["kubernetesVersion"],
             self._read_join_information().get("kubernetesVersion", ""),
@@ -371,7 +380,7 @@ class Program:
         return ""
 
     def _read_join_information(self) -> dict[str, Any]:
-        """Return the join information; nothing if no master has published any."""
+        """Return the join information; empty if no master has published it yet."""
         return self._read_secret(self.references["joinSecretArn"])
 
     def _join(self) -> Generator[float, None, str]:
@@ -428,7 +437,7 @@ class Program:
     def _register_node(self, cluster: KubernetesCluster) -> None:
         boot_data, instance = self.instance.boot_data, self.instance
         address = self.references.get("privateAddress", instance.address)
-        # Of one master the address that the API is known by; several have addresses of their own beside that.
+        # A single master's public address is the API's; each of several masters has a public address of its own.
         public = "" if self._has_several_masters else self.references.get("publicAddress", "")
         node = NodeFacts(
             name=instance.id,

@@ -1,7 +1,7 @@
-"""The certificate authorities that a master makes on its first boot, and certificates issued by them.
+"""The certificate authorities that a master creates on its first boot, and certificates issued by them.
 
-A master makes them with kubeadm and keeps them in a secret; here they are authority the same way (RSA of 2048 bits) and
-under the same names, so that whoever reads the secret finds what a real master would have left there.
+A real master creates them with kubeadm and stores them in a secret. Here they have the same keys (RSA, 2048 bits) and
+the same names, so that the secret looks like that of a real master.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 AUTHORITY_NAMES = {"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca": "etcd-ca"}  # file: common name
 INITIALISED = "initialised"
 ADMINISTRATORS = "system:masters"
-# As kubeadm makes them, and as our configuration of it says. TLS libraries go by the clock of this machine: it may be
-# ahead of the simulated one, which begins in 2026, by almost as many years; and behind it, where simulated time passes
-# fast, so authorities and serving certificates are valid from before that beginning.
+# Validity as in our kubeadm configuration. TLS libraries use this machine's clock, which may be years ahead of
+# simulated time (that begins in 2026), or behind it where simulated time passes fast: so authorities and serving
+# certificates are valid from a date before simulated time begins.
 NOT_BEFORE = datetime.datetime(2025, 12, 31, tzinfo=datetime.timezone.utc)
 CLOCK_SKEW = datetime.timedelta(minutes=5)
 AUTHORITY_VALIDITY = datetime.timedelta(days=10 * 365)
@@ -42,7 +42,7 @@ class Issued:
 
 
 def authorities(now: datetime.datetime) -> dict[str, str]:
-    """Return new authorities as the secret of a cluster holds them: PEM texts by the name of kubeadm's file."""
+    """Return new authorities in the form of a cluster's secret: PEM texts by kubeadm's file names."""
     bundle: dict[str, str] = {}
     for file, name in AUTHORITY_NAMES.items():
         authority = _issue_authority(name, now, _new_key() if file == "ca" else _shared_key(file))
@@ -55,14 +55,14 @@ def authorities(now: datetime.datetime) -> dict[str, str]:
 
 
 def server(bundle: dict[str, str], names: Collection[str], now: datetime.datetime) -> Issued:
-    """Return a serving certificate of the cluster's authority for host names and addresses."""
+    """Return a serving certificate for host names and IP addresses, issued by the cluster's authority."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
     alternatives = x509.SubjectAlternativeName([_general_name(name) for name in sorted(names)])
     return _issue(bundle, subject, ExtendedKeyUsageOID.SERVER_AUTH, now, (alternatives,))
 
 
 def client(bundle: dict[str, str], name: str, group: str, now: datetime.datetime) -> Issued:
-    """Return a client certificate of the cluster's authority, as an administrator makes one from the secret."""
+    """Return a client certificate issued by the cluster's authority, as an administrator issues one from the secret."""
     attributes = [
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, group),
         x509.NameAttribute(NameOID.COMMON_NAME, name),
@@ -71,7 +71,7 @@ def client(bundle: dict[str, str], name: str, group: str, now: datetime.datetime
 
 
 def public_key_hash(pem: str) -> str:
-    """Return what kubeadm compares on discovery: SHA-256 of the certificate's public key."""
+    """Return a certificate's public key hash, which `kubeadm join` compares: SHA-256 of the key in DER."""
     key = x509.load_pem_x509_certificate(pem.encode()).public_key()
     der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return "sha256:" + hashlib.sha256(der).hexdigest()
@@ -102,7 +102,7 @@ def _issue(
     extensions: tuple[x509.ExtensionType, ...],
 ) -> Issued:
     authority = x509.load_pem_x509_certificate(bundle["ca.crt"].encode())
-    # To look whether the numbers of a key are primes takes as long as to make one, and guards against nobody here.
+    # Validating a key takes as long as generating one, and this key is our own.
     signer: Any = serialization.load_pem_private_key(
         bundle["ca.key"].encode(), None, unsafe_skip_rsa_key_validation=True
     )
@@ -159,9 +159,9 @@ def _new_key() -> rsa.RSAPrivateKey:
 
 @functools.cache
 def _shared_key(use: str) -> rsa.RSAPrivateKey:
-    """Return the key that all clusters of this process have for a use; it takes a twentieth of a second to make one.
+    """Return a key that all clusters of this process share for one use: generating a key takes 50 ms.
 
-    Whom a client trusts hangs on the authority `ca` alone, which each cluster has of its own.
+    Clients trust the authority `ca` alone, whose key is never shared.
     """
     return _new_key()
 

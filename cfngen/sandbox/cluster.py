@@ -1,4 +1,4 @@
-"""A sandboxed Kubernetes cluster: what is on masters' data volumes, and the API that answers while enough run."""
+"""A sandboxed Kubernetes cluster: the state on its masters' data volumes, and its API, up while etcd has a quorum."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ TOKEN_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 class KubernetesCluster:
-    """One cluster, from its first boot on; it outlives its masters as their data volumes do.
+    """One cluster, from the first boot of a master on; like the data volumes, it outlives its masters.
 
     Attributes:
         name: of the cluster.
-        references: what its newest master was told by CloudFormation.
+        references: the values that CloudFormation filled into the user data of its newest master.
         bundle: its certificate authorities.
         state: its objects.
-        controllers: what its controllers do in the account.
+        controllers: its cloud controller manager and EBS CSI driver.
         backups: its snapshots.
-        members: the masters: the instance that has each data volume, by the volume's id.
+        members: ids of the master instances by the id of their data volume.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class KubernetesCluster:
 
     @property
     def api_endpoint(self) -> str:
-        """The API's address as the stack's outputs say it."""
+        """The API's URL in the stack's outputs."""
         host = self.references.get("publicAddress") or self.references["privateAddress"]
         port = self.endpoint.rpartition(":")[2]
         return f"https://{host}" if port == "443" else f"https://{host}:{port}"
@@ -77,13 +77,13 @@ class KubernetesCluster:
     def start(
         self, master: str, configuration: Mapping[str, Any], references: Mapping[str, str], bundle: Mapping[str, str]
     ) -> None:
-        """Let an instance's control plane answer from now on, in the place of an earlier one with the same volume.
+        """Start the control plane of a master, which replaces an earlier master with the same data volume.
 
         Args:
             master: id of the instance.
-            configuration: of its role; the API server is of the version that it says.
-            references: what it was told by CloudFormation.
-            bundle: the certificate authorities that it found; others than before make a new serving certificate.
+            configuration: the configuration of masters, with the Kubernetes version of the API server.
+            references: the values that CloudFormation filled into its user data.
+            bundle: its certificate authorities; if they changed, a new serving certificate is issued.
         """
         previous_address = self.references.get("publicAddress")
         self.members[references["volumeId"]] = master
@@ -97,12 +97,12 @@ class KubernetesCluster:
         self.bundle = dict(bundle)
 
     def address(self, lock: AbstractContextManager[Any], up: Callable[[], bool], speed: float = 1.0) -> str:
-        """Return where the API answers on this machine; the first call makes it listen.
+        """Return the API's URL on this machine; the first call starts the server.
 
         Args:
             lock: held while a request is answered.
-            up: whether a master runs, asked at each request.
-            speed: simulated seconds in a second of those who use it.
+            up: returns whether etcd has a quorum; called for each request.
+            speed: simulated seconds in a second of real time.
         """
         if self._api is None:
             serving = certificates.server(self.bundle, self.server_names(), self.state.now())
@@ -111,7 +111,7 @@ class KubernetesCluster:
         return self._api.address
 
     def server_names(self) -> set[str]:
-        """Return what the serving certificate is valid for: the names kubeadm takes, and loopback."""
+        """Return the names of the serving certificate: those that kubeadm adds, the configured ones, and loopback."""
         kubernetes = ("kubernetes", "kubernetes.default", "kubernetes.default.svc")
         own = {
             *kubernetes,
@@ -124,16 +124,16 @@ class KubernetesCluster:
         return own | {name for name in self._names if "${" not in name}
 
     def next_pod_range(self) -> str:
-        """Return the range of the next node's pods."""
+        """Return the pod CIDR of the next node; empty if nodes have none."""
         return str(next(self._pod_ranges, ""))
 
     @property
     def oldest_version(self) -> str:
-        """The oldest master's version, e.g. `1.36.3`: what nodes may not be newer than."""
+        """The version of the oldest master, e.g. `1.36.3`; kubelets must not be newer."""
         return min(self._versions.values(), key=_version_numbers)
 
     def publish(self) -> str:
-        """Put what nodes need to join into the join secret, as the boot program does; return what it says of it."""
+        """Write the join information of nodes into the join secret; return the boot program's line about it."""
         self.expires = self.state.time(TOKEN_LIFETIME)
         information = {
             "endpoint": self.endpoint,
@@ -149,7 +149,7 @@ class KubernetesCluster:
         return f"nodes may join {self.endpoint} with a token until {self.expires}"
 
     def back_up(self) -> None:
-        """Take a snapshot if one is due or asked for; from a cluster that has published its join information."""
+        """Take a snapshot if one is due or requested, once the cluster has published its join information."""
         if self._backup_interval and self.expires:
             self.backups.look(self.references["bucket"], self._backup_interval, next(iter(self.members.values())))
 

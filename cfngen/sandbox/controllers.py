@@ -1,4 +1,4 @@
-"""What a cluster's cloud controller manager and EBS CSI driver make in the account, and take away again.
+"""A cluster's cloud controller manager and EBS CSI driver: the load balancers and volumes they create and delete.
 
 Names and tags are those of kubernetes/cloud-provider-aws (`aws_loadbalancer.go`, `tags.go`) and of
 kubernetes-sigs/aws-ebs-csi-driver (`constants.go`) with `--k8s-tag-cluster-id`. CloudFormation knows nothing of these
@@ -20,7 +20,7 @@ from cfngen.sandbox.kubernetes_state import KubernetesState, Object, uid
 
 BALANCER_TYPE_ANNOTATION = "service.beta.kubernetes.io/aws-load-balancer-type"
 CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
-DELETION_SECONDS = 15.0  # until a balancer or a volume is gone
+DELETION_SECONDS = 15.0  # until a load balancer or a volume is deleted
 
 
 class Controllers:
@@ -28,11 +28,11 @@ class Controllers:
 
     Args:
         region: of the cluster.
-        cluster: its name, which the tags carry.
-        route_table: the table its pods' routes are in, by which its VPC and subnets are found; empty if its pods have
-            no routes.
+        cluster: its name, the value of the tags.
+        route_table: id of the route table with the routes to its pods, which also gives its VPC and subnets; empty if
+            there are no such routes.
         state: its objects.
-        later: lets simulated time pass before something happens.
+        later: calls a function after so many simulated seconds.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class Controllers:
         self.later = later
 
     def created(self, kind: str, item: Object) -> None:
-        """Do what a new object asks for."""
+        """Create the load balancer of a new Service, if it asks for one."""
         if kind == "services" and item["spec"].get("type") == "LoadBalancer":
             self._create_balancer(item)
 
     def deleted(self, kind: str, item: Object) -> None:
-        """Remove an object, after what was made for it."""
+        """Delete an object, after the load balancer or the volume that was created for it."""
         metadata = item["metadata"]
         name, namespace = metadata["name"], metadata.get("namespace", "")
         clean_up: Callable[[], None] | None = None
@@ -89,7 +89,7 @@ class Controllers:
         return created
 
     def add_volume(self, claim: str, namespace: str = "default", *, gib: int = 8, keep: bool = False) -> Object:
-        """Add a claim, the PersistentVolume that fulfils it, and its EBS volume.
+        """Add a PersistentVolumeClaim, the PersistentVolume bound to it, and its EBS volume.
 
         Args:
             claim: name of the PersistentVolumeClaim.
@@ -144,12 +144,12 @@ class Controllers:
         )
 
     def route(self, node: str, pods: str) -> None:
-        """Lead the packets for a node's pods to its instance, by a route of the cluster's table."""
+        """Add the route to a node's pods to the cluster's route table."""
         if self.route_table:
             self._ec2.create_route(RouteTableId=self.route_table, DestinationCidrBlock=pods, InstanceId=node)
 
     def forget(self, node: str) -> None:
-        """Remove a node whose instance is gone, with what ran on it and the route to its pods."""
+        """Delete a node whose instance is gone, its pods, and the route to them."""
         node_object = self.state.get("nodes", node)
         forget(self.state, node)
         # The table goes with its stack, and the route with the table.
@@ -204,7 +204,7 @@ class Controllers:
             host_name = client("elb", self.region).create_load_balancer(
                 LoadBalancerName=name, Listeners=listeners, Subnets=subnets, SecurityGroups=[group], Tags=tag_list
             )["DNSName"]
-        # moto's balancers have no interfaces; AWS' keep their subnets and security groups from being deleted by them.
+        # moto's load balancers have no network interfaces; those of AWS block the deletion of subnets and groups.
         for subnet in subnets:
             groups = {"Groups": [group]} if group else {}
             self._ec2.create_network_interface(SubnetId=subnet, Description=_interface_description(service), **groups)
@@ -248,7 +248,7 @@ class Controllers:
         try:
             clean_up()
         except ClientError as error:
-            # As the controller does: it says so, and the object stays.
+            # As the real controller does: emit a Warning event and keep the object.
             self.state.put(
                 "events",
                 {

@@ -1,8 +1,8 @@
-"""Network interfaces of instances: those that a launch template names, which moto's Auto Scaling groups pass over.
+"""Network interfaces that a launch template names, which moto's Auto Scaling groups ignore.
 
-moto 5.2 launches a group's instances with an interface of its own making, in the default VPC where the group names
-zones only, and leaves an interface with the instance that is terminated. EC2 attaches the interface named, and gives
-it back (EC2 user guide, "Elastic network interfaces").
+moto 5.2 launches a group's instances with a new interface (in the default VPC if the group names zones only), and never
+detaches it from a terminated instance. EC2 attaches the interface that the template names, and detaches it when the
+instance is terminated (EC2 user guide, "Elastic network interfaces").
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ TEMPLATE_TAGS = ("aws:ec2launchtemplate:id", "aws:ec2launchtemplate:version")
 
 
 def attach(region: str, instance_id: str) -> None:
-    """Give an instance the primary interface that its launch template names, if it names one that is free.
+    """Attach the primary interface that an instance's launch template names, if it names one that is free.
 
     Args:
         region: of the instance.
-        instance_id: one that a group has just launched.
+        instance_id: an instance that a group has just launched.
     """
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: Any = backend.get_instance(instance_id)
@@ -41,11 +41,11 @@ def attach(region: str, instance_id: str) -> None:
 
 
 def release(region: str, instance_id: str) -> None:
-    """Let the interface of a terminated instance be free for another, or be gone if it was made for this one.
+    """Detach the interface of a terminated instance, or delete it if it was created for this instance.
 
     Args:
         region: of the instance.
-        instance_id: one that is terminated.
+        instance_id: a terminated instance.
     """
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: Any = backend.get_instance(instance_id)
@@ -58,7 +58,7 @@ def release(region: str, instance_id: str) -> None:
 
 
 def _template_interface_id(region: str, instance: Any) -> str:
-    """Return the id of the primary interface in the launch template of an instance; nothing if there is none."""
+    """Return the id of the primary interface that an instance's launch template names; empty if it names none."""
     tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
     template, version = (tags.get(key, "") for key in TEMPLATE_TAGS)
     if not template:

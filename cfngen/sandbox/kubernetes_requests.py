@@ -1,7 +1,7 @@
 """Requests for objects of the Kubernetes API: lists, single objects, creation, replacement, merge patches, deletion.
 
-What the API server refuses whatever the kind is refused here, too: names that are none, namespaces that are not there
-or may not go, objects of another kind than the path's, outdated versions. What the objects say is taken as it is.
+The API server's checks that are the same for all kinds are emulated: invalid names, missing or protected namespaces,
+objects of another kind than the path's, outdated resource versions. The fields of objects are not validated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROTECTED_NAMESPACES = (
     "kube-node-lease",
     "kube-public",
     SYSTEM,
-)  # namespaces; all but the second one, really
+)  # namespaces; a real API server allows the second one's deletion
 JSON_TYPES = ("application/json",)
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 MERGE_TYPES = ("application/merge-patch+json", STRATEGIC_MERGE)
@@ -34,7 +34,7 @@ MAX_NAME_LENGTH, MAX_LABEL_LENGTH = 253, 63
 
 
 class RefusedError(Exception):
-    """An answer that is no success."""
+    """The API refuses a request: status code, reason and message of the answer."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Address:
-    """What a path of the API names: a kind, perhaps a namespace, perhaps one object."""
+    """What a path of the API names: a resource, e.g. `pods`, perhaps in a namespace, perhaps one object."""
 
     plural: str
     kind: Kind
@@ -53,7 +53,7 @@ class Address:
 
     @property
     def group_resource(self) -> str:
-        """The kind as messages name it."""
+        """The resource in error messages, with its API group, e.g. `deployments.apps`."""
         return f"{self.plural}.{self.kind.group}" if self.kind.group else self.plural
 
 
@@ -63,11 +63,11 @@ class ApiRequest:
 
     Attributes:
         method: of HTTP.
-        address: what it is about.
-        query: parameters by name.
-        body: what was sent.
-        content_type: type of the body.
-        table: whether rows and columns are wanted, as kubectl prints them.
+        address: the resource or the object that the path names.
+        query: the query parameters.
+        body: the body.
+        content_type: media type of the body.
+        table: whether the client accepts a Table, whose rows kubectl prints.
     """
 
     method: str
@@ -79,7 +79,7 @@ class ApiRequest:
 
     @property
     def is_dry_run(self) -> bool:
-        """Whether nothing is to be kept of it."""
+        """Whether nothing is to be stored."""
         return bool(self.query.get("dryRun"))
 
 
@@ -92,7 +92,7 @@ class Cluster(Protocol):
 
     @property
     def created(self) -> Callable[[str, Object], None]:
-        """Told of each new object."""
+        """Called with each new object."""
 
     @property
     def deleted(self) -> Callable[[str, Object], None]:
@@ -100,7 +100,7 @@ class Cluster(Protocol):
 
 
 def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:
-    """Return the code and the body of the answer to a request.
+    """Execute a request; return the status code and the body of the answer.
 
     Raises:
         RefusedError: the request is refused; nothing has been changed.
@@ -133,7 +133,7 @@ def _create(cluster: Cluster, request: ApiRequest) -> Object:
     state, address = cluster.state, request.address
     item = _parse_body(request, JSON_TYPES)
     _check_kind(address, item)
-    # Go's clients write times that nobody has set as null.
+    # Go clients send unset timestamps as null.
     metadata = {key: value for key, value in (item.get("metadata") or {}).items() if value is not None}
     for key in ("uid", "creationTimestamp", "resourceVersion", "deletionTimestamp"):
         metadata.pop(key, None)
@@ -160,7 +160,7 @@ def _create(cluster: Cluster, request: ApiRequest) -> Object:
 
 
 def _with_defaults(plural: str, item: Object) -> Object:
-    """Return an object with what the API server adds to new ones of its kind."""
+    """Return a new object with the defaults that the API server adds."""
     if plural == "namespaces":
         return {**item, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
     if plural == "secrets":
@@ -252,10 +252,10 @@ PATH_PATTERN = re.compile(
 
 
 def parse_path(path: str) -> Address:
-    """Return what a path names.
+    """Return the resource or the object that a path names.
 
     Raises:
-        RefusedError: the API has nothing there.
+        RefusedError: the API has no such resource.
     """
     if match := PATH_PATTERN.fullmatch(path):
         kind = KINDS.get(match["plural"])
@@ -296,7 +296,7 @@ SELECTOR_TERM = re.compile(r"\s*([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)\s*")
 
 
 def _matches(selector: str, item: Mapping[str, Any], value: Callable[[Any, str], str | None] = dict.get) -> bool:
-    """Return whether an item is selected; equality and bare label names are understood."""
+    """Return whether a selector matches an item; it may hold `key=value`, `key!=value`, `key` and `!key`."""
     for part in filter(None, selector.split(",")):
         if match := SELECTOR_TERM.fullmatch(part):
             if (value(item, match[1]) == match[3]) == (match[2] == "!="):
@@ -326,14 +326,14 @@ def _parse_body(request: ApiRequest, types: tuple[str, ...]) -> Object:
 
 
 def _needs_strategic_merge(patch: Any) -> bool:
-    """Return whether a patch means something else as a strategic one than as a merge patch."""
+    """Return whether a strategic merge patch differs in meaning from a plain merge patch: lists and directives do."""
     if isinstance(patch, dict):
         return any(key.startswith("$") or _needs_strategic_merge(value) for key, value in patch.items())
     return isinstance(patch, list)
 
 
 def _merge_patch(item: Any, patch: Any) -> Any:
-    """Return an object with a JSON_TYPES merge patch applied (RFC 7386)."""
+    """Return an object with a JSON merge patch applied (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     old = item if isinstance(item, dict) else {}
@@ -346,6 +346,13 @@ def _with_type(kind: Kind, item: Object) -> Object:
 
 
 def status(outcome: str, code: int, reason: str = "", message: str = "") -> Object:
-    """Return what the API says instead of an object: `Success` or `Failure`, and why."""
+    """Return a Status object, the API's answer where there is no other object.
+
+    Args:
+        outcome: `Success` or `Failure`.
+        code: HTTP status code.
+        reason: machine-readable reason, e.g. `NotFound`.
+        message: human-readable reason.
+    """
     details = {key: value for key, value in {"reason": reason, "message": message}.items() if value}
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": outcome, **details, "code": code}

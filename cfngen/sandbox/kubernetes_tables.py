@@ -1,7 +1,7 @@
-"""Objects as kubectl prints them: the API server makes the rows and columns of `kubectl get`, a Table of meta.k8s.io.
+"""Tables of meta.k8s.io: the API server makes the rows and columns that `kubectl get` prints.
 
-The columns are those of Kubernetes' `pkg/printers/internalversion`; those of priority 1 are shown by `-o wide`. Kinds
-that are not listed here have a name and an age, as custom resources have.
+The columns are those of Kubernetes' `pkg/printers/internalversion`; columns of priority 1 are shown by `-o wide` only.
+Kinds that are not listed here have the columns of custom resources: name and age.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Column = tuple[str, Callable[[Any], Any], int]
 
 
 def asks_for_table(accept: str) -> bool:
-    """Return whether an `Accept` header prefers a table to the objects themselves."""
+    """Return whether an `Accept` header prefers a Table to the objects themselves."""
     for choice in accept.split(","):
         media, *parameters = (part.strip() for part in choice.split(";"))
         options = dict(part.split("=", 1) for part in parameters if "=" in part)
@@ -40,7 +40,7 @@ def table(plural: str, items: Sequence[Object], metadata: Object, now: datetime.
         items: the objects.
         metadata: of their list.
         now: the time, for their ages.
-        include: how much of each object a row has beside its cells: `None`, `Metadata` (the default) or `Object`.
+        include: what each row includes of its object: `None`, `Metadata` (the default) or `Object`.
     """
 
     def age(item: Object) -> str:
@@ -64,7 +64,7 @@ def table(plural: str, items: Sequence[Object], metadata: Object, now: datetime.
 
 
 def duration(seconds: float) -> str:
-    """Return a time as kubectl writes ages, as apimachinery's `HumanDuration` does, e.g. `5m12s`, `3h`, `2d4h`."""
+    """Return a duration as kubectl writes ages (apimachinery's `HumanDuration`), e.g. `5m12s`, `3h`, `2d4h`."""
     whole = int(seconds)
     minutes, hours, days = whole // 60, whole // 3600, whole // 86400
     for below, large, unit, small, rest in (
@@ -131,7 +131,7 @@ def _address(kind: str) -> Callable[[Object], str]:
 
 
 def _at(*path: str, missing: Any = NONE) -> Callable[[Any], Any]:
-    """Return what looks a path up in an object."""
+    """Return a function that looks up a path in an object."""
 
     def cell(item: Any) -> Any:
         for key in path:
@@ -142,7 +142,7 @@ def _at(*path: str, missing: Any = NONE) -> Callable[[Any], Any]:
 
 
 def _join_at(*path: str) -> Callable[[Any], str]:
-    """Return what writes a list or a mapping of an object in one cell."""
+    """Return a function that writes a list or a mapping of an object into one cell."""
 
     def cell(item: Any) -> str:
         value = _at(*path, missing=())(item)
@@ -229,7 +229,7 @@ POD_TEMPLATE_COLUMNS = {
     "Images": _image_names,
     "Selector": _join_at("spec", "selector", "matchLabels"),
 }
-# By kind: the columns between name and age (the version of a node comes after it), and those of `-o wide`.
+# By kind: the columns between name and age (a node's version follows the age), and the columns of `-o wide`.
 COLUMNS: Mapping[str, tuple[Mapping[str, Callable[[Any], Any]], Mapping[str, Callable[[Any], Any]]]] = {
     "nodes": (
         {"Status": _node_status, "Roles": _roles, "Version": _at("status", "nodeInfo", "kubeletVersion")},

@@ -69,7 +69,8 @@ def check(specification: Mapping[str, Any], *, new: bool) -> None:
     if timeout is not None and int(timeout) not in HEARTBEAT_TIMEOUTS:
         raise Refused(
             VALIDATION_ERROR,
-            f"Heartbeat timeout must be between {HEARTBEAT_TIMEOUTS[0]} and {HEARTBEAT_TIMEOUTS[-1]} seconds, and is {timeout}",
+            f"Heartbeat timeout must be between {HEARTBEAT_TIMEOUTS[0]} and {HEARTBEAT_TIMEOUTS[-1]} seconds, and is "
+            f"{timeout}",
         )
     result = specification.get("DefaultResult")
     if result is not None and result not in ACTION_RESULTS:

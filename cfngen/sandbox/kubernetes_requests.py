@@ -96,7 +96,7 @@ class Cluster(Protocol):
 
     @property
     def deleted(self) -> Callable[[str, Object], None]:
-        """ApiRequest to remove an object; it may take its time."""
+        """Called to delete an object, at once or later."""
 
 
 def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:

@@ -1,4 +1,4 @@
-"""The instances of the account: who runs, what they say, and what becomes of their nodes when they are gone."""
+"""The instances of an account: which ones run, their console output, and what happens to the nodes of stopped ones."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from cfngen.sandbox.groups import meant, named
 from cfngen.sandbox.instance import BootFault, Instance
 
 DRAIN_HOOK = "cfngen-drain"  # the lifecycle hook that the boot program completes
-# After so many seconds of silence the controller manager calls a node not Ready (its default since Kubernetes 1.32,
-# kubernetes/kubernetes#126287); after so many more the cloud controller manager has asked EC2, which knows no such
-# instance, and the node is forgotten.
+# Seconds after an instance has stopped. The controller manager then marks its node not Ready (the default since
+# Kubernetes 1.32, kubernetes/kubernetes#126287); later the cloud controller manager, which no longer finds the instance
+# in EC2, deletes the node.
 NOT_READY_AFTER = 50.0
 NODE_REMOVED_AFTER = 60.0
 GROUP_TAG = "aws:autoscaling:groupName"
-# Seconds until an instance notices its end (boot/drain.py), and in which a node's pods have moved: a guess.
+# Seconds until an instance notices its termination (boot/drain.py), and seconds that its drain lasts: estimates.
 NOTICE_SECONDS, DRAIN_SECONDS = 5.0, 20.0
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What instances of a group fail with.
+    """A fault of the instances of a group.
 
     Attributes:
-        group: its name, or the logical id of the Auto Scaling group.
-        step: of the boot program.
-        message: why; empty if they hang.
-        times: how many instances still will; 0 is every one.
+        group: name of the group, or the logical id of the Auto Scaling group.
+        step: step of the boot program that fails.
+        message: reason of the failure; empty if the instances hang.
+        times: how many more instances fail; 0 means every one.
     """
 
     group: str
@@ -50,7 +50,7 @@ class Fault:
 
 @dataclass
 class _FaultRule:
-    """A script for some of the instances of a group."""
+    """A boot fault for the next `times` instances of a group."""
 
     resource: str
     script: BootFault
@@ -58,11 +58,11 @@ class _FaultRule:
 
 
 class Machines:
-    """Every instance that a stack's Auto Scaling groups have launched; what is called for each of them.
+    """The instances that stacks' Auto Scaling groups have launched; called with each new one.
 
     Args:
-        region: of the account.
-        console: told of an instance's id and all that it has written to its console, whenever it writes.
+        region: region of the account.
+        console: called with an instance's id and its whole console output, whenever it writes a line.
     """
 
     def __init__(self, region: str, console: Callable[[str, str], None] = lambda instance, text: None) -> None:
@@ -77,7 +77,7 @@ class Machines:
         self._unmanaged: set[str] = set()
 
     def __call__(self, launched: Launched) -> None:
-        """Begin to boot an instance, unless it does so already or its user data is not ours."""
+        """Boot a new instance; ignore known instances, and those whose user data is not cfngen's."""
         if launched.instance_id in self.instances or launched.instance_id in self._unmanaged:
             return
         self._note_stopped(self._running_ids())
@@ -106,9 +106,9 @@ class Machines:
         self._run_next_step(instance, Program(self, instance).boot())
 
     def on_terminating(self, instance_id: str) -> None:
-        """Let an instance that a lifecycle hook holds move its pods, if it can, and then let Auto Scaling go on.
+        """Drain an instance that a lifecycle hook holds in `Terminating:Wait`, then complete the lifecycle action.
 
-        One that never came so far as to watch for its end says nothing: the hook's time runs out.
+        An instance whose boot has not started the drain service does nothing: the hook times out.
         """
         instance = self.instances.get(instance_id)
         if instance is not None and instance.watches:
@@ -121,7 +121,7 @@ class Machines:
         self.cloud.clock.later(DRAIN_SECONDS, lambda: self._complete_drain(instance))
 
     def _complete_drain(self, instance: Instance) -> None:
-        with contextlib.suppress(ClientError):  # the hook may be gone, or its time over
+        with contextlib.suppress(ClientError):  # the hook may be deleted, or timed out
             client("autoscaling", self.region).complete_lifecycle_action(
                 LifecycleHookName=DRAIN_HOOK,
                 AutoScalingGroupName=instance.group,
@@ -142,25 +142,25 @@ class Machines:
         return metadata
 
     def fail(self, resource: str, step: str, message: str, *, hint: str = "", times: float = float("inf")) -> None:
-        """Let instances of a group fail at a step.
+        """Let the boot of instances of a group fail in a step.
 
         Args:
             resource: the node group's name, `master`, or the logical id of the Auto Scaling group.
             step: name of the step, e.g. `downloads`.
-            message: why.
-            hint: what to do about it; where the log is, if empty.
-            times: how many instances.
+            message: the reason that is logged.
+            hint: what to do about it; by default where the log is.
+            times: how many instances fail.
         """
         script = BootFault(step, message, hint) if hint else BootFault(step, message)
         self._fault_rules.append(_FaultRule(resource, script, times))
 
     def hang(self, resource: str, step: str, *, times: float = float("inf")) -> None:
-        """Let instances of a group come to a halt at a step, without a word."""
+        """Let the boot of instances of a group hang in a step, without a signal or a log line."""
         self._fault_rules.append(_FaultRule(resource, BootFault(step), times))
 
     @property
     def faults(self) -> list[Fault]:
-        """What instances will fail with that are launched from now on."""
+        """The faults of instances that are launched from now on."""
         return [
             Fault(
                 fault_rule.resource,
@@ -173,11 +173,11 @@ class Machines:
         ]
 
     def heal(self) -> None:
-        """Let instances that are launched from now on boot without fault_rule."""
+        """Remove all faults: instances that are launched from now on boot normally."""
         self._fault_rules.clear()
 
     def take_fault(self, instance: Instance) -> BootFault | None:
-        """Return what is to go wrong on an instance."""
+        """Return the fault of an instance's boot, and count it; None if it boots normally."""
         for fault_rule in self._fault_rules:
             if fault_rule.times > 0 and meant(
                 fault_rule.resource, instance.name, instance.boot_data.references["resource"]
@@ -192,12 +192,12 @@ class Machines:
         self.console(instance.id, "\r\n".join([*instance.console, ""]))
 
     def has_quorum(self, cluster: KubernetesCluster) -> bool:
-        """Return whether more than half of the cluster's masters run: etcd answers as long as that."""
+        """Return whether more than half of the cluster's masters run, which etcd needs for its quorum."""
         running_masters = [member for member in cluster.members.values() if member not in self._stopped_at]
         return 2 * len(running_masters) > len(cluster.members)
 
     def refresh(self) -> None:
-        """See which instances have gone or come without CloudFormation's doing, and let the clusters notice."""
+        """Find instances that were launched or stopped outside of CloudFormation, and update the clusters' nodes."""
         running_ids = self._running_ids()
         self._note_stopped(running_ids)
         if new_ids := sorted(running_ids - self.instances.keys() - self._unmanaged):
@@ -235,7 +235,7 @@ class Machines:
                 self.cloud.clock.later(seconds, lambda: self._run_next_step(instance, boot))
 
     def _running_ids(self) -> set[str]:
-        """Instances that run; from moto itself, as each step of each boot asks and EC2's answer takes long to write."""
+        """Return the ids of running instances; from moto's backend, as EC2's API is too slow for every boot step."""
         return self._ids_in_state("pending", "running")
 
     def _terminated_ids(self) -> set[str]:

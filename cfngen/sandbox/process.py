@@ -1,4 +1,4 @@
-"""The sandbox as a process in the background: started, found again by later commands, stopped.
+"""The sandbox as a background process: `start` it, find it `running`, `stop` it.
 
 The state file, and the log beside it, are in `$XDG_STATE_HOME/cfngen` or `~/.local/state/cfngen`.
 """
@@ -26,12 +26,12 @@ from cfngen.sandbox.status import SandboxStatus, of_none, of_running
 
 REQUIRED_PACKAGES = ("moto", "flask", "flask_cors", "werkzeug")
 POLL_SECONDS = 0.05  # seconds
-START_TIMEOUT = 60.0  # seconds until it must answer
-ANSWER_TIMEOUT = 10.0  # seconds until one that is found must have answered
-STOP_TIMEOUT = 5.0  # seconds until it must have ended
-LOG_LINES = 12  # of the log, in an error
+START_TIMEOUT = 60.0  # seconds until a new sandbox must answer
+ANSWER_TIMEOUT = 10.0  # seconds until a running sandbox must answer
+STOP_TIMEOUT = 5.0  # seconds until it must have ended, after each signal
+LOG_LINES = 12  # the last lines of the log, for the error message
 IDLE_SECONDS = 3600.0
-# Settings of the caller that must not reach it: it is an account of its own, and calls nobody.
+# Prefixes of environment variables that the process must not inherit: it needs no AWS configuration and no proxy.
 REMOVED_VARIABLES = (
     "AWS_",
     "BOTO",
@@ -50,7 +50,7 @@ class SandboxMissingError(CfngenError):
 
 
 class SandboxEndedError(CfngenError):
-    """The sandbox in which somebody has made something has ended, and all of it is gone."""
+    """The last sandbox has ended, and the stacks in it are lost."""
 
     def __init__(self, last: Last) -> None:
         super().__init__(
@@ -60,12 +60,12 @@ class SandboxEndedError(CfngenError):
 
 
 class SandboxStartError(CfngenError):
-    """The sandbox did not come up."""
+    """The sandbox did not start."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A sandbox that answers.
+    """A running sandbox.
 
     Attributes:
         state: endpoint, process, token, speed.
@@ -77,12 +77,12 @@ class Running:
 
     @property
     def endpoint(self) -> str:
-        """Where AWS' APIs answer."""
+        """The endpoint URL of AWS's APIs."""
         return self.state.endpoint
 
     @property
     def pid(self) -> int:
-        """Number of the process."""
+        """Id of the process."""
         return self.state.pid
 
     @property
@@ -92,16 +92,16 @@ class Running:
 
     @property
     def kubernetes(self) -> Mapping[str, str]:
-        """Where each cluster's API answers now, by the address that its stack's outputs name."""
+        """The current URL of each cluster's API, by the URL in its stack's outputs."""
         return clusters(ask(self.state))
 
     def status(self) -> Mapping[str, Any]:
-        """Return what it says of itself, in more detail; it does not count as use."""
+        """Return its detailed status; this request does not reset its idle time."""
         return ask(self.state, path=STATUS)
 
     @property
     def fault(self) -> str:
-        """What went wrong in the sandbox itself, e.g. something in a template that it does not know."""
+        """An internal error of the sandbox, e.g. about a template feature that it does not emulate; empty if none."""
         return str(ask(self.state)["fault"])
 
     def clock(self) -> SandboxClock:
@@ -118,39 +118,39 @@ class Running:
         """Let instances that are launched from now on fail to boot.
 
         Args:
-            region: of the cluster.
+            region: the cluster's region.
             resource: the node group's name, `master`, or the logical id of the Auto Scaling group.
-            step: of the boot program, e.g. `downloads`.
-            message: why; if empty they hang.
+            step: the step of the boot program that fails, e.g. `downloads`.
+            message: the reason that is logged; if empty, the instances hang.
             hint: what to do about it.
-            times: how many instances; 0 means every one.
+            times: how many instances fail; 0 means every one.
 
         Returns:
-            Whether a stack of the region has such a group now; if none has, it may come later, or be misspelt.
+            Whether a stack of the region has such a group now; if not, it may be created later, or be misspelt.
         """
         order: dict[str, Any] = {"region": region, "resource": resource, "step": step, "message": message, "hint": hint}
         return bool(ask(self.state, **order, times=times).get("known", True))
 
     def heal(self, region: str) -> None:
-        """Let instances that are launched from now on boot without trouble."""
+        """Remove all faults: instances that are launched from now on boot normally."""
         ask(self.state, region=region, step="")
 
 
 def start(
     environ: Mapping[str, str], speed: float = SPEED, idle: float = IDLE_SECONDS, *, anew: bool = False
 ) -> Running:
-    """Return the sandbox that runs, or start one.
+    """Return the running sandbox, or start one.
 
     Args:
-        environ: the environment: where the state file is, and what the process sees.
-        speed: simulated seconds in a second, of a new one.
-        idle: seconds without a request after which a new one ends.
-        anew: whether it does not matter what was in the last one.
+        environ: the environment: gives the path of the state file, and is passed on to the process.
+        speed: simulated seconds in a second, for a new sandbox.
+        idle: seconds without a request after which a new sandbox ends.
+        anew: start a new one even if stacks were lost with the last one.
 
     Raises:
-        SandboxEndedError: the last one ended without its user's doing, and stacks with it.
+        SandboxEndedError: the last sandbox was not stopped by its user, and stacks were lost with it.
         SandboxMissingError: its packages are not installed.
-        SandboxStartError: it did not come up.
+        SandboxStartError: it did not start.
     """
     file = state_file(environ)
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -167,7 +167,7 @@ def start(
 
 
 def running(environ: Mapping[str, str]) -> Running | None:
-    """Return the sandbox that runs; nothing if the state file is missing or what it names is gone."""
+    """Return the running sandbox; None if the state file is missing or its process has ended."""
     file = state_file(environ)
     state = State.read(file)
     if state is None or not _is_alive(state.pid):
@@ -180,7 +180,7 @@ def running(environ: Mapping[str, str]) -> Running | None:
 
 
 def stop(environ: Mapping[str, str]) -> bool:
-    """End the sandbox and everything in it; return whether there was one."""
+    """Stop the sandbox, which deletes everything in it; return whether one was running."""
     sandbox, file = running(environ), state_file(environ)
     last = recall(file)
     file.unlink(missing_ok=True)
@@ -193,7 +193,7 @@ def stop(environ: Mapping[str, str]) -> bool:
 
 
 def status(environ: Mapping[str, str]) -> SandboxStatus:
-    """Return what is known of the sandbox that runs, or of the last one."""
+    """Return the status of the running sandbox, or of the last one."""
     sandbox = running(environ)
     if sandbox is None:
         return of_none(lost(environ))
@@ -201,14 +201,14 @@ def status(environ: Mapping[str, str]) -> SandboxStatus:
 
 
 def lost(environ: Mapping[str, str]) -> Last | None:
-    """Return what is known of the last sandbox, if none runs and there were stacks in it."""
+    """Return the record of the last sandbox if stacks were lost with it and none runs now."""
     last = recall(state_file(environ))
     return last if last and last.stacks and running(environ) is None else None
 
 
 def state_file(environ: Mapping[str, str]) -> Path:
     """Return the path of the state file."""
-    # The XDG Base Directory Specification has relative paths ignored.
+    # Relative paths are ignored, as the XDG Base Directory Specification says.
     base = environ.get("XDG_STATE_HOME", "")
     home = environ.get("HOME") or str(Path("~").expanduser())
     folder = Path(base) if base.startswith("/") else Path(home) / ".local" / "state"
@@ -225,7 +225,7 @@ def _check_packages() -> None:
 
 
 def _spawn(environ: Mapping[str, str], file: Path, options: list[str]) -> int:
-    """Start the process, detached from this one and its terminal; return its number."""
+    """Start the process, detached from this one and its terminal; return its id."""
     project_root = Path(__file__).parents[2]
     python_path = [str(project_root), *filter(None, [environ.get("PYTHONPATH", "")])]
     inherited = {key: value for key, value in environ.items() if not key.startswith(REMOVED_VARIABLES)}
@@ -272,7 +272,7 @@ def _await_answer(pid: int, file: Path) -> Running:
 
 
 def _is_alive(pid: int) -> bool:
-    # A child of this process stays in the table until somebody asks for its end.
+    # A child of this process that has ended stays a zombie until it is waited for.
     with contextlib.suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG)[0] == 0
     try:
@@ -280,7 +280,7 @@ def _is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return False  # somebody else's: the number has been given away
+        return False  # another user's process: the id was reused
     return True
 
 
@@ -297,7 +297,7 @@ def _terminate(pid: int) -> None:
 
 @contextlib.contextmanager
 def _start_lock(path: Path) -> Iterator[None]:
-    """Wait until no other command starts a sandbox."""
+    """Hold a lock, so that no two commands start a sandbox at once."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

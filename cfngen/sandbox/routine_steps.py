@@ -1,6 +1,6 @@
-"""Steps of the boot program that nobody else in the sandbox notices: how long they take, and what they say.
+"""Steps of the boot program without effect on the rest of the sandbox: their durations and log lines.
 
-Each is known by the function of the boot program that it stands for. The durations are guesses.
+Each step is named by its function in the boot program. The durations are estimates.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ PRIMARY_INTERFACE = "ens5"  # the interface that an instance is launched with, a
 
 
 def settings(configuration: Configuration, instance: Instance) -> str:
-    """Say how many files were put in place."""
+    """Return the log line: how many files were written."""
     files = instance.boot_data.files
     return f"wrote {files} of {files} files"
 
 
 def pod_network(configuration: Configuration, instance: Instance) -> str:
-    """Say how many pods an instance has addresses for, with a plug-in that gives them those of its interfaces."""
+    """Return the log line: for how many pods the instance has addresses, if pods get those of its interfaces."""
     results = ["the distribution leaves the plug-in's routes alone"]
     network_settings = configuration["podNetwork"]
     if network_settings["interfaces"]:
@@ -40,34 +40,34 @@ def pod_network(configuration: Configuration, instance: Instance) -> str:
 
 
 def draining(configuration: Configuration, instance: Instance) -> str:
-    """Say how long pods get to move."""
+    """Return the log line: how long a drain may take."""
     return f"pods get {configuration['drain']} min to move when this instance is terminated"
 
 
 def further_files(configuration: Configuration, instance: Instance) -> str:
-    """Say how many files of the cluster file were put in place."""
+    """Return the log line: how many files and units of the cluster file were written."""
     hooks = configuration["hooks"]
     return f"{len(hooks['files'])} files, {len(hooks['units'])} units"
 
 
 def further_units(configuration: Configuration, instance: Instance) -> str:
-    """Say which units of the cluster file were started."""
+    """Return the log line: which units of the cluster file were started."""
     names = [unit["name"] for unit in configuration["hooks"]["units"] if unit["enable"]]
     return ", ".join(names) or "none to be started"
 
 
 def commands_before(configuration: Configuration, instance: Instance) -> str:
-    """Say how many commands of the cluster file were run before everything else."""
+    """Return the log line: how many commands of the cluster file were run before all other steps."""
     return _commands_run(configuration["before"])
 
 
 def commands_after(configuration: Configuration, instance: Instance) -> str:
-    """Say how many commands of the cluster file were run after everything else."""
+    """Return the log line: how many commands of the cluster file were run after all other steps."""
     return _commands_run(configuration["hooks"]["after"])
 
 
 def instance_storage(configuration: Configuration, instance: Instance) -> str:
-    """Say which disks the instance type brings along."""
+    """Return the log line: which instance store disks were formatted."""
     devices = disks(instance)
     if not devices:
         return "this instance has no disks of its own"
@@ -75,42 +75,42 @@ def instance_storage(configuration: Configuration, instance: Instance) -> str:
 
 
 def names(configuration: Configuration, instance: Instance) -> str:
-    """Say which addresses the API's name stands for."""
+    """Return the log line: the addresses of the API's host name in /etc/hosts."""
     own = instance.boot_data.references["privateAddress"]
     addresses = [own, *(address for _, address in sorted(configuration["masters"].items()) if address != own)]
     return f"{configuration['apiHost']} is {', '.join(addresses)}"
 
 
 def services(configuration: Configuration, instance: Instance) -> str:
-    """Say which services run."""
+    """Return the log line: which services run."""
     return ", ".join(configuration["services"]) + " running"
 
 
 def backups(configuration: Configuration, instance: Instance) -> str:
-    """Say how often a snapshot is taken."""
+    """Return the log line: how often a snapshot is taken."""
     bucket = instance.boot_data.references["bucket"]
     return f"a snapshot of etcd every {configuration['backups']['interval']} minutes into s3://{bucket}"
 
 
 def first_pod(configuration: Configuration, instance: Instance) -> str:
-    """Say that a pod ran, or why none was tried."""
+    """Return the log line: the test pod ran, or why there was none."""
     if "staticPodPath" in configuration["kubeletPatch"]:
         return "left out: the cluster file moves static pods elsewhere"
     return f"a pod of {configuration['pause']} ran"
 
 
 def serving_certificates(configuration: Configuration, instance: Instance) -> str:
-    """Say that the master's own kubelet has asked for a certificate by now."""
+    """Return the log line: the serving certificate of the master's own kubelet was approved."""
     return f"approved those of {instance.id}"
 
 
 def addresses_looked_up(configuration: Configuration, instance: Instance) -> str:
-    """Say that the masters' addresses are kept up to date."""
+    """Return the log line: the masters' addresses are kept up to date."""
     return "the masters' addresses are looked up every hour"
 
 
 STORAGE_MOUNT_POINT = "/mnt/instance-storage"
-DRAINING = "drain.start"  # from here on a service waits for the instance's end
+DRAINING = "drain.start"  # starts the service that drains the node before the instance is terminated
 ROUTINE: Mapping[str, tuple[float, Callable[[Configuration, Instance], str]]] = {
     "hooks.before": (1.0, commands_before),
     "system.settings": (0.6, settings),
@@ -127,18 +127,18 @@ ROUTINE: Mapping[str, tuple[float, Callable[[Configuration, Instance], str]]] = 
     "node.follow": (0.2, addresses_looked_up),
     "hooks.after": (1.0, commands_after),
 }
-"""Seconds and words, by `module.function` of the boot program."""
+"""Duration in seconds and log line of each step, by `module.function` of the boot program."""
 
 
 def disks(instance: Instance) -> list[str]:
-    """Return the disks that the instance type brings along; on Nitro the root volume is the first NVMe disk."""
+    """Return the instance store disks; on Nitro the root volume is the first NVMe disk, so they follow it."""
     storage = _describe_type(instance).get("InstanceStorageInfo", {}).get("Disks", [])
     count = sum(kind["Count"] for kind in storage)
     return [f"/dev/nvme{number}n1" for number in range(1, count + 1)]
 
 
 def certificates_end(now: datetime.datetime) -> str:
-    """Return until when certificates are good that a master has made just now."""
+    """Return the expiry of certificates that a master issues now."""
     return f"{now + CERTIFICATE_LIFETIME:%Y-%m-%dT%H:%M:%SZ}"
 
 

@@ -1,4 +1,4 @@
-"""What an instance is told: the user data of a launch template of ours, unpacked as its loader does on an instance."""
+"""Unpacks the user data of our launch templates, as the loader in it does on an instance."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from typing import Any
 
 REFERENCES_LINE = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
 PROGRAM_LINE = re.compile(r'^PROGRAM = "(.*)"$', re.MULTILINE)
-# Returns the metadata of a stack's resource: the stack's name, the logical id.
+# Returns the metadata of a stack's resource; takes the stack's name and the logical id.
 Metadata = Callable[[str, str], Mapping[str, Any]]
 
 
 class ProgramError(Exception):
-    """The stack's resource holds another program than the user data names."""
+    """The program in the stack's metadata is not the one that the user data names."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """What the boot program of an instance knows.
+    """The references and the configuration of the boot program on an instance.
 
     Attributes:
-        references: names of resources that CloudFormation has substitute in.
-        configuration: of the instance's role; before the second stage is there, what the first one needs of it.
-        files: how many files the boot program puts in place.
+        references: names of resources, filled in by CloudFormation.
+        configuration: configuration of the instance's role; only the first stage's part until the second is fetched.
+        files: how many files the boot program writes.
     """
 
     references: Mapping[str, str]
@@ -48,11 +48,11 @@ class Told:
 
     @property
     def architecture(self) -> str:
-        """What the instance's programs are made for, `amd64` or `arm64`."""
+        """The architecture of the instance's programs, `amd64` or `arm64`."""
         return "arm64" if any("arm64" in asset["url"] for asset in self.configuration.get("assets", [])) else "amd64"
 
     def version(self, program: str, default: str = "") -> str:
-        """Return the version of what the instance downloads: the one in the address of a file of that name."""
+        """Return the version of a program that the instance downloads, from the URL of its file; else the default."""
         for asset in self.configuration.get("assets", []):
             file = asset["url"].rpartition("/")[2]
             match = re.search(r"v?(\d+\.\d+\.\d+)", asset["url"])
@@ -62,10 +62,10 @@ class Told:
 
 
 def read(encoded: str) -> Told | None:
-    """Return what user data tells the first stage of an instance; nothing if it is not ours.
+    """Return the first stage's boot data in user data; None if the user data is not cfngen's.
 
     Args:
-        encoded: user data in base64, as EC2 gives it.
+        encoded: user data in base64, as EC2 returns it.
     """
     try:
         text = base64.b64decode(encoded).decode()
@@ -107,7 +107,7 @@ def _unpack(packed: str) -> dict[str, str]:
 
 
 def substitute(value: Any, facts: Mapping[str, str]) -> Any:
-    """Return a value with `${name}` replaced in every text of it, as the boot program does."""
+    """Return a value with every `${name}` in its texts replaced, as the boot program does."""
     if isinstance(value, Mapping):
         return {key: substitute(item, facts) for key, item in value.items()}
     if isinstance(value, list):

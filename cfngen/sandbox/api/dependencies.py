@@ -1,12 +1,15 @@
-"""What EC2 refuses to delete because something else needs it, and what goes with a balancer; moto 5.2 knows neither.
+"""DependencyViolation: EC2 does not delete what something else depends on, which moto 5.2 does not check.
 
-Amazon VPC user guide, "Delete your VPC" and "Delete a security group"; re:Post knowledge center, "Why can't I delete my
-VPC?", which lists what counts as a dependency and has the service's words. A subnet goes when no interface is in it, a
-security group when no interface uses it and no rule of another group names it, an internet gateway's attachment when
-no interface of the VPC has a public address, a VPC when nothing is left but what was made with it: its main route
-table, default network ACL and default security group. The interfaces of a balancer go with it (Elastic Load Balancing
-user guide, "Delete a load balancer"); the sandbox's bear the description `ELB <name>`, with `net/` before the name of
-a network load balancer.
+Sources: Amazon VPC user guide, "Delete your VPC" and "Delete a security group"; re:Post knowledge center, "Why can't I
+delete my VPC?", which lists the dependencies and the error messages. The rules:
+
+- A subnet can be deleted when no network interface is in it.
+- A security group can be deleted when no interface uses it and no rule of another group refers to it.
+- An internet gateway can be detached when no interface of the VPC has a public address.
+- A VPC can be deleted when only its main route table, default network ACL and default security group are left.
+
+A load balancer's interfaces are deleted with it (Elastic Load Balancing user guide, "Delete a load balancer"). In the
+sandbox their description is `ELB <name>`, or `ELB net/<name>` for a network load balancer.
 """
 
 from __future__ import annotations
@@ -24,14 +27,14 @@ from moto.elbv2.models import ELBv2Backend
 
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
-    """Let moto of this process refuse what EC2 refuses, and remove the interfaces of balancers with them."""
+    """Patch moto in this process: check dependencies, and delete load balancers' interfaces with them."""
     with refused(), released():
         yield
 
 
 @contextlib.contextmanager
 def refused() -> Iterator[None]:
-    """Let moto of this process refuse what EC2 refuses."""
+    """Patch moto in this process: refuse deletions that EC2 refuses."""
     delete_group, original_delete_subnet, original_delete_vpc = (
         EC2Backend.delete_security_group,
         EC2Backend.delete_subnet,
@@ -78,7 +81,7 @@ def refused() -> Iterator[None]:
 
 @contextlib.contextmanager
 def released() -> Iterator[None]:
-    """Let moto of this process remove the interfaces of balancers with them."""
+    """Patch moto in this process: delete load balancers' interfaces with them."""
     delete_classic_original, delete_balancer_original = (
         ELBBackend.delete_load_balancer,
         ELBv2Backend.delete_load_balancer,
@@ -102,7 +105,7 @@ def released() -> Iterator[None]:
 
 
 def _interfaces(backend: Any) -> list[Any]:
-    """Interfaces but those of terminated instances, which moto keeps."""
+    """Return the network interfaces without those of terminated instances, which moto keeps."""
     return [
         interface
         for interface in backend.enis.values()
@@ -111,7 +114,7 @@ def _interfaces(backend: Any) -> list[Any]:
 
 
 def _left_in(backend: Any, vpc_id: str) -> Iterator[object]:
-    """What is in a VPC or attached to it and does not go with it; moto itself looks for subnets and VPN gateways."""
+    """Yield what prevents a VPC's deletion; moto itself checks for subnets and VPN gateways."""
     yield from (group for group in backend.groups[vpc_id].values() if group.name != "default")
     yield from (interface for interface in _interfaces(backend) if interface.subnet.vpc_id == vpc_id)
     yield from (
@@ -153,7 +156,7 @@ def _left_in(backend: Any, vpc_id: str) -> Iterator[object]:
 
 
 def _default(network_acl: Any) -> bool:
-    # moto says so of one made with its VPC by a text, and of any other by a truth value.
+    # moto has the text `true` for the ACL created with a VPC, and a bool for all others.
     return str(network_acl.default).lower() == "true"
 
 

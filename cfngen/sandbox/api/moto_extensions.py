@@ -1,14 +1,14 @@
-"""What a deployer asks of other services that moto 5.2 lacks, or answers unlike AWS.
+"""Extends moto 5.2 where a deployment needs calls that moto lacks, or answers unlike AWS.
 
-- EC2 GetConsoleOutput: moto shows the same text for every instance. Here: what the machine has written, nothing before.
-- Service Quotas: moto knows the defaults of VPC only. Here: applied and default values of those that a cluster meets.
-- S3: moto ignores `ExpectedBucketOwner`, and lets everybody into every bucket. Here: 403 where the owner is another,
-  and buckets that belong to somebody else.
-- S3: moto takes a statement that denies calls without TLS as one that denies all calls. Here every call has TLS.
-- Auto Scaling: moto's DescribeScalingActivities tells of nothing. Here: launches, and what a test has said.
-- EC2 and Auto Scaling: moto's instances, images and volumes are of the time of this machine. Here: of simulated time.
-- EC2 and Elastic Load Balancing: what depends on what; see `dependencies`.
-- Systems Manager: public parameters cannot be put into moto. Here: what the engine's templates find, clients find too.
+- EC2 GetConsoleOutput: moto returns the same text for every instance. Here: the emulated instance's console output.
+- Service Quotas: moto has the defaults of VPC only. Here: applied and default values of all quotas that matter.
+- S3: moto ignores `ExpectedBucketOwner`, and has no foreign buckets. Here: 403 if the owner is not the expected one,
+  and buckets that belong to another account.
+- S3: moto applies a statement that denies calls without TLS to all calls. Here every call counts as made with TLS.
+- Auto Scaling: moto's DescribeScalingActivities returns nothing. Here: the launches, and activities that a test adds.
+- EC2 and Auto Scaling: moto's timestamps are real time. Here: simulated time.
+- EC2 and Elastic Load Balancing: dependencies between resources; see `dependencies`.
+- Systems Manager: moto takes no public parameters. Here: clients can read those that templates can use.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ OTHER = "999999999999"
 
 @dataclass
 class MotoExtensions:
-    """What the account holds beyond moto.
+    """The state of an account that moto does not hold.
 
     Attributes:
-        consoles: what instances have written, by instance id.
-        quotas: by service and code.
+        consoles: console output by instance id.
+        quotas: quotas by service and code.
         foreign: names of buckets that belong to another account.
-        activities: what Auto Scaling groups have tried in vain, the newest first, by name of the group.
-        stored: public parameters of Parameter Store, for each region.
-        time: what the simulated clock shows; `serving` sets it.
+        activities: scaling activities added by tests, newest first, by name of the group.
+        stored: returns the public parameters of a region.
+        time: returns the simulated time; `serving` sets it.
     """
 
     consoles: dict[str, str] = field(default_factory=dict)
@@ -65,16 +65,16 @@ class MotoExtensions:
     time: Callable[[], datetime.datetime] = lambda: START
 
     def console(self, instance_id: str, text: str) -> None:
-        """Say what an instance has written to its console so far."""
+        """Set the console output of an instance."""
         self.consoles[instance_id] = text
 
     def quota(self, service: str, code: str, value: float) -> None:
-        """Set what this account has of a quota."""
+        """Set this account's applied value of a quota."""
         previous = self.quotas[service, code]
         self.quotas[service, code] = Quota(service, code, previous.name, previous.default, value)
 
     def activity(self, group: str, message: str, time: datetime.datetime, status: str = "Failed") -> None:
-        """Say what an Auto Scaling group has tried in vain, e.g. to launch an instance that EC2 had no room for."""
+        """Add a failed scaling activity of a group, e.g. a launch for which EC2 has insufficient capacity."""
         group_activities = self.activities.setdefault(group, [])
         group_activities.insert(
             0,
@@ -92,10 +92,10 @@ class MotoExtensions:
         )
 
     def check(self, call: Call) -> None:
-        """Keep a caller out of buckets of others.
+        """Check the owner of a call's bucket.
 
         Raises:
-            Refusal: a bucket of another account, or of another one than the caller expects
+            Refusal: the bucket belongs to another account, or not to the one that the caller expects
         """
         if call.service != "s3" or not call.parameters.get("Bucket"):
             return
@@ -109,7 +109,7 @@ class MotoExtensions:
 
     @contextlib.contextmanager
     def filled(self) -> Iterator[None]:
-        """Fill moto's gaps in this process."""
+        """Patch moto in this process with all extensions."""
         with contextlib.ExitStack() as stack:
             for owner, name, method in (
                 (AutoScalingResponse, "describe_scaling_activities", self._scaling_activities()),

@@ -12,17 +12,17 @@ from cfngen.sandbox.cloudformation.errors import ChangeSetNotFoundError
 
 
 def create_change_set(request: ActionRequest) -> Result:
-    """Begin to work out changes."""
+    """CreateChangeSet: start to compute the changes."""
     request.check_template()
     values, reused = request.parameters()
     change_set_type = request.text("ChangeSetType") or "UPDATE"
     if change_set_type == "IMPORT" or request.text("DeploymentMode"):
         raise ValidationError(
-            f"Change sets of type {change_set_type} {request.text('DeploymentMode')} are not part of this double"
+            f"Change sets of type {change_set_type} {request.text('DeploymentMode')} are not part of this emulator"
         )
     deployment_config = request.params.get("DeploymentConfig") or {}
     is_express = deployment_config.get("Mode") == "EXPRESS"
-    # API reference, DeploymentConfig: in this mode rollback is off unless it is asked for.
+    # API reference, DeploymentConfig: in this mode rollback is disabled by default.
     rollback_disabled = is_express and str(deployment_config.get("DisableRollback", True)).lower() == "true"
     change_set = request.cloud.create_change_set(
         request.text("StackName"),
@@ -47,7 +47,7 @@ def create_change_set(request: ActionRequest) -> Result:
 
 
 def describe_change_set(request: ActionRequest) -> Result:
-    """Show changes."""
+    """DescribeChangeSet: return the change set and a page of its changes."""
     change_set = _find_change_set(request)
     values = request.flag("IncludePropertyValues")
     page = request.page(
@@ -69,9 +69,9 @@ def describe_change_set(request: ActionRequest) -> Result:
 
 
 def list_change_sets(request: ActionRequest) -> Result:
-    """Show the change sets of a stack that can still become of use: an executed one is described, but not listed.
+    """ListChangeSets: return a stack's change sets except executed ones, which can only be described.
 
-    So LocalStack's tests have recorded it of AWS (test_create_change_set_update_without_parameters).
+    Recorded from AWS by LocalStack's tests (test_create_change_set_update_without_parameters).
     """
     stack = find_stack(request, "Stack [{}] does not exist")
     active = [
@@ -83,9 +83,9 @@ def list_change_sets(request: ActionRequest) -> Result:
 
 
 def delete_change_set(request: ActionRequest) -> Result:
-    """Forget a change set; one that its stack does not have is forgotten with success.
+    """DeleteChangeSet: delete a change set; also succeeds if the stack has no such change set.
 
-    Seen on AWS by the authors of ministack (ministackorg/ministack#1625).
+    Observed on AWS by the authors of ministack (ministackorg/ministack#1625).
     """
     try:
         change_set = _find_change_set(request)
@@ -96,7 +96,7 @@ def delete_change_set(request: ActionRequest) -> Result:
 
 
 def execute_change_set(request: ActionRequest) -> Result:
-    """Begin to make the changes."""
+    """ExecuteChangeSet: start to apply the changes."""
     change_set = _find_change_set(request)
     if change_set.on_failure and "DisableRollback" in request.params:
         raise ValidationError("You cannot specify DisableRollback for a change set that has OnStackFailure")
@@ -152,7 +152,7 @@ def _describe_change(change: Change, *, values: bool) -> Result:
 
 
 def _describe_detail(detail: Detail, *, values: bool) -> Result:
-    """Show one reason for a change; the fields of `IncludePropertyValues` only where they are asked for."""
+    """Return one detail of a change; with the values before and after only for `IncludePropertyValues`."""
     target = {
         "Attribute": detail.attribute,
         "Name": detail.name or None,

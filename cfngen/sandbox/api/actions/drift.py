@@ -7,12 +7,12 @@ from cfngen.sandbox.cloudformation.drift import ResourceDrift
 
 
 def detect_stack_drift(request: ActionRequest) -> Result:
-    """Compare a stack with what is there."""
+    """DetectStackDrift: start to compare a stack's template with its actual resources."""
     return {"StackDriftDetectionId": request.cloud.detect_drift(request.text("StackName"))}
 
 
 def describe_stack_drift_detection_status(request: ActionRequest) -> Result:
-    """Show how far a comparison is."""
+    """DescribeStackDriftDetectionStatus: return the progress and the outcome of a drift detection."""
     detection = request.cloud.drift(request.text("StackDriftDetectionId"))
     return {
         "StackId": detection.stack_id,
@@ -25,7 +25,7 @@ def describe_stack_drift_detection_status(request: ActionRequest) -> Result:
 
 
 def describe_stack_resource_drifts(request: ActionRequest) -> Result:
-    """Show what a comparison found."""
+    """DescribeStackResourceDrifts: return the drift of a stack's resources."""
     statuses = request.values("StackResourceDriftStatusFilters")
     stack = request.cloud.stack(request.text("StackName"))
     drifts = [

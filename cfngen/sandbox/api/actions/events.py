@@ -1,4 +1,4 @@
-"""Actions on what has happened to a stack."""
+"""Actions on the events of stacks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ FAILED = "_FAILED"
 
 
 def describe_stack_events(request: ActionRequest) -> Result:
-    """Show what happened to one stack, the newest first."""
+    """DescribeStackEvents: return the events of one stack, newest first."""
     stack = find_stack(request, "Stack [{}] does not exist")
     events = [event for event in reversed(stack.events) if request.has_happened(event.time)]
     return request.page("StackEvents", events, lambda event: event.id, lambda each: _stack_event(stack, each))
 
 
 def describe_events(request: ActionRequest) -> Result:
-    """Newest first, like DescribeStackEvents; the API's reference says nothing of the order."""
+    """DescribeEvents: return events, newest first as in DescribeStackEvents; the API reference names no order."""
     events = [event for event in _select_events(request) if request.has_happened(event["Timestamp"])]
     if str((request.params.get("Filters") or {}).get("FailedEvents", "")).lower() == "true":
         events = [event for event in events if _has_failed(event)]
@@ -32,7 +32,7 @@ def _select_events(request: ActionRequest) -> list[Result]:
     change_set_name, stack_name, operation = (
         request.text(parameter) for parameter in ("ChangeSetName", "StackName", "OperationId")
     )
-    # A change set's bare name is not understood (aws-cloudformation/cloudformation-cli#1116).
+    # A change set's name without a stack is not accepted (aws-cloudformation/cloudformation-cli#1116).
     if change_set_name.startswith("arn:") or (change_set_name and stack_name):
         return _validation_events(request.cloud.change_set(change_set_name, stack_name))
     if stack_name:
@@ -50,7 +50,7 @@ def _all_events(request: ActionRequest) -> list[Result]:
 
 
 def _validation_events(change_set: ChangeSet) -> list[Result]:
-    """Return what early validation has against a change set."""
+    """Return the findings of early validation for a change set, as events."""
     return [
         {
             "EventId": f"{change_set.operation_id}-{number}",

@@ -32,15 +32,15 @@ class ActionRequest:
     as_of: datetime.datetime | None = None
 
     def text(self, name: str) -> str:
-        """Return a parameter that is a text; empty if it is not given."""
+        """Return a string parameter; empty if it is missing."""
         return str(self.params.get(name) or "")
 
     def flag(self, name: str) -> bool:
-        """Return a parameter that is true or false; false if it is not given."""
+        """Return a boolean parameter; false if it is missing."""
         return str(self.params.get(name, "")).lower() == "true"
 
     def values(self, name: str) -> tuple[str, ...]:
-        """Return a parameter that is a list of texts."""
+        """Return a list parameter; empty if it is missing."""
         return tuple(self.params.get(name) or ())
 
     def token(self) -> str:
@@ -48,17 +48,17 @@ class ActionRequest:
         return self.text("ClientRequestToken") or self.text("ClientToken")
 
     def topics(self) -> tuple[str, ...] | None:
-        """Return the topics given; None if none are, as an update then keeps those there are."""
+        """Return the notification ARNs; None if the parameter is missing: an update then keeps the current ones."""
         return self.values("NotificationARNs") if "NotificationARNs" in self.params else None
 
     def tags(self) -> dict[str, str] | None:
-        """Return the tags given; None if none are, as an update then keeps those there are."""
+        """Return the tags; None if the parameter is missing: an update then keeps the current ones."""
         if "Tags" not in self.params:
             return None
         return {tag["Key"]: tag["Value"] for tag in self.params["Tags"]}
 
     def parameters(self) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Return the values given, and the names of parameters that keep their value."""
+        """Return the template parameters' values, and the names of those with `UsePreviousValue`."""
         params = self.params.get("Parameters") or ()
         reused = tuple(
             parameter["ParameterKey"]
@@ -72,10 +72,10 @@ class ActionRequest:
         }, reused
 
     def check_template(self) -> None:
-        """See that the call says where its template is.
+        """Check that the call names exactly one source of its template.
 
         Raises:
-            ValidationError: it does not, or twice
+            ValidationError: it names none, or several
         """
         sources = [self.text("TemplateBody"), self.text("TemplateURL"), self.flag("UsePreviousTemplate")]
         if not any(sources):
@@ -84,21 +84,21 @@ class ActionRequest:
             raise ValidationError("Exactly one of Template URL, Template Body and Use Previous Template is allowed.")
 
     def has_happened(self, time: datetime.datetime) -> bool:
-        """Return whether what happened then is known to this read."""
+        """Return whether a time is not later than the state that this read shows."""
         return self.as_of is None or time <= self.as_of
 
     def page(
         self, name: str, items: Sequence[Item], key: Callable[[Item], str], show: Callable[[Item], Any]
     ) -> dict[str, Any]:
-        """Return one page and where the next begins.
+        """Return one page of a list, and the `NextToken` if there are more.
 
-        A token names the first item of the next page, so that events which arrive meanwhile shift nothing.
+        A token names the first item of the next page, so events that are added meanwhile do not shift the pages.
 
         Args:
-            name: of the list in the answer.
-            items: all of them.
-            key: what tells one from the others.
-            show: an item as the API shows it.
+            name: name of the list in the answer.
+            items: all items.
+            key: returns the unique key of an item.
+            show: returns an item in the form of the API.
         """
         start = 0
         if token := self.text("NextToken"):

@@ -9,11 +9,11 @@ from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack, resource_status
 from cfngen.sandbox.cloudformation import Resource, Stack, ValidationError
 
-MAX_RESOURCES = 100  # API: DescribeStackResources returns at most so many, and has no pages
+MAX_RESOURCES = 100  # API reference: the limit of DescribeStackResources, which has no pages
 
 
 def describe_stack_resources(request: ActionRequest) -> Result:
-    """Show resources of a stack, or of the stack that has a physical id."""
+    """DescribeStackResources: return the resources of a stack, named directly or by a resource's physical id."""
     if physical_id := request.text("PhysicalResourceId"):
         owning_stacks = [
             candidate
@@ -32,7 +32,7 @@ def describe_stack_resources(request: ActionRequest) -> Result:
 
 
 def describe_stack_resource(request: ActionRequest) -> Result:
-    """Show one resource."""
+    """DescribeStackResource: return one resource."""
     stack, logical_id = find_stack(request, "Stack '{}' does not exist"), request.text("LogicalResourceId")
     for resource in _visible_resources(request, stack):
         if resource.logical_id == logical_id:
@@ -48,7 +48,7 @@ def describe_stack_resource(request: ActionRequest) -> Result:
 
 
 def list_stack_resources(request: ActionRequest) -> Result:
-    """Show every resource of a stack."""
+    """ListStackResources: return all resources of a stack."""
     stack = find_stack(request)
     return request.page(
         "StackResourceSummaries",

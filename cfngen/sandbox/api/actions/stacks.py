@@ -15,7 +15,7 @@ from cfngen.sandbox.cloudformation import ValidationError
 
 
 def create_stack(request: ActionRequest) -> Result:
-    """Begin to create a stack."""
+    """CreateStack: start to create a stack."""
     request.check_template()
     values, _ = request.parameters()
     on_failure = request.text("OnFailure") or ("DO_NOTHING" if request.flag("DisableRollback") else "ROLLBACK")
@@ -39,7 +39,7 @@ def create_stack(request: ActionRequest) -> Result:
 
 
 def update_stack(request: ActionRequest) -> Result:
-    """Begin to update a stack."""
+    """UpdateStack: start to update a stack."""
     request.check_template()
     values, reused = request.parameters()
     stack = request.cloud.update_stack(
@@ -62,7 +62,7 @@ def update_stack(request: ActionRequest) -> Result:
 
 
 def delete_stack(request: ActionRequest) -> Result:
-    """Begin to delete a stack; one that is not there is deleted with success, as the API says."""
+    """DeleteStack: start to delete a stack; also succeeds if there is no such stack, as the API reference says."""
     name = request.text("StackName")
     try:
         stack = request.cloud.stack(name)
@@ -76,7 +76,7 @@ def delete_stack(request: ActionRequest) -> Result:
 
 
 def describe_stacks(request: ActionRequest) -> Result:
-    """Show one stack, or all that are not deleted; the newest first."""
+    """DescribeStacks: return one stack, or all that are not deleted, newest first."""
     if request.text("StackName"):
         return {"Stacks": [describe_stack(request, find_stack(request))]}
     existing = [stack for stack in request.cloud.stacks() if status(request, stack)[0] not in ("", "DELETE_COMPLETE")]
@@ -84,7 +84,7 @@ def describe_stacks(request: ActionRequest) -> Result:
 
 
 def list_stacks(request: ActionRequest) -> Result:
-    """Show stacks of some statuses, deleted ones too."""
+    """ListStacks: return the stacks with the requested statuses, including deleted ones."""
     statuses = request.values("StackStatusFilter")
     stacks = [
         stack
@@ -97,18 +97,18 @@ def list_stacks(request: ActionRequest) -> Result:
 
 
 def cancel_update_stack(request: ActionRequest) -> Result:
-    """Undo an update under way."""
+    """CancelUpdateStack: roll back an update that is in progress."""
     request.cloud.cancel_update(request.text("StackName"), token=request.token())
     return {}
 
 
 def rollback_stack(request: ActionRequest) -> Result:
-    """Return what failed with rollback off to its last stable state."""
+    """RollbackStack: roll back a stack that failed with rollback disabled to its last stable state."""
     return stack_identifiers(request.cloud.rollback_stack(request.text("StackName"), token=request.token()))
 
 
 def continue_update_rollback(request: ActionRequest) -> Result:
-    """Try once more to undo an update."""
+    """ContinueUpdateRollback: continue a rollback that has failed."""
     skip, force = request.values("ResourcesToSkip"), request.flag("ForceRollback")
     if skip and force:
         raise ValidationError("You cannot specify both ResourcesToSkip and ForceRollback.")
@@ -117,7 +117,7 @@ def continue_update_rollback(request: ActionRequest) -> Result:
 
 
 def signal_resource(request: ActionRequest) -> Result:
-    """Count a signal of an instance."""
+    """SignalResource: record an instance's signal."""
     request.cloud.signal_resource(
         request.text("StackName"), request.text("LogicalResourceId"), request.text("UniqueId"), request.text("Status")
     )
@@ -125,24 +125,24 @@ def signal_resource(request: ActionRequest) -> Result:
 
 
 def set_stack_policy(request: ActionRequest) -> Result:
-    """Set what updates may touch."""
+    """SetStackPolicy: set the stack policy."""
     request.cloud.set_stack_policy(request.text("StackName"), _policy(request, "StackPolicy"))
     return {}
 
 
 def get_stack_policy(request: ActionRequest) -> Result:
-    """Show what updates may touch."""
+    """GetStackPolicy: return the stack policy."""
     return {"StackPolicyBody": request.cloud.stack_policy(request.text("StackName")) or None}
 
 
 def update_termination_protection(request: ActionRequest) -> Result:
-    """Say whether a stack may be deleted."""
+    """UpdateTerminationProtection: enable or disable termination protection."""
     enabled = request.flag("EnableTerminationProtection")
     return {"StackId": request.cloud.set_termination_protection(request.text("StackName"), enabled).id}
 
 
 def list_exports(request: ActionRequest) -> Result:
-    """Show what stacks export."""
+    """ListExports: return the exported outputs of all stacks."""
 
     def show(export: tuple[str, str, str]) -> Result:
         stack_id, name, value = export
@@ -152,7 +152,7 @@ def list_exports(request: ActionRequest) -> Result:
 
 
 def list_imports(request: ActionRequest) -> Result:
-    """Show who imports an export."""
+    """ListImports: return the stacks that import an export."""
     name = request.text("ExportName")
     importers = request.cloud.imports(name)
     if not importers:

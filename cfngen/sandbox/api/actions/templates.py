@@ -14,7 +14,7 @@ from cfngen.sandbox.cloudformation.template import Template, parse
 
 
 def get_template(request: ActionRequest) -> Result:
-    """Show a template as it was submitted."""
+    """GetTemplate: return a template as it was submitted."""
     name, change_set = request.text("StackName"), request.text("ChangeSetName")
     if not name and not change_set:
         raise ValidationError("StackName is required if ChangeSetName is not specified.")
@@ -27,7 +27,7 @@ def get_template(request: ActionRequest) -> Result:
 
 
 def get_template_summary(request: ActionRequest) -> Result:
-    """Show what a template declares."""
+    """GetTemplateSummary: return what a template declares."""
     name = request.text("StackName")
     if name and find_stack(request).status == "REVIEW_IN_PROGRESS":
         raise ValidationError("GetTemplateSummary cannot be called on REVIEW_IN_PROGRESS stacks.")
@@ -42,7 +42,7 @@ def get_template_summary(request: ActionRequest) -> Result:
 
 
 def validate_template(request: ActionRequest) -> Result:
-    """Read a template."""
+    """ValidateTemplate: check that a template can be parsed, and return its parameters."""
     template = _submitted_template(request)
     declarations = [_describe_parameter(key, parameter) for key, parameter in template.parameters.items()]
     return {**_common_fields(template), "Parameters": declarations}
@@ -58,10 +58,10 @@ def _submitted_template(request: ActionRequest) -> Template:
 
 
 def _common_fields(template: Template) -> dict[str, Any]:
-    """Return what both summaries say.
+    """Return the fields that GetTemplateSummary and ValidateTemplate share.
 
-    That a nested stack asks for capabilities, as its template may hold anything, is seen in answers of the service
-    that users quote; no reference says so.
+    A nested stack requires capabilities, as its template may contain IAM resources: seen in answers of AWS that users
+    quote, but not documented.
     """
     iam_resources = [
         resource for resource in template.resources.values() if resource.type in IAM_TYPES or resource.type == NESTED

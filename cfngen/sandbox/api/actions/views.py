@@ -1,7 +1,7 @@
-"""Stacks as the API's answers show them.
+"""Stacks in the form of the API's answers.
 
-What a stack shows in which status, and how each action words that there is no such stack, is as LocalStack's tests have
-recorded it of AWS (localstack/localstack, tests/aws/services/cloudformation/api, *.snapshot.json).
+The fields in each status, and each action's error for a missing stack, were recorded from AWS by LocalStack's tests
+(localstack/localstack, tests/aws/services/cloudformation/api, *.snapshot.json).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cfngen.sandbox.cloudformation import Event, Resource, Stack, ValidationErro
 
 
 def stack_identifiers(stack: Stack) -> Result:
-    """Return what creation, update and rollback answer."""
+    """Return the answer to a creation, an update or a rollback: the ids of stack and operation."""
     operations = stack.operations
     return {"StackId": stack.id, **({"OperationId": operations[-1][0]} if operations else {})}
 
@@ -44,12 +44,12 @@ def find_stack(request: ActionRequest, wording: str = "Stack with id {} does not
 
 
 def is_visible(request: ActionRequest, stack: Stack) -> bool:
-    """Return whether a read sees the stack at all; it may be too new for a stale one."""
+    """Return whether a read shows the stack: a stale read does not show a stack that was created later."""
     return any(request.has_happened(own_event.time) for own_event in own_events(stack))
 
 
 def status(request: ActionRequest, stack: Stack) -> tuple[str, str]:
-    """Return a stack's status and the reason of it, as of the time that a read answers."""
+    """Return a stack's status and status reason at the time that a read shows."""
     if request.as_of is None:
         return stack.status, stack.reason
     events = [own_event for own_event in own_events(stack) if request.has_happened(own_event.time)]
@@ -59,7 +59,7 @@ def status(request: ActionRequest, stack: Stack) -> tuple[str, str]:
 def resource_status(
     request: ActionRequest, stack: Stack, resource: Resource
 ) -> tuple[str, str, datetime.datetime | None]:
-    """Return a resource's status, the reason of it, and since when."""
+    """Return a resource's status, its status reason, and its time, at the time that a read shows."""
     if request.as_of is None:
         return resource.status, resource.reason, resource.time
     resource_events = [
@@ -74,10 +74,9 @@ def resource_status(
 
 
 def describe_stack(request: ActionRequest, stack: Stack) -> Result:
-    """Return a stack as DescribeStacks shows it.
+    """Return a stack in the form of DescribeStacks.
 
-    While it is under review it shows nothing of what its change set will make of it: neither tags, parameters nor
-    description.
+    In REVIEW_IN_PROGRESS it has no tags, parameters or description yet: those belong to its change set.
     """
     stack_status, _ = status(request, stack)
     is_in_review = stack_status == "REVIEW_IN_PROGRESS"
@@ -105,12 +104,12 @@ def describe_stack(request: ActionRequest, stack: Stack) -> Result:
 
 
 def parameters(values: Mapping[str, str]) -> list[Result]:
-    """Return parameters as the API shows them."""
+    """Return parameters in the form of the API."""
     return [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()]
 
 
 def tags(values: Mapping[str, str]) -> list[Result]:
-    """Return tags as the API shows them."""
+    """Return tags in the form of the API."""
     return [{"Key": key, "Value": value} for key, value in values.items()]
 
 
@@ -136,7 +135,7 @@ def _common_fields(request: ActionRequest, stack: Stack) -> dict[str, Any]:
 
 
 def _last_update_time(stack: Stack) -> datetime.datetime | None:
-    """Return the time of the last update; a stack that a change set made has one from its creation on."""
+    """Return the time of the last update; a stack created by a change set has one from its creation on."""
     events = own_events(stack)
     if stack.updated or not events or events[0].status != "REVIEW_IN_PROGRESS":
         return stack.updated
@@ -144,7 +143,7 @@ def _last_update_time(stack: Stack) -> datetime.datetime | None:
 
 
 def _describe_parameters(stack: Stack) -> list[Result]:
-    """Parameters of Parameter Store are shown with the value found there."""
+    """Return the parameters of a stack; those of an `AWS::SSM::` type with the value from Parameter Store."""
     texts = []
     for parameter in parameters(stack.shown_parameters()):
         key = parameter["ParameterKey"]
@@ -156,7 +155,7 @@ def _describe_parameters(stack: Stack) -> list[Result]:
 
 
 def summarize_stack(request: ActionRequest, stack: Stack) -> Result:
-    """Return a stack as ListStacks shows it."""
+    """Return a stack in the form of ListStacks."""
     return {**_common_fields(request, stack), "TemplateDescription": stack.description or None}
 
 

@@ -27,14 +27,14 @@ def gateway_of_the_network(attempt: Attempt) -> None:
         vpc_id = instance.vpc_id
     else:
         return
-    # moto has a default VPC without the gateway that AWS gives to one.
+    # moto's default VPC lacks the internet gateway that AWS gives it.
     if not attempt.backend.get_vpc(vpc_id).is_default and not gateway_of(attempt.backend, vpc_id):
         raise Refused("Gateway.NotAttached", f"Network {vpc_id} is not attached to any internet gateway")
 
 
 @rule("ec2", "ReleaseAddress")
 def address_in_use(attempt: Attempt) -> None:
-    """Refuse to give up an address that an interface has."""
+    """Refuse to release an address that is associated with an interface."""
     interfaces = live_interfaces(attempt.backend)
     for address in attempt.backend.addresses:
         if (

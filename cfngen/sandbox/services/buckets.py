@@ -23,7 +23,7 @@ MAX_TAGS = 50
 MALFORMED = "MalformedPolicy"
 OWNER_ENFORCED = "BucketOwnerEnforced"
 NOT_WELL_FORMED = "The XML you provided was not well-formed or did not validate against our published schema"
-# Conditions that make a policy for everybody not public: "The meaning of public", S3 user guide.
+# Condition keys that make a policy for everybody non-public: "The meaning of public", S3 user guide.
 NON_PUBLIC_CONDITIONS = frozenset(
     {
         "aws:principalaccount", "aws:principalarn", "aws:principalorgid", "aws:principalorgpaths", "aws:sourceaccount",
@@ -43,7 +43,7 @@ def name(attempt: Attempt) -> None:
 
 @rule("s3", "CreateBucket", "PutBucketAcl")
 def acl(attempt: Attempt) -> None:
-    """Refuse an ACL, except for the owner's own, where the owner of the bucket owns everything in it."""
+    """Refuse ACLs for others than the owner if the bucket's object ownership is BucketOwnerEnforced."""
     ownership = attempt.get("ObjectOwnership") or OWNER_ENFORCED
     if attempt.operation == "PutBucketAcl":
         rules = _get_bucket(attempt).ownership_rule or {}
@@ -61,7 +61,7 @@ def acl(attempt: Attempt) -> None:
 
 @rule("s3", "PutBucketPolicy")
 def policy(attempt: Attempt) -> None:
-    """Refuse a policy that S3 does not understand, that is about something else, or that names the dead."""
+    """Refuse a malformed policy, one for other resources than the bucket, and one with principals that do not exist."""
     text = attempt.get("Policy", "")
     text = text.decode() if isinstance(text, bytes) else text
     try:
@@ -129,7 +129,7 @@ def _s3_actions() -> tuple[str, ...]:
 
 @rule("s3", "PutBucketPolicy")
 def public_policy(attempt: Attempt) -> None:
-    """Refuse a policy for everybody on a bucket that blocks public policies, as new buckets do."""
+    """Refuse a public policy on a bucket with BlockPublicPolicy, which new buckets have."""
     text = attempt.get("Policy", "")
     document = policy_documents.read(text.decode() if isinstance(text, bytes) else text)
     block = _get_bucket(attempt).public_access_block
@@ -150,7 +150,7 @@ def public_policy(attempt: Attempt) -> None:
 
 @rule("s3", "PutBucketLifecycleConfiguration")
 def lifecycle(attempt: Attempt) -> None:
-    """Refuse rules without an action, with impossible days, or of one id."""
+    """Refuse lifecycle rules without an action, with invalid days, or with the same id."""
     rules = (attempt.get("LifecycleConfiguration") or {}).get("Rules") or []
     if not rules or len(rules) > MAX_RULES:
         raise Refused("MalformedXML", NOT_WELL_FORMED)
@@ -200,7 +200,7 @@ def _check_rule(lifecycle_rule: dict[str, Any]) -> None:
 
 @rule("s3", "PutBucketEncryption")
 def encryption(attempt: Attempt) -> None:
-    """Refuse a key for encryption with S3's own keys, and more rules than one."""
+    """Refuse a KMS key together with SSE-S3 encryption, and more than one rule."""
     rules = (attempt.get("ServerSideEncryptionConfiguration") or {}).get("Rules") or []
     if len(rules) != 1:
         raise Refused("MalformedXML", NOT_WELL_FORMED)

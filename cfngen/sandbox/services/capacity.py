@@ -1,7 +1,7 @@
-"""What EC2 has no room for, and what Spot Instances cost: what a test can ask for.
+"""EC2's capacity and Spot prices, which tests can change.
 
-EC2 user guide, "Troubleshoot instance launch issues", and Auto Scaling user guide, "Troubleshoot: EC2 instance launch
-failures", have the words.
+The error messages are those of the EC2 user guide, "Troubleshoot instance launch issues", and of the Auto Scaling user
+guide, "Troubleshoot: EC2 instance launch failures".
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from cfngen.sandbox.services.networks import zones
 from cfngen.sandbox.services.rules import Refused
 
-MIN_SPOT_PRICE = 0.001  # dollars for an hour: no bid is taken below it
+MIN_SPOT_PRICE = 0.001  # dollars per hour, the minimum of a maximum price
 
 
 @dataclass
 class _RegionCapacity:
-    """What a region lacks.
+    """The missing capacity and the Spot prices of a region.
 
     Attributes:
-        short: instance types and zones that have no room.
-        prices: what a Spot Instance of a type costs.
+        exhausted: pairs of instance type and zone without capacity.
+        prices: Spot price by instance type, in dollars per hour.
     """
 
     exhausted: set[tuple[str, str]] = field(default_factory=set)
@@ -31,33 +31,33 @@ _CAPACITY_BY_REGION: dict[str, _RegionCapacity] = {}
 
 
 def exhaust(region: str, instance_type: str, *names: str) -> None:
-    """Let there be no room for instances of a type.
+    """Remove the capacity for instances of a type.
 
     Args:
         region: where.
         instance_type: e.g. `m5.large`.
-        names: of the zones; all of the region if left out.
+        names: names of the zones; by default all zones of the region.
     """
     _capacity_of(region).exhausted.update((instance_type, name) for name in names or zones(region))
 
 
 def price(region: str, instance_type: str, dollars: float) -> None:
-    """Let a Spot Instance of a type cost so much for an hour."""
+    """Set the Spot price of an instance type, in dollars per hour."""
     _capacity_of(region).prices[instance_type] = dollars
 
 
 def restore(region: str) -> None:
-    """Let there be room for everything, at the lowest price."""
+    """Restore the capacity for all instance types, at the lowest Spot price."""
     _CAPACITY_BY_REGION.pop(region, None)
 
 
 def has_room(region: str, instance_type: str, zone: str) -> bool:
-    """Return whether there is room for instances of a type in a zone."""
+    """Return whether a zone has capacity for an instance type."""
     return (instance_type, zone) not in _capacity_of(region).exhausted
 
 
 def no_room(region: str, instance_type: str, zone: str) -> Refused:
-    """Return what EC2 answers where there is no room."""
+    """Return EC2's error for insufficient capacity."""
     zones_with_room = [name for name in zones(region) if has_room(region, instance_type, name)]
     elsewhere = (
         f" You can currently get {instance_type} capacity by not specifying an Availability Zone in your request or "
@@ -71,7 +71,7 @@ def no_room(region: str, instance_type: str, zone: str) -> Refused:
 
 
 def check_bid(region: str, instance_type: str, bid: float) -> None:
-    """Refuse a Spot Instance for less than it costs.
+    """Refuse a maximum price below the Spot price.
 
     Raises:
         Refused: SpotMaxPriceTooLow

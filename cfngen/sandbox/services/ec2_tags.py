@@ -31,28 +31,28 @@ TAGGING_OPERATIONS = (
 
 @rule("ec2", *TAGGING_OPERATIONS)
 def tags_on_create(attempt: Attempt) -> None:
-    """Refuse a resource whose tags EC2 does not take."""
+    """Refuse to create a resource with invalid tags."""
     for specification in attempt.get("TagSpecifications", []):
         check(specification.get("Tags") or [])
 
 
 @rule("ec2", "CreateTags")
 def tags_to_add(attempt: Attempt) -> None:
-    """Refuse tags that EC2 does not take, or one too many."""
+    """Refuse to add invalid tags, or more tags than a resource can have."""
     for resource in attempt.get("Resources", []):
         present = {tag["key"] for tag in attempt.backend.describe_tags(filters={"resource-id": [resource]})}
         check(attempt.get("Tags", []), {key for key in present if not key.startswith("aws:")})
 
 
 def check(tags: Iterable[Mapping[str, str]], present: Set[str] = frozenset()) -> None:
-    """Refuse tags that EC2 does not take.
+    """Refuse invalid tags.
 
     Args:
         tags: with `Key` and `Value`.
-        present: keys that the resource has already, without AWS's own.
+        present: keys that the resource has already, without those of AWS.
 
     Raises:
-        Refused: too many, too long, AWS's own, or two with one key
+        Refused: there are too many tags, one is too long, a key begins with `aws:`, or two have the same key
     """
     keys = []
     for tag in tags:

@@ -35,7 +35,7 @@ def quota_of_gateways(attempt: Attempt) -> None:
 
 @rule("ec2", "AttachInternetGateway")
 def one_gateway_of_a_vpc(attempt: Attempt) -> None:
-    """Refuse a second internet gateway of a VPC."""
+    """Refuse to attach a second internet gateway to a VPC."""
     vpc_id, gateway_id = attempt.get("VpcId"), attempt.get("InternetGatewayId")
     if any(other.vpc and other.vpc.id == vpc_id and other.id != gateway_id for other in _gateways(attempt.backend)):
         raise Refused("InvalidParameterValue", f"Network {vpc_id} already has an internet gateway attached")
@@ -43,7 +43,7 @@ def one_gateway_of_a_vpc(attempt: Attempt) -> None:
 
 @rule("ec2", "CreateRoute", "ReplaceRoute")
 def target_of_a_route(attempt: Attempt) -> None:
-    """Refuse a route without a target, with several, or to something outside of the table's VPC."""
+    """Refuse a route without a target, with several targets, or with a target outside of the route table's VPC."""
     targets = sorted(TARGET_PARAMETERS & {key for key, value in attempt.parameters.items() if value})
     if not targets:
         raise Refused(
@@ -74,7 +74,7 @@ def target_of_a_route(attempt: Attempt) -> None:
 
 @rule("ec2", "CreateRoute")
 def destination_of_a_route(attempt: Attempt) -> None:
-    """Refuse a gateway for addresses of the VPC itself, and a route beyond the quota."""
+    """Refuse a gateway as target for addresses of the VPC itself, and a route beyond the quota."""
     table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
     block = str(attempt.get("DestinationCidrBlock", ""))
     if not block and not attempt.get("DestinationIpv6CidrBlock") and not attempt.get("DestinationPrefixListId"):
@@ -97,7 +97,7 @@ def destination_of_a_route(attempt: Attempt) -> None:
 
 @rule("ec2", "AssociateRouteTable")
 def one_table_of_a_subnet(attempt: Attempt) -> None:
-    """Refuse a second table of a subnet, and one of another VPC; moto answers the first association again."""
+    """Refuse to associate a subnet with a second route table (moto returns the first association), or across VPCs."""
     subnet_id = attempt.get("SubnetId")
     if not subnet_id:
         return
@@ -122,7 +122,7 @@ def main_table_is_kept(attempt: Attempt) -> None:
 
 
 def gateway_of(backend: Any, vpc: str) -> str:
-    """Return the id of the internet gateway that is attached to a VPC; nothing if there is none."""
+    """Return the id of the internet gateway that is attached to a VPC; empty if there is none."""
     return next((gateway.id for gateway in _gateways(backend) if gateway.vpc and gateway.vpc.id == vpc), "")
 
 

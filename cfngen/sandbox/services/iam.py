@@ -26,7 +26,7 @@ SESSION_SECONDS = range(3_600, 43_201)  # seconds
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy")
 def trust_policy(attempt: Attempt) -> None:
-    """Refuse a trust policy that is none, that names somebody who does not exist, or that is too long."""
+    """Refuse a trust policy that is malformed, names a principal that does not exist, or is too long."""
     text = attempt.get("AssumeRolePolicyDocument") or attempt.get("PolicyDocument", "")
     if fault := policy_documents.grammar_fault(text, trust=True):
         raise Refused("MalformedPolicyDocument", fault)
@@ -43,7 +43,7 @@ def trust_policy(attempt: Attempt) -> None:
 
 @rule("iam", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
 def permissions_policy(attempt: Attempt) -> None:
-    """Refuse a document of permissions that breaks IAM's grammar, or that is too long."""
+    """Refuse a permissions policy that breaks IAM's grammar, or is too long."""
     text = attempt.get("PolicyDocument", "")
     if fault := policy_documents.grammar_fault(text):
         raise Refused("MalformedPolicyDocument", fault)
@@ -60,7 +60,7 @@ def permissions_policy(attempt: Attempt) -> None:
 
 @rule("iam", "CreateRole", "PutRolePermissionsBoundary", "AttachRolePolicy")
 def load_aws_managed_policies(attempt: Attempt) -> None:
-    """Let the policies of AWS be there, which moto has and does not show unless it is told to; refuses nothing."""
+    """Load an AWS managed policy into moto when it is first used, as moto loads none by default; refuses nothing."""
     arn = attempt.get("PermissionsBoundary") or attempt.get("PolicyArn") or ""
     path, _, name = arn.partition(":iam::aws:policy")[2].rpartition("/")
     data = _aws_managed_policies().get(name) if ":iam::aws:policy/" in arn else None
@@ -77,7 +77,7 @@ def _aws_managed_policies() -> dict[str, dict[str, Any]]:
 
 @rule("iam", "CreateRole", "PutRolePermissionsBoundary")
 def permissions_boundary(attempt: Attempt) -> None:
-    """Refuse a boundary that is no policy of the account or of AWS."""
+    """Refuse a permissions boundary that does not exist as a policy of the account or of AWS."""
     arn = attempt.get("PermissionsBoundary")
     if arn and arn not in {policy.arn for policy in attempt.backend.managed_policies.values()}:
         raise Refused("NoSuchEntity", f"Scope ARN: {arn} does not exist or is not attachable.")
@@ -85,7 +85,7 @@ def permissions_boundary(attempt: Attempt) -> None:
 
 @rule("iam", "AttachRolePolicy")
 def quota_of_attached_policies(attempt: Attempt) -> None:
-    """Refuse one managed policy too many."""
+    """Refuse to attach more managed policies than a role can have."""
     attached = _get_role(attempt, attempt.get("RoleName")).managed_policies
     if len(attached) >= MAX_POLICIES_PER_ROLE and attempt.get("PolicyArn") not in attached:
         raise Refused("LimitExceeded", f"Cannot exceed quota for PoliciesPerRole: {MAX_POLICIES_PER_ROLE}")
@@ -93,13 +93,13 @@ def quota_of_attached_policies(attempt: Attempt) -> None:
 
 @rule("iam", "PutRolePolicy", "AttachRolePolicy", "AddRoleToInstanceProfile", "DeleteRole")
 def role_exists(attempt: Attempt) -> None:
-    """Refuse in IAM's own words what is about a role that is not there."""
+    """Refuse calls for a role that does not exist, with IAM's error message."""
     _get_role(attempt, attempt.get("RoleName"))
 
 
 @rule("iam", "DeletePolicy")
 def attached_policy(attempt: Attempt) -> None:
-    """Refuse to delete a managed policy that a role has, or of which there are other versions."""
+    """Refuse to delete a managed policy that is attached to a role, or that has further versions."""
     policy = attempt.backend.managed_policies.get(attempt.get("PolicyArn"))
     if policy is None:
         return
@@ -115,7 +115,7 @@ def attached_policy(attempt: Attempt) -> None:
 
 @rule("iam", "CreateRole", "CreateInstanceProfile")
 def name_unique_ignoring_case(attempt: Attempt) -> None:
-    """Refuse a name that differs from another one in upper and lower case only."""
+    """Refuse a name that differs from an existing one only in case."""
     kind, existing_names = "Role", [role.name for role in attempt.backend.get_roles()]
     if attempt.operation == "CreateInstanceProfile":
         kind, existing_names = "Instance Profile", [profile.name for profile in attempt.backend.get_instance_profiles()]
@@ -127,7 +127,7 @@ def name_unique_ignoring_case(attempt: Attempt) -> None:
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
 def policy_characters(attempt: Attempt) -> None:
-    """Refuse a document with characters beyond those of Latin-1 ("IAM name requirements")."""
+    """Refuse a document with characters outside of Latin-1 ("IAM name requirements")."""
     name = "AssumeRolePolicyDocument" if attempt.operation == "CreateRole" else "PolicyDocument"
     if not re.fullmatch(r"[\t\n\r -\xff]+", attempt.get(name, "")):
         raise Refused(
@@ -144,7 +144,7 @@ def tags(attempt: Attempt) -> None:
     roles = [role for role in attempt.backend.get_roles() if role.name == attempt.get("RoleName")]
     if attempt.operation == "TagRole" and roles:
         new |= {tag["Key"] for tag in roles[0].tags}
-    if len(new) > MAX_TAGS >= len(attempt.get("Tags") or []):  # of too many at once moto itself tells
+    if len(new) > MAX_TAGS >= len(attempt.get("Tags") or []):  # moto itself refuses too many tags in one call
         raise Refused("LimitExceeded", f"Cannot exceed quota for TagsPerRole: {MAX_TAGS}")
 
 

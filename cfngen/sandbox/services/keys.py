@@ -17,13 +17,13 @@ from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
 MAX_POLICY_BYTES = 32_768  # bytes
 MAX_TAGS = 50
 WAITING_PERIOD_DAYS = range(7, 31)  # days
-CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"  # whoever calls; CloudFormation calls in their name
+CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"  # every caller; CloudFormation calls on the user's behalf
 MALFORMED_POLICY = "MalformedPolicyDocumentException"
 
 
 @rule("kms", "CreateKey", "PutKeyPolicy")
 def key_policy(attempt: Attempt) -> None:
-    """Refuse a policy that is none, that names the dead, or by which the caller locks themselves out."""
+    """Refuse a malformed policy, one with principals that do not exist, and one that locks the caller out."""
     text = attempt.get("Policy")
     if not text:
         return
@@ -85,7 +85,7 @@ def _covers_put_key_policy(statement: dict[str, Any]) -> bool:
 
 @rule("kms", "CreateKey", "TagResource")
 def tags(attempt: Attempt) -> None:
-    """Refuse more tags than a key can have, and one key of a tag twice."""
+    """Refuse more tags than a key can have, and duplicate tag keys."""
     keys = [tag["TagKey"] for tag in attempt.get("Tags") or []]
     if len(set(keys)) < len(keys):
         raise Refused("TagException", "Duplicate tag keys")
@@ -107,7 +107,7 @@ def waiting_period(attempt: Attempt) -> None:
     "Encrypt", "Decrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext", "ReEncrypt",
 )  # fmt: skip
 def state(attempt: Attempt) -> None:
-    """Refuse to change or to use a key that waits for its deletion, and to use one that is disabled."""
+    """Refuse to change or use a key that is pending deletion, and to use a disabled key."""
     key = find(attempt.region, attempt.get("KeyId") or attempt.get("TargetKeyId") or "")
     if key is None:
         return
@@ -119,10 +119,10 @@ def state(attempt: Attempt) -> None:
 
 
 def find(region: str, name: str) -> Any | None:
-    """Return what moto has of a key.
+    """Return moto's object of a key; None if there is no such key in the region.
 
     Args:
-        region: where it must be.
+        region: region of the key.
         name: its id, its ARN, or an alias.
     """
     backend = get_backend("kms")[DEFAULT_ACCOUNT_ID][region]
@@ -135,14 +135,14 @@ def find(region: str, name: str) -> Any | None:
 
 
 def fault(region: str, name: str) -> str:
-    """Say why EC2 can encrypt nothing with a key.
+    """Return EC2's error if a key cannot be used for encryption.
 
     Args:
-        region: where.
-        name: its id, its ARN, or an alias; empty for the service's own.
+        region: region of the instance.
+        name: id, ARN or alias of the key; empty for EC2's default key.
 
     Returns:
-        EC2's words (EC2 user guide, "Instance terminates immediately"); empty if it can be used.
+        EC2's error (EC2 user guide, "Instance terminates immediately"); empty if the key can be used.
     """
     if not name or usable(region, name):
         return ""
@@ -152,7 +152,7 @@ def fault(region: str, name: str) -> str:
 
 
 def usable(region: str, name: str) -> bool:
-    """Return whether a key can encrypt and decrypt; those of AWS always can."""
+    """Return whether a key can encrypt and decrypt; AWS managed keys always can."""
     if name.rpartition(":")[2].startswith("alias/aws/"):
         return True
     key = find(region, name)

@@ -1,6 +1,6 @@
-"""Launch templates, and the Auto Scaling groups that begin to use one.
+"""Launch templates, and Auto Scaling groups that start to use one.
 
-EC2 takes almost anything for a launch template; Auto Scaling tries it when a group begins to use it.
+EC2 validates little of a launch template; Auto Scaling validates it when a group starts to use it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MESSAGE_PREFIX = "You must use a valid fully-formed launch template. "
 
 @rule("ec2", "CreateLaunchTemplate", "CreateLaunchTemplateVersion")
 def data_of_a_template(attempt: Attempt) -> None:
-    """Refuse what EC2 looks at in a launch template: user data, tags, metadata options."""
+    """Refuse the few invalid settings of a launch template that EC2 checks: user data, tags, metadata options."""
     data = attempt.get("LaunchTemplateData") or {}
     check_user_data(data.get("UserData"))
     resource_types = [
@@ -40,7 +40,7 @@ def data_of_a_template(attempt: Attempt) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def template_of_a_group(attempt: Attempt) -> None:
-    """Refuse a launch template that no instance can be launched from, where the group is."""
+    """Refuse a launch template from which no instance can be launched in the group's subnets and zones."""
     if not {"LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones"} & set(attempt.parameters):
         return
     group = attempt.backend.autoscaling_groups.get(attempt.get("AutoScalingGroupName"))

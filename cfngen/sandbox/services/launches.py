@@ -1,7 +1,7 @@
-"""Launches of instances: what EC2 refuses of a request, and of the launch template that an Auto Scaling group uses.
+"""Launches of instances: the checks of EC2 on a request, and on the launch template of an Auto Scaling group.
 
-Auto Scaling tries a launch template when a group begins to use it, and refuses what EC2 would refuse of the request
-itself (`check_request`); what only a real launch shows (`check_launch`) becomes a failed activity of the group.
+When a group starts to use a launch template, Auto Scaling makes EC2's checks of the request itself (`check_request`).
+Errors that appear only in a real launch (`check_launch`) become a failed scaling activity of the group.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Launch:
 
     Attributes:
         backend: moto's EC2 of the region.
-        data: as in RequestLaunchTemplateData: the launch template's, with what the request says instead.
+        data: as in RequestLaunchTemplateData: the launch template's data, overridden by the request's parameters.
         subnets: ids of the subnets to choose from; empty for those of the default VPC.
-        zones: names of the zones to choose from; empty if the subnets say it, or EC2 may choose.
-        count: how many.
+        zones: names of the zones to choose from; empty if the subnets determine them, or EC2 may choose.
+        count: number of instances.
     """
 
     backend: Any
@@ -55,7 +55,7 @@ class Launch:
 
     @property
     def region(self) -> str:
-        """Where."""
+        """The region's name."""
         return str(self.backend.region_name)
 
     @property
@@ -65,7 +65,7 @@ class Launch:
 
     @property
     def existing_interfaces(self) -> list[Any]:
-        """The interfaces that the request names."""
+        """The existing network interfaces that the request names."""
         interface_ids = [
             interface["NetworkInterfaceId"] for interface in self.interfaces if interface.get("NetworkInterfaceId")
         ]
@@ -73,7 +73,7 @@ class Launch:
 
     @property
     def candidate_zones(self) -> list[str]:
-        """The zones in which instances may come to be."""
+        """The zones in which the instances may be launched; empty for any."""
         subnet_zones = [self.backend.get_subnet(subnet).availability_zone for subnet in self.subnets]
         return (
             subnet_zones
@@ -83,7 +83,7 @@ class Launch:
 
     @property
     def bid(self) -> float | None:
-        """The most that a Spot Instance may cost; infinite if nothing is said, None for On-Demand Instances."""
+        """The maximum price of a Spot Instance; infinite by default, None for On-Demand Instances."""
         market = self.data.get("InstanceMarketOptions") or {}
         if market.get("MarketType") != "spot":
             return None
@@ -92,7 +92,7 @@ class Launch:
 
 
 def from_template(backend: Any, reference: Mapping[str, Any], **options: Any) -> Launch:
-    """Return what a launch template asks for.
+    """Return the launch that a launch template describes.
 
     Args:
         backend: moto's EC2 of the region.
@@ -149,7 +149,7 @@ def valid_request(attempt: Attempt) -> None:
 
 
 def check_request(launch: Launch) -> None:
-    """Refuse a request that is wrong in itself.
+    """Refuse an invalid request.
 
     Raises:
         Refused: as RunInstances does
@@ -168,7 +168,7 @@ def check_request(launch: Launch) -> None:
 
 
 def check_launch(launch: Launch) -> None:
-    """Refuse what only a launch shows: there is no room, the price is too low, an interface is in use.
+    """Refuse a launch for lack of capacity, a maximum price that is too low, an interface in use, and the like.
 
     Raises:
         Refused: as RunInstances does
@@ -326,7 +326,7 @@ def _check_user_data(launch: Launch) -> None:
 
 
 def check_user_data(text: Any) -> None:
-    """Refuse user data that is no base64, or too long.
+    """Refuse user data that is not base64, or too long.
 
     Raises:
         Refused: as EC2 does
@@ -401,7 +401,7 @@ def _vcpus(instance_type: str) -> int:
 
 
 def _is_spot(instance: Any) -> bool:
-    """Whether an instance is a Spot Instance; moto does not say so of those that groups have launched."""
+    """Return whether an instance is a Spot Instance; moto does not record that for those launched by groups."""
     if instance.lifecycle == "spot":
         return True
     tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}

@@ -1,4 +1,4 @@
-"""Lifecycle hooks: what they may say, and actions that are completed or prolonged.
+"""Lifecycle hooks: their settings, and lifecycle actions that are completed or extended by a heartbeat.
 
 Auto Scaling API reference, PutLifecycleHook, LifecycleHookSpecification and CompleteLifecycleAction.
 """
@@ -23,7 +23,7 @@ VALIDATION_ERROR = "ValidationError"
 
 @rule("autoscaling", "PutLifecycleHook")
 def hook(attempt: Attempt) -> None:
-    """Refuse a hook that is not well formed, or one too many."""
+    """Refuse an invalid hook, or more hooks than a group can have."""
     existing = attempt.backend.describe_lifecycle_hooks(attempt.get("AutoScalingGroupName"))
     name = attempt.get("LifecycleHookName", "")
     is_new = name not in [existing_hook.name for existing_hook in existing]
@@ -34,7 +34,7 @@ def hook(attempt: Attempt) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup")
 def hooks(attempt: Attempt) -> None:
-    """Refuse a group with hooks that are not well formed."""
+    """Refuse a group with invalid hooks."""
     specifications = attempt.get("LifecycleHookSpecificationList", [])
     names = [specification.get("LifecycleHookName") for specification in specifications]
     if len(set(names)) < len(names):
@@ -46,14 +46,14 @@ def hooks(attempt: Attempt) -> None:
 
 
 def check(specification: Mapping[str, Any], *, new: bool) -> None:
-    """Refuse a hook that is not well formed.
+    """Refuse an invalid hook.
 
     Args:
-        specification: as the API has it.
-        new: whether the group has none of the name.
+        specification: the hook in the form of the API.
+        new: whether the group has no hook of this name yet.
 
     Raises:
-        Refused: why
+        Refused: a setting is invalid
     """
     name = specification.get("LifecycleHookName", "")
     if not NAME_PATTERN.fullmatch(name):
@@ -84,7 +84,7 @@ def check(specification: Mapping[str, Any], *, new: bool) -> None:
         raise Refused(VALIDATION_ERROR, f"Invalid role ARN: {role}")
     if target and not role and new:
         raise Refused(VALIDATION_ERROR, "A notification target needs a role by which Auto Scaling may tell it")
-    if target:  # the account has neither topics nor queues that Auto Scaling could tell
+    if target:  # the account has no topics or queues that Auto Scaling could notify
         raise Refused(
             VALIDATION_ERROR,
             f"Unable to publish test message to notification target {target} using IAM role {role}. Please check your "
@@ -94,7 +94,7 @@ def check(specification: Mapping[str, Any], *, new: bool) -> None:
 
 @rule("autoscaling", "CompleteLifecycleAction", "RecordLifecycleActionHeartbeat")
 def active_action(attempt: Attempt) -> None:
-    """Refuse what is said of an instance that no such hook holds."""
+    """Refuse to complete or extend the lifecycle action of an instance that the hook does not hold."""
     if attempt.operation == "CompleteLifecycleAction" and attempt.get("LifecycleActionResult") not in ACTION_RESULTS:
         raise Refused(VALIDATION_ERROR, f"Lifecycle action result {attempt.get('LifecycleActionResult')} is invalid")
     instance = attempt.get("InstanceId")

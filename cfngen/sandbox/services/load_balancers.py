@@ -65,12 +65,12 @@ ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, tuple[str, ...] | range | None]] =
     },
     "gateway": {},
 }  # fmt: skip
-"""Keys of attributes, and what they can be: API reference, LoadBalancerAttribute."""
+"""Attributes by type of load balancer, with their allowed values: API reference, LoadBalancerAttribute."""
 
 
 @rule("elbv2", "CreateLoadBalancer")
 def name_and_kind(attempt: Attempt) -> None:
-    """Refuse a name that is none or in use, and a type or a scheme that does not exist."""
+    """Refuse a name that is invalid or in use, and an unknown type or scheme."""
     name, kind, scheme = attempt.get("Name", ""), attempt.get("Type") or "application", attempt.get("Scheme")
     if len(name) > 32:
         raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot be longer than '32' characters")
@@ -102,7 +102,7 @@ def name_and_kind(attempt: Attempt) -> None:
 
 @rule("elbv2", "CreateLoadBalancer", "SetSubnets")
 def subnets(attempt: Attempt) -> None:
-    """Refuse subnets of several VPCs, two in one zone, and ones that are too full."""
+    """Refuse subnets of several VPCs, two subnets in one zone, and subnets with too few free addresses."""
     mapped = [mapping["SubnetId"] for mapping in attempt.get("SubnetMappings") or []]
     subnet_ids = [*(attempt.get("Subnets") or []), *mapped]
     chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in subnet_ids]
@@ -144,7 +144,7 @@ def subnets(attempt: Attempt) -> None:
 
 @rule("elbv2", "CreateLoadBalancer")
 def internet_gateway(attempt: Attempt) -> None:
-    """Refuse an internet-facing load balancer in a VPC that has no way to the internet."""
+    """Refuse an internet-facing load balancer in a VPC without an internet gateway."""
     if attempt.get("Scheme", "internet-facing") == "internal":
         return
     ec2 = _ec2_backend(attempt)
@@ -156,7 +156,7 @@ def internet_gateway(attempt: Attempt) -> None:
 
 @rule("elbv2", "CreateLoadBalancer", "SetSecurityGroups")
 def security_groups(attempt: Attempt) -> None:
-    """Refuse groups of another VPC, too many of them, and any for a network load balancer that was made without."""
+    """Refuse too many groups, groups of another VPC, and any for a network load balancer created without groups."""
     groups = attempt.get("SecurityGroups") or []
     ec2 = _ec2_backend(attempt)
     if attempt.operation == "SetSecurityGroups":
@@ -186,7 +186,7 @@ def security_groups(attempt: Attempt) -> None:
 
 @rule("elbv2", "ModifyLoadBalancerAttributes")
 def attributes(attempt: Attempt) -> None:
-    """Refuse attributes that do not exist, that are another type's, or that have no such value."""
+    """Refuse unknown attributes, attributes of another type of load balancer, and invalid values."""
     balancer = _get_balancer(attempt)
     settings = attempt.get("Attributes") or []
     if not settings:
@@ -249,7 +249,7 @@ def _get_balancer(attempt: Attempt) -> Any:
 
 
 def subnets_of(attempt: Attempt) -> list[Any]:
-    """Return what moto has of all subnets of the region."""
+    """Return moto's objects of all subnets in the region."""
     return [subnet for zone in _ec2_backend(attempt).subnets.values() for subnet in zone.values()]
 
 

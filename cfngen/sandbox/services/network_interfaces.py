@@ -40,7 +40,7 @@ def groups_of_an_interface(attempt: Attempt) -> None:
 
 @rule("ec2", "DeleteNetworkInterface")
 def interface_in_use(attempt: Attempt) -> None:
-    """Refuse to delete an interface that an instance has."""
+    """Refuse to delete an interface that is attached to an instance."""
     interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
     if user(interface):
         raise Refused(
@@ -50,7 +50,7 @@ def interface_in_use(attempt: Attempt) -> None:
 
 @rule("ec2", "AttachNetworkInterface")
 def attached_once(attempt: Attempt) -> None:
-    """Refuse an interface that is attached already, is in another zone, or would take another's place."""
+    """Refuse to attach an interface that is in use or in another zone, or at a device index that is taken."""
     interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
     instance = attempt.backend.get_instance(attempt.get("InstanceId"))
     if user(interface):
@@ -71,18 +71,18 @@ ANOTHER_ZONE = (
 
 
 def user(interface: Any) -> Any:
-    """Return the instance that has an interface; None if it is free."""
+    """Return the instance that an interface is attached to; None if it is free."""
     instance = interface.instance
     return instance if instance and instance.state != "terminated" else None
 
 
 def check_address(backend: Any, subnet: Any, address: str) -> None:
-    """Refuse an address that cannot be had in a subnet.
+    """Refuse an address that cannot be assigned in a subnet.
 
-    VPC user guide, "Subnet CIDR blocks": the first four and the last address of a subnet are AWS's.
+    VPC user guide, "Subnet CIDR blocks": AWS reserves the first four addresses and the last one of each subnet.
 
     Raises:
-        Refused: it is outside of the subnet, one of AWS's, or somebody's
+        Refused: it is outside of the subnet, reserved, or in use
     """
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
     try:

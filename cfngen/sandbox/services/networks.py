@@ -34,7 +34,7 @@ def host_names_need_dns_support(attempt: Attempt) -> None:
 
 @rule("ec2", "CreateSubnet")
 def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
-    """Refuse a subnet too large or too small, or in a zone that the region does not have."""
+    """Refuse a subnet that is too large or too small, in an unknown zone, or beyond the quota."""
     block = str(attempt.get("CidrBlock", ""))
     zone, names = attempt.get("AvailabilityZone"), zones(attempt.region)
     if zone and zone not in names:
@@ -56,7 +56,7 @@ def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
 
 @rule("ec2", "CreateDhcpOptions")
 def valid_dhcp_options(attempt: Attempt) -> None:
-    """Refuse DHCP options that name servers otherwise than by address, or options that there are not."""
+    """Refuse unknown DHCP options, and servers that are not IP addresses."""
     known_options = ("domain-name", "domain-name-servers", "ntp-servers", "netbios-name-servers", "netbios-node-type",
              "ipv6-address-preferred-lease-time")  # fmt: skip
     for option in attempt.get("DhcpConfigurations", []):
@@ -81,14 +81,14 @@ def zones(region: str) -> list[str]:
 
 
 def free_addresses(backend: Any, subnet: Any) -> int:
-    """Return how many addresses of a subnet nobody has."""
+    """Return the number of free addresses in a subnet."""
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
     taken = sum(1 for live_interface in live_interfaces(backend) if live_interface.subnet.id == subnet.id)
     return block.num_addresses - RESERVED_ADDRESSES - taken
 
 
 def live_interfaces(backend: Any) -> list[Any]:
-    """Return the interfaces but those of terminated instances, which moto keeps."""
+    """Return the interfaces without those of terminated instances, which moto keeps."""
     return [
         interface
         for interface in backend.enis.values()
@@ -114,4 +114,4 @@ def _is_domain(text: str) -> bool:
 
 
 def _is_true(value: Any) -> bool:
-    return str(value).lower() == "true"  # moto keeps what the call said, as text
+    return str(value).lower() == "true"  # moto keeps the text of the request

@@ -1,15 +1,16 @@
-"""How the instances of an Auto Scaling group come and go over time; moto 5.2 launches and terminates them at once.
+"""Launches and terminations of an Auto Scaling group over time; moto 5.2 makes both at once.
 
-- A lifecycle hook holds an instance that is launched (`Pending:Wait`) or terminated (`Terminating:Wait`) until somebody
-  completes the action or its heartbeat times out, which has the hook's default result; heartbeats prolong it to 48
-  hours or 100 times the timeout at most (Auto Scaling user guide, "How lifecycle hooks work"). A hook that is deleted
-  lets go of what it holds (API, DeleteLifecycleHook).
-- An instance that is terminated and not to be replaced lowers the desired capacity; any other is replaced while it is
-  still going: launched 14 s after, terminated three to five minutes after the call (awslabs/amazon-eks-ami#66).
-- Whatever lets a group launch (its creation, a batch of a rolling update, a change of its size, an instance that is
-  gone), a launch that EC2 refuses is a failed activity, "Interface: [eni-…] in use. Launching EC2 instance failed."
-  (terraform-aws-modules/terraform-aws-autoscaling#226), and the group tries again: it maintains its desired capacity
-  (Auto Scaling user guide, "Auto Scaling groups"). An instance keeps its network interfaces until it is terminated.
+- A lifecycle hook holds an instance during its launch (`Pending:Wait`) or termination (`Terminating:Wait`) until the
+  lifecycle action is completed, or until the heartbeat times out, which counts as the hook's default result. Heartbeats
+  extend it to 48 hours or 100 times the timeout at most (Auto Scaling user guide, "How lifecycle hooks work"). Deleting
+  a hook completes the actions that it holds (API, DeleteLifecycleHook).
+- A terminated instance is replaced unless the desired capacity is decremented. The replacement is launched while the
+  old instance still shuts down: launched 14 s, terminated three to five minutes after the call
+  (awslabs/amazon-eks-ami#66).
+- A launch that EC2 refuses is a failed activity, "Interface: [eni-…] in use. Launching EC2 instance failed."
+  (terraform-aws-modules/terraform-aws-autoscaling#226), whether it is due to the group's creation, a rolling update, a
+  change of size or a replacement. The group retries, as it maintains its desired capacity (Auto Scaling user guide,
+  "Auto Scaling groups"). An instance keeps its network interfaces until it is terminated.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ RETRY = "launch after a failed one"
 
 @dataclass(frozen=True)
 class Observer:
-    """Who is told what happens by itself in a region.
+    """Callbacks for the activities of a region's groups.
 
     Attributes:
-        launched: a group has launched instances by itself; its name and their ids.
-        leaving: a hook holds an instance that is to be terminated; its id.
-        time: what the region's clock shows.
+        launched: called with a group's name and the ids of instances that it has launched by itself.
+        leaving: called with the id of an instance that a hook holds in `Terminating:Wait`.
+        time: returns the time of the region's clock.
     """
 
     launched: Callable[[str, list[str]], None]
@@ -57,12 +58,12 @@ _OBSERVERS: dict[str, Observer] = {}
 
 @dataclass
 class Hold:
-    """A lifecycle action that is under way.
+    """A lifecycle action in progress.
 
     Attributes:
         hook: moto's lifecycle hook.
-        deadline: simulated second at which its heartbeat times out.
-        last: after which no heartbeat prolongs it.
+        deadline: simulated second at which the heartbeat times out.
+        last: the latest deadline, which no heartbeat can extend.
     """
 
     hook: Any
@@ -71,12 +72,12 @@ class Hold:
 
 
 def observe(region: str, observer: Observer) -> None:
-    """Let somebody be told what happens by itself in a region, in place of an earlier one."""
+    """Set the observer of a region; replaces an earlier one."""
     _OBSERVERS[region] = observer
 
 
 def activities(backend: Any, group_name: str) -> list[dict[str, Any]]:
-    """Return what a group has tried to launch, the newest first; it may be deleted.
+    """Return the scaling activities of a group, newest first; the group may be deleted already.
 
     Args:
         backend: moto's Auto Scaling in a region.
@@ -100,7 +101,7 @@ def leaves(state: Any) -> bool:
 
 
 def terminate(group: Any, state: Any) -> None:
-    """Begin to terminate an instance of a group; a hook may hold it before."""
+    """Start to terminate an instance of a group; a lifecycle hook may hold it first."""
     if leaves(state):
         return
     if not _hold(group, state, TERMINATING, "Terminating:Wait"):
@@ -113,9 +114,9 @@ def let_go(group: Any, state: Any, result: str) -> None:
     """Complete the lifecycle action of an instance.
 
     Args:
-        group: of the instance.
-        state: moto's.
-        result: CONTINUE or ABANDON; a terminating instance goes in either case, a launching one with ABANDON.
+        group: the instance's group.
+        state: moto's `InstanceState`.
+        result: CONTINUE or ABANDON; a launching instance is terminated with ABANDON, a terminating one in any case.
     """
     state.hold = None
     if state.lifecycle_state == "Terminating:Wait":
@@ -137,7 +138,7 @@ def beat(state: Any) -> None:
 
 
 def _hold(group: Any, state: Any, transition: str, waiting: str) -> bool:
-    """Let a hook hold an instance; False if the group has none for the transition."""
+    """Hold an instance by a lifecycle hook; return False if the group has none for the transition."""
     hooks = group.autoscaling_backend.lifecycle_hooks.values()
     group_hooks = [candidate for candidate in hooks if candidate.auto_scaling_group_name == group.name]
     hook = next((candidate for candidate in group_hooks if candidate.lifecycle_transition == transition), None)
@@ -174,7 +175,7 @@ def _finish_termination(group: Any, state: Any) -> None:
 
 
 def _fill_to_desired_capacity(group: Any) -> None:
-    """Let a group have as many instances as it is to have, if it is still there."""
+    """Launch instances up to the desired capacity, if the group still exists."""
     if group.autoscaling_backend.autoscaling_groups.get(group.name) is not group:
         return
     previous_ids = {instance_state.instance.id for instance_state in group.instance_states}
@@ -189,7 +190,7 @@ def _fill_to_desired_capacity(group: Any) -> None:
 
 
 def _count_launchable(group: Any, count: int) -> tuple[int, str]:
-    """Return how many instances EC2 launches for a group, so many at most, and why no more."""
+    """Return how many of `count` instances EC2 would launch for a group, and the error for the next one."""
     template = group.ec2_launch_template
     if template is None or group.mixed_instances_policy:
         return count, ""
@@ -207,7 +208,7 @@ def _count_launchable(group: Any, count: int) -> tuple[int, str]:
 
 
 def _schedule_retry(group: Any) -> None:
-    """Let a group launch again some time after a launch has failed; once, however many have."""
+    """Schedule one retry after failed launches of a group."""
     seconds = lasting(group.region, RETRY)
     if not seconds or getattr(group, "tries_again", False):
         return
@@ -221,7 +222,7 @@ def _schedule_retry(group: Any) -> None:
 
 
 def _record_activity(group: Any, launched: str, refused: str) -> None:
-    """Remember an activity: a launch that has succeeded, or one that has not."""
+    """Record a scaling activity: a successful or a failed launch."""
     observer = _OBSERVERS.get(group.region)
     made = activities(group.autoscaling_backend, group.name)
     now = observer.time() if observer else datetime.datetime.now(datetime.timezone.utc)
@@ -248,7 +249,7 @@ def _record_activity(group: Any, launched: str, refused: str) -> None:
 
 @functools.cache
 def model() -> None:
-    """Let moto's groups behave so, for as long as the process lasts."""
+    """Patch moto's Auto Scaling groups, for the rest of the process."""
     from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity
 
     _patch_launches(FakeAutoScalingGroup)
@@ -260,7 +261,7 @@ def _patch_launches(model_of_groups: Any) -> None:
     launch = model_of_groups.replace_autoscaling_group_instances
 
     def active_instances(self: Any) -> list[Any]:
-        """Those that count towards the capacity."""
+        """Return the instances that count towards the capacity."""
         return [
             instance_state
             for instance_state in self.instance_states
@@ -280,7 +281,7 @@ def _patch_launches(model_of_groups: Any) -> None:
             _record_activity(self, "", reason)
             _schedule_retry(self)
 
-    setattr(model_of_groups, "active_instances", active_instances)  # noqa: B010 - as in moto_faults
+    setattr(model_of_groups, "active_instances", active_instances)  # noqa: B010 - mypy rejects a plain assignment to a method
     setattr(model_of_groups, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010
 
 
@@ -321,7 +322,7 @@ def _patch_terminations(backend: Any, model_of_groups: Any, activity: Any) -> No
         return activity(state.instance, original)
 
     def delete_auto_scaling_group(self: Any, group_name: str) -> None:
-        """Forced: what a hook holds goes as well (API, DeleteAutoScalingGroup)."""
+        """Delete a group by force, including instances that a hook holds (API, DeleteAutoScalingGroup)."""
         group = self.autoscaling_groups.get(group_name)
         hooks = [key for key, hook in self.lifecycle_hooks.items() if hook.auto_scaling_group_name == group_name]
         for key in hooks:
@@ -339,14 +340,14 @@ def _patch_terminations(backend: Any, model_of_groups: Any, activity: Any) -> No
 
 
 def _patch_lifecycle_actions(backend: Any) -> None:
-    """CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks, and the end of a hook."""
+    """Add CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks; patch creation and deletion."""
     from moto.autoscaling.responses import AutoScalingResponse
     from moto.core.responses import EmptyResult
 
     forget, create = backend.delete_lifecycle_hook, AutoScalingResponse.create_auto_scaling_group
 
     def delete_lifecycle_hook(self: Any, as_name: str, name: str) -> None:
-        """Outstanding actions are completed first: CONTINUE for terminating instances, ABANDON for launching ones."""
+        """Complete the hook's actions: CONTINUE for terminating instances, ABANDON for launching ones."""
         forget(self, as_name, name)
         group = self.autoscaling_groups.get(as_name)
         for state in list(group.instance_states) if group else ():
@@ -355,7 +356,7 @@ def _patch_lifecycle_actions(backend: Any) -> None:
                 let_go(group, state, "CONTINUE" if leaves(state) else "ABANDON")
 
     def create_auto_scaling_group(self: Any) -> Any:
-        """With its hooks, before instances are launched (API, CreateAutoScalingGroup)."""
+        """Create a group's hooks before its instances are launched (API, CreateAutoScalingGroup)."""
         params = self._get_params()
         for specification in params.get("LifecycleHookSpecificationList", []):
             self.autoscaling_backend.create_lifecycle_hook(

@@ -1,4 +1,4 @@
-"""Auto Scaling groups: their sizes, places, launch templates, tags, and what cannot be done to them.
+"""Auto Scaling groups: sizes, zones and subnets, launch templates, tags, and operations that they refuse.
 
 Ranges and values: Amazon EC2 Auto Scaling API reference, CreateAutoScalingGroup and the types it names.
 """
@@ -55,7 +55,7 @@ LAUNCH_SOURCES = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "Mi
 
 @rule("autoscaling", "CreateAutoScalingGroup")
 def name_in_use(attempt: Attempt) -> None:
-    """Refuse a name that another group has, or that no group can have."""
+    """Refuse a name that is in use or invalid."""
     name = attempt.get("AutoScalingGroupName", "")
     if name in attempt.backend.autoscaling_groups:
         raise Refused(
@@ -69,7 +69,7 @@ def name_in_use(attempt: Attempt) -> None:
 @rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "SetDesiredCapacity", "PutLifecycleHook",
       "DescribeLifecycleHooks", "SuspendProcesses", "ResumeProcesses", "DeleteLifecycleHook")  # fmt: skip
 def unknown_group(attempt: Attempt) -> None:
-    """Refuse what is asked of a group that is not there."""
+    """Refuse operations on a group that does not exist."""
     name = attempt.get("AutoScalingGroupName", "")
     if name not in attempt.backend.autoscaling_groups:
         raise Refused(VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
@@ -118,7 +118,7 @@ def capacity(attempt: Attempt) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def zones_and_subnets(attempt: Attempt) -> None:
-    """Refuse zones and subnets that are not there, are of several VPCs, or do not match each other."""
+    """Refuse unknown zones and subnets, subnets of several VPCs, and zones that do not match the subnets."""
     ec2 = attempt.backend.ec2_backend
     region_zones = {availability_zone.name for availability_zone in ec2.describe_availability_zones()}
     zones = attempt.get("AvailabilityZones", [])
@@ -143,9 +143,9 @@ def zones_and_subnets(attempt: Attempt) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def launch_source(attempt: Attempt) -> None:
-    """Refuse a group without exactly one source of instances, or with a launch template or version that is not there.
+    """Refuse a group without exactly one launch source, or with an unknown launch template or version.
 
-    What EC2 says of the template's data is the business of launches.
+    The checks of the template's data are in `launches`.
     """
     sources = [name for name in LAUNCH_SOURCES if attempt.get(name)]
     if len(sources) > 1 or (attempt.operation == "CreateAutoScalingGroup" and not sources):
@@ -225,7 +225,7 @@ def _check_mixed_instances(policy: Mapping[str, Any]) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def settings(attempt: Attempt) -> None:
-    """Refuse health checks, termination policies and times that there are not."""
+    """Refuse unknown health check types and termination policies, and invalid times."""
     checks = {health_check.strip() for health_check in (attempt.get("HealthCheckType") or "EC2").split(",")}
     if checks - HEALTH_CHECKS:
         raise Refused(VALIDATION_ERROR, f"HealthCheckType must be of {', '.join(sorted(HEALTH_CHECKS))}")
@@ -242,7 +242,7 @@ def settings(attempt: Attempt) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup")
 def balancers(attempt: Attempt) -> None:
-    """Refuse load balancers and target groups that are not there, and target groups of addresses."""
+    """Refuse unknown load balancers and target groups, and target groups whose targets are not instances."""
     if arns := attempt.get("TargetGroupARNs", []):
         target_groups = elbv2_backends[attempt.backend.account_id][attempt.region].target_groups
         for arn in arns:
@@ -266,7 +266,7 @@ def balancers(attempt: Attempt) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
 def tags(attempt: Attempt) -> None:
-    """Refuse tags that a group cannot have; the words for keys and values are assumed."""
+    """Refuse invalid tags; the error messages for keys and values are assumptions."""
     new_tags = attempt.get("Tags", [])
     keys = [tag["Key"] for tag in new_tags]
     if len(set(keys)) < len(keys) and attempt.operation == "CreateAutoScalingGroup":
@@ -294,14 +294,14 @@ def tags(attempt: Attempt) -> None:
 
 @rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
 def processes(attempt: Attempt) -> None:
-    """Refuse processes that no group has."""
+    """Refuse unknown scaling processes."""
     if unknown := sorted(set(attempt.get("ScalingProcesses", [])) - PROCESSES):
         raise Refused(VALIDATION_ERROR, f"Unknown process type: {', '.join(unknown)}")
 
 
 @rule("autoscaling", "DeleteAutoScalingGroup")
 def empty_group(attempt: Attempt) -> None:
-    """Refuse to delete a group that has instances, unless by force."""
+    """Refuse to delete a group that has instances, unless with ForceDelete."""
     group = _get_group(attempt)
     if attempt.get("ForceDelete"):
         return
@@ -320,7 +320,7 @@ def empty_group(attempt: Attempt) -> None:
 
 @rule("autoscaling", "TerminateInstanceInAutoScalingGroup", "SetInstanceProtection")
 def members(attempt: Attempt) -> None:
-    """Refuse instances that no group has, and a termination that would leave fewer than the minimum."""
+    """Refuse instances that are in no group, and a decrement of the desired capacity below the minimum."""
     instance_ids = attempt.get("InstanceIds") or [attempt.get("InstanceId")]
     groups = {
         state.instance.id: group

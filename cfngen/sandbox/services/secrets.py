@@ -16,7 +16,7 @@ MAX_TAGS = 50
 
 @rule("secretsmanager", "CreateSecret")
 def name(attempt: Attempt) -> None:
-    """Refuse a name with other characters, and one that a deleted secret has until its window is over."""
+    """Refuse an invalid name, and the name of a deleted secret within its recovery window."""
     secret_name = attempt.get("Name", "")
     if not re.fullmatch(r"[A-Za-z0-9/_+=.@-]{1,512}", secret_name):
         raise Refused(
@@ -33,7 +33,7 @@ def name(attempt: Attempt) -> None:
 
 @rule("secretsmanager", "CreateSecret", "PutSecretValue", "UpdateSecret")
 def value(attempt: Attempt) -> None:
-    """Refuse a value that is too long, of two kinds, or that its key cannot encrypt."""
+    """Refuse a value that is too long, both string and binary, or that its KMS key cannot encrypt."""
     text, binary = attempt.get("SecretString"), attempt.get("SecretBinary")
     if text is None and binary is None:
         return
@@ -63,7 +63,7 @@ def value(attempt: Attempt) -> None:
 
 @rule("secretsmanager", "GetSecretValue")
 def decryption(attempt: Attempt) -> None:
-    """Refuse to tell a value whose key cannot decrypt."""
+    """Refuse to return a value that its KMS key cannot decrypt."""
     key = _key_of_secret(attempt)
     if key and not keys.usable(attempt.region, key):
         message = "Secrets Manager can't decrypt the protected secret text using the provided KMS key."
@@ -72,7 +72,7 @@ def decryption(attempt: Attempt) -> None:
 
 @rule("secretsmanager", "PutSecretValue", "UpdateSecret", "TagResource", "UntagResource")
 def marked_for_deletion(attempt: Attempt) -> None:
-    """Refuse to change a secret that waits for its deletion."""
+    """Refuse to change a secret that is scheduled for deletion."""
     existing = attempt.backend.secrets.get(attempt.get("SecretId", ""))
     if existing is not None and existing.is_deleted():
         raise Refused(
@@ -90,7 +90,7 @@ def tags(attempt: Attempt) -> None:
 
 @rule("secretsmanager", "DeleteSecret")
 def recovery_window(attempt: Attempt) -> None:
-    """Refuse a window together with a deletion at once, and one of less than a week or more than thirty days."""
+    """Refuse a recovery window together with a forced deletion, or outside of seven to thirty days."""
     days = attempt.get("RecoveryWindowInDays")
     if days is not None and attempt.get("ForceDeleteWithoutRecovery"):
         message = "You can't use ForceDeleteWithoutRecovery in conjunction with RecoveryWindowInDays."

@@ -23,7 +23,7 @@ ACTIVE_PEERING = frozenset({"active"})  # statuses of a peering whose VPCs may n
 
 @rule("ec2", "CreateSecurityGroup")
 def name_of_a_group(attempt: Attempt) -> None:
-    """Refuse names that are AWS's, a VPC that is not there, and a group beyond the quota."""
+    """Refuse reserved and duplicate names, an unknown VPC, and a group beyond the quota."""
     name, vpc = str(attempt.get("GroupName", "")), attempt.get("VpcId")
     if name.lower().startswith("sg-"):
         raise Refused("InvalidParameterValue", f"Invalid value '{name}' for groupName. It must not begin with sg-")
@@ -39,7 +39,7 @@ def name_of_a_group(attempt: Attempt) -> None:
 
 @rule("ec2", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress")
 def rules_of_a_group(attempt: Attempt) -> None:
-    """Refuse rules that make no sense, that the group has, or that are too many."""
+    """Refuse invalid rules, rules that the group has already, and rules beyond the quota."""
     backend = attempt.backend
     group = backend.get_security_group_from_id(attempt.get("GroupId")) if attempt.get("GroupId") else None
     if group is None:
@@ -172,14 +172,14 @@ def _are_peered(backend: Any, one: str, other: str) -> bool:
 
 
 def _rule_weight(backend: Any, kind: str, source: str) -> int:
-    """How many rules one counts for: a prefix list for as many as it may have entries (VPC user guide)."""
+    """Return how many rules a source counts as: a prefix list as its maximum number of entries (VPC user guide)."""
     if kind != "PrefixListId" or source not in backend.managed_prefix_lists:
         return 1
     return int(backend.managed_prefix_lists[source].max_entries or 1)
 
 
 def _canonical_source(source: str) -> str:
-    """A range as EC2 keeps it (API: AuthorizeSecurityGroupIngress)."""
+    """Return a CIDR range in the form that EC2 stores (API: AuthorizeSecurityGroupIngress)."""
     try:
         return str(ipaddress.ip_network(source, strict=False)) if "/" in source else source
     except ValueError:

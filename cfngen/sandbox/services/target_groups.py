@@ -23,7 +23,7 @@ NETWORK_PROTOCOLS = ("TCP", "TLS", "UDP", "TCP_UDP")
 APPLICATION_PROTOCOLS = ("HTTP", "HTTPS")
 MAX_LISTENERS = 50
 PORTS = range(1, 65_536)
-# A listener of a network load balancer, and what the target groups it forwards to can speak ("Target groups").
+# By protocol of a listener: the protocols of the target groups that it can forward to ("Target groups").
 TARGET_PROTOCOLS: Mapping[str, tuple[str, ...]] = {
     "TCP": ("TCP", "TCP_UDP"), "TLS": ("TCP", "TLS"), "UDP": ("UDP", "TCP_UDP"), "TCP_UDP": ("TCP_UDP",),
     "HTTP": APPLICATION_PROTOCOLS, "HTTPS": APPLICATION_PROTOCOLS,
@@ -63,7 +63,7 @@ APPLICATION_ATTRIBUTES: Mapping[str, tuple[str, ...] | range | None] = {
 
 @rule("elbv2", "CreateTargetGroup")
 def target_group(attempt: Attempt) -> None:
-    """Refuse a name in use, a port that is none, and a type of targets that the protocol does not have."""
+    """Refuse a name in use, an invalid port, and a target type that is unknown or does not fit the protocol."""
     name, port, target_type = attempt.get("Name", ""), attempt.get("Port"), attempt.get("TargetType") or "instance"
     if name in [group.name for group in attempt.backend.target_groups.values()]:
         raise Refused(
@@ -82,7 +82,7 @@ def target_group(attempt: Attempt) -> None:
 
 @rule("elbv2", "CreateTargetGroup", "ModifyTargetGroup")
 def health_check(attempt: Attempt) -> None:
-    """Refuse health checks that are too rare, too slow, too many, or that cannot be off."""
+    """Refuse invalid intervals, timeouts, thresholds, protocols and ports of health checks, and disabling them."""
     group = attempt.backend.target_groups.get(attempt.get("TargetGroupArn"))
     protocol = attempt.get("HealthCheckProtocol") or getattr(group, "health_check_protocol", None)
     for key, allowed in HEALTH_CHECK_RANGES.items():
@@ -123,7 +123,7 @@ def health_check(attempt: Attempt) -> None:
 
 @rule("elbv2", "ModifyTargetGroupAttributes")
 def attributes(attempt: Attempt) -> None:
-    """Refuse attributes that do not exist, that are another protocol's, or that have no such value."""
+    """Refuse unknown attributes, attributes of other protocols, and invalid values."""
     group = _get_target_group(attempt, attempt.get("TargetGroupArn"))
     protocol_attributes, unsupported = (
         (NETWORK_ATTRIBUTES, APPLICATION_ATTRIBUTES)
@@ -146,7 +146,7 @@ def attributes(attempt: Attempt) -> None:
 
 @rule("elbv2", "RegisterTargets")
 def targets(attempt: Attempt) -> None:
-    """Refuse addresses that are none, or that are neither of the VPC nor private; and instances that do not run."""
+    """Refuse invalid ports and instance ids, and addresses that are neither in the VPC nor private."""
     group = _get_target_group(attempt, attempt.get("TargetGroupArn"))
     networks = [subnet.cidr for subnet in subnets_of(attempt) if subnet.vpc_id == group.vpc_id]
     for target in attempt.get("Targets") or []:
@@ -180,7 +180,7 @@ def _check_address(text: str, zone: str | None, networks: list[Any]) -> None:
 
 @rule("elbv2", "CreateListener", "ModifyListener")
 def listener(attempt: Attempt) -> None:
-    """Refuse a port in use or none at all, TLS without a certificate, and target groups that do not fit."""
+    """Refuse an invalid or used port, TLS without a certificate, and target groups that do not fit."""
     backend = attempt.backend
     arn = attempt.get("LoadBalancerArn") or _balancer_of_listener(attempt)
     balancer = backend.load_balancers.get(arn)

@@ -1,4 +1,4 @@
-"""Volumes of EBS: their sizes and speeds, where they can be attached, and when they can be modified."""
+"""EBS volumes: size, IOPS and throughput, attachment, and modification."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cfngen.sandbox.services.networks import zones
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
 DAY_SECONDS = 24 * 3600.0
-MAX_MODIFICATIONS_PER_DAY = 4  # in a day (API: ModifyVolume)
+MAX_MODIFICATIONS_PER_DAY = 4  # API reference: ModifyVolume
 # Seconds for each GiB: "a fully used 1-TiB volume can take about 6 hours" (EBS user guide, "Monitor the progress of EBS
 # volume modifications"); a minute at least.
 OPTIMIZING_SECONDS_PER_GIB = 6 * 3600.0 / 1024
@@ -50,13 +50,13 @@ MAX_MIB_PER_IOPS = 0.25
 
 
 def check_settings(kind: str, size: int | None, iops: int | None, throughput: int | None) -> None:
-    """Refuse sizes and speeds that a type of volume does not have, or not together.
+    """Refuse size, IOPS and throughput outside of a volume type's limits, or in an invalid ratio.
 
     Args:
-        kind: e.g. `gp3`.
-        size: in GiB; None if a snapshot's.
-        iops: that are provisioned; None if not said.
-        throughput: in MiB/s; None if not said.
+        kind: name of the volume type, e.g. `gp3`.
+        size: size in GiB; None for the snapshot's size.
+        iops: provisioned IOPS; None if not specified.
+        throughput: provisioned throughput in MiB/s; None if not specified.
 
     Raises:
         Refused: as EC2 does
@@ -114,7 +114,7 @@ def _invalid_parameter(message: str) -> Refused:
 
 @rule("ec2", "CreateVolume")
 def valid_volume(attempt: Attempt) -> None:
-    """Refuse a volume in an unknown zone, below its snapshot, or of settings that do not go together."""
+    """Refuse a volume in an unknown zone, smaller than its snapshot, or with invalid settings."""
     zone = attempt.get("AvailabilityZone")
     if zone and zone not in zones(attempt.region):
         raise Refused("InvalidZone.NotFound", f"The zone '{zone}' does not exist.")
@@ -129,7 +129,7 @@ def valid_volume(attempt: Attempt) -> None:
 
 
 def check_snapshot(backend: Any, snapshot: str, size: int | None) -> None:
-    """Refuse a snapshot that there is not, or one larger than the volume."""
+    """Refuse an unknown snapshot, or one larger than the volume."""
     if snapshot not in backend.snapshots:
         raise Refused("InvalidSnapshot.NotFound", f"The snapshot '{snapshot}' does not exist.")
     minimum = backend.snapshots[snapshot].volume.size
@@ -142,7 +142,7 @@ def check_snapshot(backend: Any, snapshot: str, size: int | None) -> None:
 
 @rule("ec2", "AttachVolume")
 def valid_attachment(attempt: Attempt) -> None:
-    """Refuse a volume of another zone or that an instance has, a device in use, and an instance that is gone."""
+    """Refuse a volume in another zone or in use, a device name in use, and a terminated instance."""
     volume = attempt.backend.get_volume(attempt.get("VolumeId"))
     instance = attempt.backend.get_instance(attempt.get("InstanceId"))
     if volume.zone.name != instance.placement.zone:
@@ -167,7 +167,7 @@ def valid_attachment(attempt: Attempt) -> None:
 
 @rule("ec2", "DetachVolume")
 def attached_volume(attempt: Attempt) -> None:
-    """Refuse to detach what is not attached; moto says so of another device only."""
+    """Refuse to detach a volume that is not attached; moto refuses a wrong device only."""
     volume = attempt.backend.volumes.get(attempt.get("VolumeId"))
     if volume and not volume.attachment:
         raise Refused("IncorrectState", f"Volume '{volume.id}' is in the 'available' state.")
@@ -175,7 +175,7 @@ def attached_volume(attempt: Attempt) -> None:
 
 @rule("ec2", "ModifyVolume")
 def valid_modification(attempt: Attempt) -> None:
-    """Refuse a smaller volume, settings that do not go together, and a modification too soon after another."""
+    """Refuse a smaller size, invalid settings, and a modification too soon after the last one."""
     volume = attempt.backend.get_volume(attempt.get("VolumeId"))
     size, kind = attempt.get("Size", volume.size), attempt.get("VolumeType", volume.volume_type)
     if size < volume.size:

@@ -1,4 +1,4 @@
-"""What an action is request, and how it answers a part of a long list."""
+"""The request of an action: its parameters, and the pagination of its answer."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class ActionRequest:
     """A call of CloudFormation's API.
 
     Attributes:
-        cloud: the engine.
-        params: parameters by the names of the API.
+        cloud: the emulator of the region.
+        params: parameters by their names in the API.
         page_size: items on a page.
-        as_of: a read answers as of then; None for has_happened.
+        as_of: the past time whose state a stale read shows; None for the current state.
     """
 
     cloud: CloudFormation

@@ -167,8 +167,8 @@ class EmulatedAccount:
 def opened(region: str, **arguments: Any) -> Iterator[EmulatedAccount]:
     """Open a moto account, or use the one that is open already; see `EmulatedAccount` for the arguments."""
     with mock_aws():
-        world = EmulatedAccount(region, **arguments)
+        account = EmulatedAccount(region, **arguments)
         try:
-            yield world
+            yield account
         finally:
-            world.close()
+            account.close()
